@@ -18,8 +18,8 @@ gc.disable()  # during imports: TensorFlow and the tests create millions of obje
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return one process more than there are cores, at most 4: many tests wait for a process or a timer."""
-    return min(4, (os.cpu_count() or 1) + 1)
+    """Return two processes more than there are cores, at most 4: many tests wait for a process or a timer."""
+    return min(4, (os.cpu_count() or 1) + 2)
 
 
 def pytest_collection_finish() -> None:

@@ -29,7 +29,7 @@ from accel_engine.run.diagnostics import (
 from accel_engine.run.diagnostics.views import Image
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText
 from accel_engine.run.store.annotations import rename_run, set_note, set_tags
-from accel_engine.run.store.connection import DATABASE
+from accel_engine.run.store.database import DATABASE
 from example_events import model_built
 from recorded_run import put, started
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from accel_engine.errors import DatabaseError
+
 _BLOCK = 4096
 
 
@@ -94,4 +96,11 @@ def sqlite_error(code: int, text: str = "disk I/O error") -> sqlite3.Operational
     """An error as SQLite raises it."""
     error = sqlite3.OperationalError(text)
     error.sqlite_errorcode = code
+    return error
+
+
+def database_error(code: int) -> DatabaseError:
+    """The error that a run's database makes of one of SQLite."""
+    error = DatabaseError("disk I/O error")
+    error.__cause__ = sqlite_error(code)
     return error

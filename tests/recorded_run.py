@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.events import RunStarted
-from accel_engine.run.store.connection import DATABASE, connect
+from accel_engine.run.store.database import DATABASE, RunDatabase
 
 
 def started(first_step: int = 0, *, time: float = 1.0, run: str = "k7m2", worker: str = "") -> RunStarted:
@@ -33,5 +33,5 @@ def execute(directory: Path, statement: str, *parameters: object) -> list[Any]:
 
 def put(directory: Path, **values: object) -> None:
     """Set rows of ``meta``."""
-    with closing(connect(directory)) as database:
+    with closing(RunDatabase(directory)) as database:
         database.set_meta(**values)

@@ -19,7 +19,13 @@ from accel_engine.files import replacing
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request
 from accel_engine.run.directory import disk_problem
-from accel_engine.run.directory.checkpoint_files import checkpoint_path, damage, delete_after, prune, writing_checkpoint
+from accel_engine.run.directory.checkpoint_files import (
+    checkpoint_path,
+    delete_after,
+    find_damage,
+    prune,
+    writing_checkpoint,
+)
 from accel_engine.run.directory.run_paths import CHECKPOINTS, LOCK, MODEL, checkpoint_steps
 from accel_engine.run.media import LoggedText
 from accel_engine.run.runs.creation import reopen
@@ -95,7 +101,7 @@ def end_at_once(directory: Path, *, waits: bool = False) -> None:
 def train(directory: Path, *, waits: bool = False) -> None:
     """Write what an engine does that continues a run; each loss follows from the one before, as weights do."""
     folder = directory / CHECKPOINTS
-    step = next((each for each in reversed(checkpoint_steps(directory)) if not damage(folder, each)), 0)
+    step = next((each for each in reversed(checkpoint_steps(directory)) if not find_damage(folder, each)), 0)
     loss = 1.0
     if step:
         (loss,) = struct.unpack("<d", Path(f"{checkpoint_path(folder, step)}.{_SHARD}").read_bytes())
@@ -126,7 +132,7 @@ def train(directory: Path, *, waits: bool = False) -> None:
 @contextmanager
 def _limited(disk: disk_problem.DiskWait) -> Iterator[None]:
     """Limit how long a write may wait for a disk that works again."""
-    timer = threading.Timer(5.0, disk.give_up, [lambda problem: AssertionError(f"waited too long: {problem}")])
+    timer = threading.Timer(5.0, disk.stop_waiting, [lambda problem: AssertionError(f"waited too long: {problem}")])
     timer.start()
     try:
         yield
@@ -207,7 +213,7 @@ class Remains:
             info.status,
             info.name,
             info.annotations.tags,
-            tuple((step, damage(directory / CHECKPOINTS, step)) for step in checkpoint_steps(directory)),
+            tuple((step, find_damage(directory / CHECKPOINTS, step)) for step in checkpoint_steps(directory)),
             (directory / MODEL).read_bytes(),
             frozenset(str(path.relative_to(directory)) for path in directory.rglob("*")),
             tuple(sorted(epochs)),

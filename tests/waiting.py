@@ -12,7 +12,7 @@ TIMEOUT = 120.0
 PAUSE = 0.01
 """Seconds between two looks at a condition, at least."""
 
-PAUSES = 4.0
+PAUSES = 8.0
 """Pauses by the time that a look takes: to read a run a hundred times a second would keep a processor busy."""
 
 

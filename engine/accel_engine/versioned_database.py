@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Self, TypeAlias, TypeVar
 from urllib.parse import quote_from_bytes
 
 import msgspec
@@ -69,34 +69,54 @@ Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 T = TypeVar("T")
 
-R = TypeVar("R", bound=tuple[Any, ...])
-"""A named tuple: its fields are columns of a table, and their types what these may have."""
-
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+_BATCH = 64
+"""Rows that are fetched and checked together."""
+
+_BYTES = (bytes,)  # which msgspec expects as text otherwise
 
 _PLACE = re.compile(r" - at `\$\[(\d+)\]`$")
 """Where msgspec says which value of a row is wrong."""
 
 
-class CommandRow(NamedTuple):
-    """A row of the table ``command``."""
+class Row(msgspec.Struct, frozen=True, array_like=True):
+    """A row of a table. The fields of a subclass are columns, in any order, and their types what these may have."""
+
+
+R = TypeVar("R", bound=Row)
+
+
+class CommandRow(Row, frozen=True):
+    """A command to the process that writes a file."""
 
     id: Id
+    """Its row."""
     time: Time
+    """When it was sent, in seconds since the Unix epoch."""
     who: Text
+    """Who sent it, as ``user@host``."""
     name: Text
-    argument: float | Text | None
-    reason: Text
-    purpose: Text
+    argument: float | Text | None = None
+    """A number, or a text such as JSON."""
+    reason: Text = ""
+    """Why; empty if unknown."""
+    purpose: Text = ""
 
 
-class _LastId(NamedTuple):
-    id: int
+C = TypeVar("C", bound=CommandRow)
 
 
-class _Answer(NamedTuple):
+class AnswerRow(Row, frozen=True):
+    """The answer to a command: when, whether it was obeyed, and a text."""
+
+    answered: Time
     obeyed: Annotated[int, msgspec.Meta(ge=0, le=1)]
     answer: Text
+
+
+class _Id(Row, frozen=True):
+    id: int
 
 
 def check_version(title: str, version: object, known: int) -> None:
@@ -131,7 +151,7 @@ def create_database(path: Path, tables: str, **meta: object) -> None:
     Args:
         path: The file, which nobody else has opened.
         tables: Statements that create its tables.
-        meta: Rows of ``meta``; one is the ``schema``.
+        meta: Rows of ``meta``, but those that are ``None``; one is the ``schema``.
 
     Raises:
         OSError, sqlite3.Error: It cannot be written; see :func:`database_errors`.
@@ -141,7 +161,7 @@ def create_database(path: Path, tables: str, **meta: object) -> None:
         # WAL comes last: closing a database copies its WAL into the file, and reports no error of that.
         database.execute("PRAGMA journal_mode = MEMORY").fetchone()
         database.executescript(f"BEGIN; {META}; {tables}")
-        database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+        database.executemany("INSERT INTO meta VALUES (?, ?)", [row for row in meta.items() if row[1] is not None])
         database.execute("COMMIT")
         use_wal(database)
 
@@ -198,8 +218,8 @@ class VersionedDatabase:
             self._database = self._connect(read_only=read_only)
         try:
             # Not SQLite's mode=ro, if it can be avoided: a reader of a WAL database creates its shared-memory file.
-            self.execute(f"PRAGMA query_only = {int(read_only)}")
-            self.execute(f"PRAGMA synchronous = {synchronous}")
+            self.value(f"PRAGMA query_only = {int(read_only)}")
+            self.value(f"PRAGMA synchronous = {synchronous}")
             self._initialize()
             with self._explained():
                 check_version(title, self.meta("schema"), version)
@@ -249,11 +269,11 @@ class VersionedDatabase:
     @contextmanager
     def snapshot(self) -> Iterator[Self]:
         """Read the tables in one transaction."""
-        self.execute("BEGIN")
+        self.value("BEGIN")
         try:
             yield self
         finally:
-            self.execute("COMMIT")
+            self.value("COMMIT")
 
     def execute(self, statement: str, values: Values = ()) -> sqlite3.Cursor:
         """Execute a statement that changes something."""
@@ -268,7 +288,8 @@ class VersionedDatabase:
     def query(self, statement: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         """Read what a statement finds, one after another; nothing of it is checked."""
         with self._explained():
-            yield from self._database.execute(statement, values)
+            for row in self._database.execute(statement, values):  # noqa: UP028 (that closes it, after the database)
+                yield row
 
     def value(self, statement: str, values: Values = ()) -> Any:
         """The first value that a statement finds; ``None`` if it finds nothing."""
@@ -279,17 +300,20 @@ class VersionedDatabase:
 
         Args:
             table: Their table.
-            kind: Their type: a named tuple, of which the fields are columns. The first one identifies a row in errors.
+            kind: Their type. Its first field identifies a row in errors.
             condition: What follows the name of the table in SQL.
             values: The values of its parameters.
         """
-        columns = ", ".join(f'"{name}"' for name in kind._fields)  # type: ignore[attr-defined]
-        for row in self.query(f"SELECT {columns} FROM {table} {condition}", values):
-            yield self.decode(table, row[0], convert_row, row, kind)
+        with self._explained():
+            found = self._database.execute(_select(table, kind, condition), values)
+            while batch := found.fetchmany(_BATCH):
+                yield from self._converted(table, kind, batch)
 
     def row(self, table: str, kind: type[R], condition: str = "", values: Values = ()) -> R | None:
         """The first of the rows that :meth:`rows` reads; ``None`` if there is none."""
-        return next(self.rows(table, kind, condition, values), None)
+        with self._explained():
+            found = self._database.execute(_select(table, kind, condition), values).fetchone()
+        return None if found is None else self.decode(table, found[0], convert_row, found, kind)
 
     def new_rows(self, table: str, kind: type[R], after: int = 0, limit: int = -1) -> Iterator[R]:
         """Read the rows that were added since one was, oldest first: ids rise and are never used again.
@@ -317,9 +341,13 @@ class VersionedDatabase:
             cause = ValueError(f"row {key!r} of the table {table}: {error}")
             raise self._explain(cause, READING) from error
 
+    def columns(self, table: str) -> list[str]:
+        """The columns of a table; empty if there is none."""
+        return [row[1] for row in self.query(f"PRAGMA table_info({table})")]
+
     def last_id(self, table: str) -> int:
         """The last id of a table; 0 if it is empty."""
-        found = self.row(table, _LastId, "ORDER BY id DESC")
+        found = self.row(table, _Id, "ORDER BY id DESC")
         return found.id if found else 0
 
     def meta(self, key: str) -> Any:
@@ -333,6 +361,12 @@ class VersionedDatabase:
                 self.execute("DELETE FROM meta WHERE key = ?", (key,))
             else:
                 self.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def _converted(self, table: str, kind: type[R], rows: list[tuple[Any, ...]]) -> list[R]:
+        try:
+            return msgspec.convert(rows, list[kind], builtin_types=_BYTES)  # type: ignore[valid-type]
+        except msgspec.ValidationError:
+            return [self.decode(table, row[0], convert_row, row, kind) for row in rows]
 
     def _connect(self, *, read_only: bool) -> sqlite3.Connection:
         """Open the file."""
@@ -376,9 +410,9 @@ class CommandDatabase(VersionedDatabase):
         values = (clock.now(), current_user(), name, argument, reason, purpose)
         return int(self.execute(query, values).lastrowid or 0)
 
-    def unanswered(self) -> list[CommandRow]:
+    def unanswered(self, kind: type[C]) -> list[C]:
         """The commands without an answer, oldest first."""
-        return list(self.rows("command", CommandRow, "WHERE answered IS NULL ORDER BY id"))
+        return list(self.rows("command", kind, "WHERE answered IS NULL ORDER BY id"))
 
     def answer(self, command: int, answer: str, *, obeyed: bool) -> None:
         """Answer a command."""
@@ -387,8 +421,8 @@ class CommandDatabase(VersionedDatabase):
 
     def answer_to(self, command: int) -> tuple[bool, str] | None:
         """Whether a command was carried out, and the answer; ``None`` without an answer."""
-        found = self.row("command", _Answer, "WHERE id = ? AND answered IS NOT NULL", (command,))
-        return found and (bool(found.obeyed), found.answer)
+        found = self.row("command", AnswerRow, "WHERE id = ? AND answered IS NOT NULL", (command,))
+        return (bool(found.obeyed), found.answer) if found else None
 
     def withdraw(self, command: int) -> bool:
         """Answer a command for its sender, so that nobody obeys it; returns whether it had no answer."""
@@ -413,21 +447,20 @@ def current_user() -> str:
 
 
 def convert_row(row: tuple[Any, ...], kind: type[R]) -> R:
-    """Check the values of a row.
-
-    Args:
-        row: The values.
-        kind: A named tuple.
+    """Check the values of a row, in the order of the fields.
 
     Raises:
         ValueError: A value is none that its field may have.
     """
     try:
-        converted: R = msgspec.convert(row, kind, builtin_types=(bytes,))
+        return msgspec.convert(row, kind, builtin_types=_BYTES)
     except msgspec.ValidationError as error:
-        names = kind._fields  # type: ignore[attr-defined]
+        names = kind.__struct_fields__
         raise ValueError(_PLACE.sub(lambda found: f" in {names[int(found[1])]}", str(error))) from None
-    return converted
+
+
+def _select(table: str, kind: type[Row], condition: str) -> str:
+    return f"SELECT {', '.join(kind.__struct_fields__)} FROM {table} {condition}"
 
 
 @contextmanager
@@ -458,15 +491,17 @@ def explain(error: Exception, title: str, problem: str, file: str = "", cure: st
     Returns:
         A :exc:`DatabaseError` if SQLite cannot use the file, perhaps only now.
     """
-    if _is_damage(error):
-        return RunError(f"{title} {problem}: {file or 'it'} is damaged ({error}){cure and f'. {cure}'}")
+    if is_damage(error):
+        return RunError(
+            f"{title} {problem}: {f'its {file}' if file else 'it'} is damaged ({error}){cure and f'. {cure}'}"
+        )
     if isinstance(error, OSError):
         return RunError(f"{title} {problem}: {os.strerror(error.errno) if error.errno else error}")
     kind = DatabaseError if isinstance(error, sqlite3.OperationalError) else RunError
     return kind(f"{title} {problem}: {error}")
 
 
-def _is_damage(error: Exception) -> bool:
+def is_damage(error: Exception) -> bool:
     """Whether a file is no database any more, or not all of one."""
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -45,8 +45,8 @@ class Row:
 
     @property
     def is_slow(self) -> bool:
-        """Whether its commands take minutes: large networks, and strategies of several processes."""
-        return self.kind == "application" or "local_workers" in self.fields
+        """Whether its commands take a minute or more: large networks, and strategies of several processes."""
+        return self.kind == "application" or self.name == "resnet20" or "local_workers" in self.fields
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ CELLS = [
 
 QUICK = [(row, command) for row, command in CELLS if not BY_ID[row].is_slow]
 
-SHARE = 6
-"""Cells that other tests run: about 20 s of processor time."""
+SHARE = 4
+"""Cells that other tests run: about 10 s of processor time."""
 
 SHARES = next(
     count for count in range(len(QUICK) // SHARE, len(QUICK)) if math.gcd(count, len(COMMANDS) * len(ROWS)) == 1

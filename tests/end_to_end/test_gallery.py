@@ -11,7 +11,7 @@ from .gallery_table import GALLERY, ROWS, copy_gallery, document_lines
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "what-trains.md"
 
-TYPED = ("feature_space", pytest.param("object_detection", marks=pytest.mark.campaign))
+TYPED = ("feature_space", "object_detection")
 """A table, and several outputs from ``tf.data``."""
 
 
@@ -27,6 +27,7 @@ def test_every_file_of_the_gallery_has_a_row() -> None:
     assert len({row.title for row in ROWS}) == len(ROWS)
 
 
+@pytest.mark.campaign  # training/test_gallery.py trains some of them, and test_train_command.py types commands
 @pytest.mark.parametrize("name", TYPED)
 def test_a_command_of_the_document_trains(program: Path, tmp_path: Path, name: str) -> None:
     (row,) = (row for row in ROWS if row.name == name)

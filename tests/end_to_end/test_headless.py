@@ -31,7 +31,7 @@ def lines(output: str) -> list[dict[str, Any]]:
 def test_killed_engine_is_told_as_lost_and_its_run_goes_on_from_its_checkpoint(
     program: Path, wait_until: Callable[..., None]
 ) -> None:
-    detached = run(program, "train", *LONG, "--detach")
+    detached = run(program, "train", *LONG, "--checkpoint-every", "1 epoch", "--detach")
     assert detached.returncode == 0, detached.stderr
     directory = find(detached.stdout.strip())
     reader = RunReader(directory)

@@ -71,6 +71,7 @@ def test_the_number_of_colours_can_be_settled(open_terminal, tmp_path: Path) -> 
     assert b"38;2;" not in terminal.raw
 
 
+@pytest.mark.campaign  # the two before it choose numbers of colours, too
 def test_256_colours_are_mixed_no_further(open_terminal) -> None:
     terminal = open_terminal(COLORTERM="")
     terminal.wait_for("Start")

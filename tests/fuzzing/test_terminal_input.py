@@ -19,7 +19,7 @@ from accel_engine.run import RunList, runs_directory
 from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport
 from accel_engine.run.media import LoggedText
 from accel_tui.app import AccelApp
-from accel_tui.widgets.runs.runs_table import RunsTable
+from accel_tui.widgets.runs_table import RunsTable
 from tui.conftest import settled
 from tui.example_reports import binary
 from tui.fake_engine import FakeEngine, close_all

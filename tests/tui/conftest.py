@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 
 from accel_engine.run import RunList
 from accel_tui.run_state import run_follower
-from accel_tui.widgets.runs.runs_table import RunsTable
+from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import close_all
 from waiting import TIMEOUT
 
@@ -48,6 +48,9 @@ _PARSED: dict[tuple[Any, ...], list[RuleSet]] = {}
 """The rules of each style sheet, which are parsed once: each app and each new screen would parse all of them again."""
 
 _parse_rules = Stylesheet._parse_rules
+
+# As Textual's, which is in Python: styles are applied by looking all rules up, for each widget.
+RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def _parse_once(self: Stylesheet, css: str, **options: Any) -> list[RuleSet]:

@@ -36,7 +36,7 @@ from accel_engine.events import (
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunWriter, create
 from accel_engine.run.directory.run_paths import CHECKPOINTS
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from example_events import model_built
 
 GIB = 1 << 30
@@ -101,7 +101,7 @@ class FakeEngine:
 
     def pretend(self) -> None:
         """Let the run be that of :attr:`pid`, and lost if that process has ended."""
-        with closing(connect(self.directory)) as connection:
+        with closing(RunDatabase(self.directory)) as connection:
             connection.set_meta(pid=self.pid)
         if not psutil.pid_exists(self.pid):
             assert self.writer._writer_lock

@@ -19,7 +19,7 @@ from accel_engine.json_values import JsonValue, Number
 from accel_engine.plan import SPECS
 from accel_engine.run.diagnostics import InputSpec, Layer, LayerTable, ValidationReport
 from accel_engine.run.media import LoggedImage, LoggedText
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.text import is_printable
 from tui.example_reports import REPORTS
 from tui.fake_engine import FakeEngine
@@ -132,7 +132,7 @@ def _with_text(value: Any) -> Any:
 
 def _label(directory: Path, *, plan: bool) -> None:
     """Write what people and other programs have said of the run, past all checks."""
-    with closing(connect(directory)) as connection:
+    with closing(RunDatabase(directory)) as connection:
         values = json.loads(connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()[0])
         values["name"] = HOSTILE
         if plan:

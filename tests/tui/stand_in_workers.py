@@ -7,7 +7,7 @@ from contextlib import closing
 from accel_engine import events
 from accel_engine.plan import Plan
 from accel_engine.run.runs.creation import create_worker
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from tui.fake_engine import FakeEngine
 
 PLAN = Plan(model="mlp", strategy="multi-worker", epochs=4)
@@ -41,7 +41,7 @@ class Worker(FakeEngine):
             versions={},
             worker=self.name,
         )
-        with closing(connect(self.directory)) as connection:
+        with closing(RunDatabase(self.directory)) as connection:
             connection.execute("UPDATE main.meta SET value = ? WHERE key = 'host'", (self.host,))
             # Of an engine on another machine only this tells that it lives.
             connection.execute("UPDATE main.meta SET value = ? WHERE key = 'heartbeat'", (time.time() + 3600,))

@@ -18,15 +18,15 @@ from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_engine.run import Annotations
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_tui import app as app_module
 from accel_tui.appearance.theme import DARK, LIGHT
 from accel_tui.host import Screens
+from accel_tui.screens.asking import Answer, QuestionScreen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
+from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.help_screen import HelpScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
-from accel_tui.screens.options_screen import OptionsScreen
-from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.screens.run_questions import LearningRateScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
@@ -141,7 +141,7 @@ async def asked(key: str) -> AsyncIterator[tuple[StubApp, Pilot[None], Path]]:
 
 def commands(directory: Path) -> list[object]:
     """The commands that the engine was sent."""
-    with closing(connect(directory, read_only=True)) as connection:
+    with closing(RunDatabase(directory, read_only=True)) as connection:
         return list(connection.execute("SELECT name FROM command"))
 
 

@@ -17,8 +17,8 @@ from accel_engine.trained.bench_runs import BenchRuns
 from accel_tui.cli.event_text import format_event
 from accel_tui.host import Screens
 from accel_tui.run_list.columns import COLUMNS
-from accel_tui.run_list.comparison import ComparedRun, compared_runs, compared_series_names, mixed
-from accel_tui.run_list.run_filter import matches, parse
+from accel_tui.run_list.comparison import ComparedRun, compare_runs, compared_series_names, find_mixed_kinds
+from accel_tui.run_list.run_filter import matches, parse_filter
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.compare_screen import CompareScreen
@@ -31,7 +31,7 @@ from accel_tui.widgets.run.phase_line import phase, phase_progress
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_lines import ProgressLine, RunTitle
 from accel_tui.widgets.run.run_outcome import RunOutcome
-from accel_tui.widgets.runs.runs_table import SelectedRun
+from accel_tui.widgets.runs_table import SelectedRun
 from accel_tui.widgets.styled_text import plain_spans
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until
@@ -78,8 +78,8 @@ def test_the_list_tells_that_it_was_measured(directory: Path) -> None:
     shown = {column.title: column.text(run, 0.0) for column in COLUMNS}
     assert shown["status"] == "✓ measured"
     assert (shown["steps"], shown["best"], shown["monitor"]) == ("—", "4.00k", "throughput")
-    assert matches(run, parse("kind:bench")) is True
-    assert matches(run, parse("kind:training")) is False
+    assert matches(run, parse_filter("kind:bench")) is True
+    assert matches(run, parse_filter("kind:training")) is False
     detail = SelectedRun()
     detail.show_run(run)
     assert "measured by accel-tui bench, multi-stream" in str(detail.content)
@@ -173,7 +173,7 @@ async def test_benches_are_compared_on_one_axis(directory: Path, compiled: Path)
 
 def test_a_comparison_has_the_figures_of_the_best_batch_sizes(directory: Path, compiled: Path) -> None:
     runs = [compared(directory), compared(compiled)]
-    found = compared_runs(runs)
+    found = compare_runs(runs)
     rows = {row.label: (row.texts, row.best) for row in found.results}
     assert rows["status"][0] == ("measured", "measured")
     assert rows["batch size"] == (("16", "64"), frozenset())
@@ -212,8 +212,8 @@ def test_where_there_are_only_benches_there_is_no_last_run(directory: Path) -> N
 
 def test_a_bench_is_not_compared_with_a_training_run(directory: Path, trained: Path) -> None:
     both = [info for each in (directory, trained) if (info := summarize(each).info)]
-    assert "is a bench of inference, by batch size" in mixed(both)
-    assert mixed(both[:1]) == mixed(both[1:]) == ""
+    assert "is a bench of inference, by batch size" in find_mixed_kinds(both)
+    assert find_mixed_kinds(both[:1]) == find_mixed_kinds(both[1:]) == ""
 
 
 async def test_the_list_says_why_it_does_not_compare_them(directory: Path, trained: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.run import RunReader, runs_directory
 from accel_engine.run.runs.listing import summarize
-from accel_tui.run_list.comparison import ComparedRun, compared_runs
+from accel_tui.run_list.comparison import ComparedRun, compare_runs
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.run_screen import RunScreen
@@ -16,7 +16,7 @@ from accel_tui.widgets.run.phase_line import phase, phase_progress
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_lines import ProgressLine, RunTitle
 from accel_tui.widgets.run.run_outcome import RunOutcome
-from accel_tui.widgets.runs.runs_table import SelectedRun
+from accel_tui.widgets.runs_table import SelectedRun
 from accel_tui.widgets.styled_text import plain_spans
 
 TABLE = "step,time,loss\n0,1700000000,0.5\n1,1700000002,0.25\n"
@@ -82,6 +82,6 @@ def test_nothing_is_offered_that_needs_an_engine(directory: Path) -> None:
 
 def test_what_is_not_known_of_plans_is_not_compared(directory: Path) -> None:
     one = ComparedRun(summarize(directory), followed(directory))
-    found = compared_runs([one, one])
+    found = compare_runs([one, one])
     assert (found.plan, found.equal, found.defaults) == ((), {}, 0)
     assert found.summary == "No plan fields in common are known."

@@ -12,7 +12,7 @@ from accel_engine.recording.loop_session import _built
 from accel_engine.run import Chunk, RunInfo, RunSummary, Status, Update
 from accel_tui.cli.event_text import format_event
 from accel_tui.cli.progress import progress as progress_text
-from accel_tui.run_list.comparison import ComparedRun, compared_runs
+from accel_tui.run_list.comparison import ComparedRun, compare_runs
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.phase_line import phase_progress
@@ -73,7 +73,7 @@ def test_settings_are_compared_under_their_names() -> None:
         info = info_of({**VALUES, "config": config}, name)
         return ComparedRun(RunSummary(name, Path(name), info), RunState(info=info))
 
-    found = compared_runs(
+    found = compare_runs(
         [compared("a", {"lr": 0.5, "max_depth": 3, "seed": 1}), compared("b", {"lr": 0.25, "seed": 1})]
     )
     assert {row.label: row.texts for row in found.plan} == {
@@ -88,5 +88,5 @@ def test_settings_in_another_form_break_nothing(config: Any) -> None:
     info = info_of({**VALUES, "config": config})
     state = RunState(info=info)
     run = ComparedRun(RunSummary("a", Path("a"), info), state)
-    assert compared_runs([run, run, replace(run, run=RunSummary("b", Path("b"), info_of()))]).runs
+    assert compare_runs([run, run, replace(run, run=RunSummary("b", Path("b"), info_of()))]).runs
     assert RunDetails().build(state).plain

@@ -24,7 +24,7 @@ from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.run.phase_line import phase_progress
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_outcome import RunOutcome
-from accel_tui.widgets.runs.runs_table import SelectedRun
+from accel_tui.widgets.runs_table import SelectedRun
 from accel_tui.widgets.styled_text import plain_spans
 
 VALUES = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}

@@ -13,7 +13,7 @@ from accel_tui.settings import user_settings as user
 from accel_tui.settings.user_settings import Settings, SettingSource
 from accel_tui.terminal.canvas import Canvas
 from accel_tui.terminal.textual_private import strips_of
-from accel_tui.widgets.custom_keys import custom_keys
+from accel_tui.widgets.list_keys import custom_keys
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.plan.plan_form import PlanForm
 from tui.fake_engine import FakeEngine

@@ -33,7 +33,7 @@ from accel_engine.run.store.annotations import set_tags
 from accel_engine.search.study_paths import LOCK as STUDY_LOCK
 from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
-from accel_tui.widgets import top_bar
+from accel_tui.widgets import key_bar
 from accel_tui.widgets.chart.chart import Chart
 from example_study import confirm, write_study
 from tui.example_reports import histograms
@@ -72,7 +72,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     monkeypatch.setattr(time, "time", one.time)
     monkeypatch.setattr(socket, "gethostname", lambda: "lab")
     monkeypatch.setattr(creation, "secrets", SimpleNamespace(choice=draw.choice))
-    monkeypatch.setattr(top_bar, "__version__", "0.0.0")
+    monkeypatch.setattr(key_bar, "__version__", "0.0.0")
     monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()

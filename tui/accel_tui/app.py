@@ -34,14 +34,13 @@ from accel_tui.run_state.device_meter import Meter, record_device
 from accel_tui.screens.asking import ask_user
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
-from accel_tui.settings.settings_paths import settings_path
-from accel_tui.settings.user_settings import Settings, SettingsError
+from accel_tui.settings.user_settings import Settings, SettingsError, settings_path
 from accel_tui.terminal.incremental_app import EarlyInputApp, ScreenshotApp
 from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
     from accel_tui.run_state.cure_trials import AdviceNotes
-    from accel_tui.widgets.runs.runs_table import RunsTable
+    from accel_tui.widgets.runs_table import RunsTable
 
 _HERE = Path(__file__).parent
 
@@ -211,7 +210,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     async def action_quit(self) -> None:
         """Quit by the action of the screen below all dialogs if it has one, which may ask first."""
-        from accel_tui.screens.question_screen import QuestionScreen  # imported later, see _import_remaining
+        from accel_tui.screens.asking import QuestionScreen  # imported later, see _import_remaining
 
         screen = next(screen for screen in reversed(self.screen_stack) if not screen.is_modal)
         cannot_ask = isinstance(self.screen, QuestionScreen | TooSmallScreen)  # it asks already, or has no room
@@ -232,7 +231,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     def save_theme(self) -> None:
         """Save the current theme in the user settings."""
-        from accel_tui.settings.settings_editor import save_setting  # rarely needed
+        from accel_tui.settings.user_settings import save_setting  # rarely needed
 
         file = self.settings.source.path or settings_path()
         try:
@@ -310,7 +309,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
         for screen in Screens:
             screen.kind  # noqa: B018 (imports it)
-        import accel_tui.widgets.runs.runs_table  # noqa: F401
+        import accel_tui.widgets.runs_table  # noqa: F401
         from accel_engine.run_queue.queue import set_default_limit
         from accel_engine.run_queue.queue_database import ensure_waiter
 

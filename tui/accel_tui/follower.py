@@ -1,4 +1,4 @@
-"""Follows what another process writes, in a thread of its own, so that no screen waits for a disk."""
+"""Follows what another process writes, in a thread, so that no screen waits for a disk."""
 
 import asyncio
 import threading

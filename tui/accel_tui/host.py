@@ -30,7 +30,7 @@ class Screens(Enum):
     DIAGNOSTICS = "diagnostics_screen.DiagnosticsScreen"
     ADVICE = "advice_screen.AdviceScreen"
     EVALUATE = "evaluate_screen.EvaluateScreen"
-    EVALUATED = "evaluated_screen.EvaluatedScreen"
+    EVALUATED = "evaluate_screen.EvaluatedScreen"
     BENCH = "bench_screen.BenchScreen"
     EXPORT = "export_screen.ExportScreen"
     PREDICT = "predict_screen.PredictScreen"

@@ -32,7 +32,7 @@ SHARED_SCREENS = (
     ),
     *(frozenset({family, "list"}) for family in ("advice", "lines")),
 )
-"""Groups of binding ids whose keys are active on the same screen, besides those of ``screen``."""
+"""Groups of binding ids whose keys are active on the same screen, besides the ids of ``screen``."""
 
 _MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 _NAMES = frozenset(
@@ -60,7 +60,7 @@ class KeyBinding:
 
 
 def themes() -> tuple[str, ...]:
-    """The names of all themes, those of accel-tui first."""
+    """The names of all themes, accel-tui first."""
     return (AUTO, *(theme.name for theme in THEMES), *BUILTIN_THEMES)
 
 

@@ -55,7 +55,7 @@ class KeyCommands(ListedCommands):
 
     def _keys(self) -> Iterator[Command]:
         seen = set()
-        # First what has a name of its own.
+        # First what has a short name.
         for active in sorted(self.screen.active_bindings.values(), key=lambda each: not each.binding.description):
             binding = active.binding
             # Textual's own bindings have no id.

@@ -116,7 +116,7 @@ class RunLauncher:
 
         Args:
             directory: The run's directory.
-            epochs: Number of epochs in total; that of the run's plan if omitted.
+            epochs: Number of epochs in total; as in the run's plan if omitted.
         """
         if self._begin():
             self._work(self._hand_over(asyncio.to_thread(_prepare_continuation, directory, epochs)))

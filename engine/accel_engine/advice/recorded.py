@@ -20,7 +20,7 @@ from accel_engine.run.history.history import History, fold
 from accel_engine.run.reading.reader import drop_discarded
 from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.store.buckets import Buckets, unpacked
-from accel_engine.run.store.connection import DATABASE
+from accel_engine.run.store.database import DATABASE
 from accel_engine.run.store.downsampled_steps import StepRange
 from accel_engine.run.store.steps import TIME
 

@@ -47,7 +47,7 @@ def _check_lengths(part: Batch, names: Batch) -> None:
 
 
 def check_like(part: Batch, train: Batch, names: Batch, train_names: Batch) -> None:
-    """Check that a split has the arrays of the training split, in the same shapes and value ranges; weights may differ.
+    """Check that a split has the arrays of the training split, in the same shapes, and inputs in the same value range.
 
     Args:
         part: The specs of the split.
@@ -67,7 +67,8 @@ def check_like(part: Batch, train: Batch, names: Batch, train_names: Batch) -> N
             mine, others = (f"{each}/{path}" if path else each for each in (name, other))
             if not _has_shape(own[path], like[path]):
                 raise DataError(f"examples are {like[path]} in {others} but {own[path]} in {mine}")
-            if _range(own[path]) != _range(like[path]):
+            is_text = [each.dtype == "string" for each in (own[path], like[path])]
+            if is_text[0] != is_text[1] or (name == names.inputs and _range(own[path]) != _range(like[path])):
                 types = f"{like[path].dtype} in {others} but {own[path].dtype} in {mine}"
                 raise DataError(f"examples are {types}: both must have the same value range")
 
@@ -77,9 +78,9 @@ def _has_shape(spec: ArraySpec, like: ArraySpec) -> bool:
     return len(spec.shape) == len(like.shape) and all(None in pair or pair[0] == pair[1] for pair in sides)
 
 
-def _range(spec: ArraySpec) -> tuple[bool, bool, int | None]:
-    """Whether values are texts or have a point, and what they are scaled by."""
-    return spec.dtype == "string", "float" in spec.dtype, ValueRange.of_array(spec.dtype, ()).largest
+def _range(spec: ArraySpec) -> tuple[bool, int | None]:
+    """Whether values have a point, and what they are scaled by."""
+    return "float" in spec.dtype, ValueRange.of_array(spec.dtype, ()).largest
 
 
 def _listed(paths: list[str]) -> str:

@@ -4,7 +4,6 @@ import os
 import shutil
 import stat
 import tempfile
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,8 @@ from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.errors import RunError
 from accel_engine.run.directory.lock import WriterLock, is_held
-from accel_engine.run.store.connection import DATABASE, explained, initialize, reading
+from accel_engine.run.store.database import DATABASE, RunDatabase, create_file, reading
+from accel_engine.versioned_database import WRITING, database_errors
 from accel_engine.words import numbers
 
 LOW_SPACE, NO_SPACE = 2 * 2**30, 100 * 2**20
@@ -120,7 +120,9 @@ def check_run_lock(machine: Machine) -> CheckFinding:
 
 def _journal(path: Path) -> str:
     """Write with one connection, read with another; return the journal mode."""
-    with explained("no run can be recorded"), closing(initialize(path)) as writer, reading(path.parent) as reader:
+    with database_errors("no run", WRITING):
+        create_file(path)
+    with RunDatabase(path.parent) as writer, reading(path.parent) as reader:
         writer.add_event(0.0, "", "")
         reader.last_id("event")
         return writer.journal_mode()

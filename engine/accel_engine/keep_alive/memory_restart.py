@@ -17,7 +17,7 @@ from accel_engine.run.directory.lock import is_held
 from accel_engine.run.directory.run_paths import WATCHER_LOCK
 from accel_engine.run.engine.memory_loss import MemoryLoss
 from accel_engine.run.engine.status import read_info
-from accel_engine.run.store.connection import connect, writing
+from accel_engine.run.store.database import reading, writing
 from accel_engine.run.store.meta import effective_plan, read_meta
 
 
@@ -100,7 +100,7 @@ def adapted(directory: Path, reason: str = "", action: str = "") -> tuple[Plan, 
     Raises:
         RunError: The run cannot be read.
     """
-    with closing(connect(directory, read_only=True)) as database:
+    with reading(directory) as database:
         meta = read_meta(database)
     facts = decode_or_none(meta.get("memory"), MemoryFacts)
     try:

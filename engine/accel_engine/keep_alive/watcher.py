@@ -19,7 +19,7 @@ from accel_engine.run.directory.lock import is_held
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.runs.worker_runs import worker_runs_of
-from accel_engine.run.store.connection import reading, writing
+from accel_engine.run.store.database import reading, writing
 from accel_engine.run.store.stored_events import last_event
 
 POLL_SECONDS = 0.5
@@ -117,7 +117,7 @@ class Watcher:
 
     def _why_again(self, info: RunInfo, exit_status: int | None) -> str:
         """Why the engine is started again; empty if it is not."""
-        if info.plan is None or info.is_directory_lost or info.is_end_damaged or self._answer_stop():
+        if info.plan is None or info.is_directory_lost or self._answer_stop():
             return ""
         if info.status is Status.LOST:
             why = ", as memory ran out" if was_killed_for_memory(self._directory, exit_status) else ""
@@ -165,12 +165,12 @@ class Watcher:
     def _answer_stop(self) -> bool:
         """Answer a command to stop that the engine has not answered; returns whether there was one."""
         with reading(self._directory) as database:
-            stops = [command.id for row in database.unanswered() if (command := Command(*row)).stops]
+            stops = [command.id for command in database.unanswered(Command) if command.stops]
         if stops:
             with writing(self._directory) as database:
                 for number in stops:
                     answer = "stopped: the engine is not started again"
-                    database.answer(number, clock.now(), answer, obeyed=True)
+                    database.answer(number, answer, obeyed=True)
         return bool(stops)
 
     def _workers_have_exited(self) -> bool:
@@ -188,7 +188,7 @@ class Watcher:
     def _steps(self) -> int:
         """Steps that were recorded."""
         with reading(self._directory) as database:
-            return int(database.chunk_from_end()[1])
+            return database.chunk_from_end()[1]
 
     def _end(self, info: RunInfo, reason: str, hint: str) -> None:
         """Write the end of a run that is not started again."""

@@ -15,7 +15,7 @@ from accel_engine.requests.held_out_metrics import HeldOutRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import EngineRequest, unheard
 from accel_engine.run import runs_directory
-from accel_engine.run.store.connection import DATABASE
+from accel_engine.run.store.database import DATABASE
 from accel_engine.user_paths import is_file
 
 ResultT = TypeVar("ResultT")

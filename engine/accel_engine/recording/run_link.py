@@ -11,9 +11,10 @@ import struct
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import astuple
 
 from accel_engine.errors import RunError
 from accel_engine.events import Event, Warned, to_stored

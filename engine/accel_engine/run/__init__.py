@@ -1,6 +1,6 @@
 """A run on disk, which engines write and dashboards read.
 
-A run is a directory with ``run.db`` (see :mod:`accel_engine.run.store.connection`), ``log.txt``, ``checkpoints/``
+A run is a directory with ``run.db`` (see :mod:`accel_engine.run.store.database`), ``log.txt``, ``checkpoints/``
 and, once trained, ``model.keras``.
 """
 
@@ -12,7 +12,7 @@ from accel_engine.run.reading.update import Chunk, Update
 from accel_engine.run.runs.creation import create, reopen
 from accel_engine.run.runs.listing import RunList, RunSummary, find, list_runs
 from accel_engine.run.store.annotations import Annotations
-from accel_engine.run.store.connection import SCHEMA_VERSION
+from accel_engine.run.store.database import SCHEMA_VERSION
 from accel_engine.run.writing.writer import RunWriter
 
 __all__ = [

@@ -9,7 +9,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.engine.status import Status, read_info
-from accel_engine.run.store.connection import DATABASE, reading, writing
+from accel_engine.run.store.database import DATABASE, reading, writing
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.run.writing.writer import RunWriter
 

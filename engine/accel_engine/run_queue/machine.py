@@ -19,7 +19,7 @@ from accel_engine.run.directory import lock
 from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.runs.devices_in_use import devices_in_use
-from accel_engine.run.store.connection import reading
+from accel_engine.run.store.database import reading
 from accel_engine.run.store.meta import read_meta
 from accel_engine.run_queue.decision import ActiveRun
 from accel_engine.run_queue.queue_entries import StoredEntry

@@ -15,7 +15,7 @@ from accel_engine.run import find
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.engine.commands import request as send_command
 from accel_engine.run.engine.status import Status, read_info
-from accel_engine.run.store.connection import reading
+from accel_engine.run.store.database import reading
 from accel_engine.run_queue.dependencies import Waiting, check_dependencies, end_cancelled, waits_for, will_finish
 from accel_engine.run_queue.engine_environment import chosen_variables
 from accel_engine.run_queue.queue_database import (

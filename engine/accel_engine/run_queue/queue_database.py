@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from accel_engine.json_values import decode, encode
 from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import home, make_private
 from accel_engine.run_queue.queue_entries import QueueRequest, StoredEntry
-from accel_engine.versioned_database import META, WRITING, Text, VersionedDatabase, database_errors, use_wal
+from accel_engine.versioned_database import META, WRITING, Row, Text, VersionedDatabase, database_errors, use_wal
 
 DATABASE = "queue.db"
 """File in the program's directory with the runs that wait."""
@@ -141,7 +140,7 @@ class QueueDatabase(VersionedDatabase):
         return self.decode("entry", row.run, _decoded, row)
 
 
-class _EntryRow(NamedTuple):
+class _EntryRow(Row, frozen=True):
     run: Text
     directory: Text
     place: int

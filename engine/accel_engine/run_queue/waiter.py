@@ -14,7 +14,7 @@ from accel_engine.process import engine_process
 from accel_engine.process.detached import leave
 from accel_engine.run.directory import lock
 from accel_engine.run.engine.status import Status, read_info
-from accel_engine.run.store.connection import DATABASE, reading
+from accel_engine.run.store.database import DATABASE, reading
 from accel_engine.run_queue.decision import Decision, FreeDevices, WaitingRun, decide
 from accel_engine.run_queue.dependencies import end_cancelled, waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory

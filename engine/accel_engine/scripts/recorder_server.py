@@ -4,10 +4,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import astuple
 from typing import Any
 
 import numpy as np
+from msgspec.structs import astuple
 
 from accel_engine import clock
 from accel_engine.errors import AccelError, format_error
@@ -46,6 +46,7 @@ class Recording:
         number: Its number.
         run: Receives it.
         pid: The recorder's process.
+        answer: The answer to the recorder's first message.
         is_ending: Whether nothing more is received.
         is_over: Whether all of it is written, or cannot be.
     """
@@ -55,7 +56,9 @@ class Recording:
         self.run = run
         self.pid = pid
         self.is_over = self.is_ending = False
-        self._began, self._step, self._epochs = clock.now(), run.step, run.epochs
+        self._began = clock.now()
+        directory = str(run.directory)
+        self.answer = {"number": number, "step": run.step, "epochs": run.epochs, "directory": directory}
         self._process = ProcessIdentity.of(pid)
         self._kills = count_kills()
         self._epoch: EpochEnded | None = None
@@ -64,26 +67,20 @@ class Recording:
         self._forwarded: dict[int, Command] = {}
         self._left_at: float | None = None
 
-    def begin(self, connection: "_Connection") -> dict[str, Any]:
-        """Take its first connection; returns the answer."""
-        self._connection = connection
-        run = self.run
-        return {"number": self.number, "step": self._step, "epochs": self._epochs, "directory": str(run.directory)}
-
-    def attach(self, connection: "_Connection") -> dict[str, Any]:
-        """Take another connection, once all of the previous one is received; returns the answer."""
-        if self._connection:
-            self._connection.done.wait(ATTACH_SECONDS)
+    def connect(self, connection: "_Connection", answer: dict[str, Any]) -> None:
+        """Send the answer to the first message of a connection, and take that for all that follows."""
         with self._changing:
+            connection.send(answer)
             self._connection, self._forwarded = connection, {}
-        return {}
 
     def forward(self, command: Command) -> bool:
         """Send a command to the recorder; return whether it gets it."""
         with self._changing:
             if command.id in self._forwarded:
                 return True
-            if self.is_ending or not self._connection or not self._connection.send({"command": astuple(command)}):
+            if self._connection is None:
+                return True  # it is sent the next time
+            if self.is_ending or not self._connection.send({"command": astuple(command)}):
                 return False
             self._forwarded[command.id] = command
             return True
@@ -126,17 +123,17 @@ class Recording:
         if self.is_ending:
             return
         if not self._process.alive:
-            self.drain()
-            self.end_left(LEFT)
+            self._end_in_thread(LEFT)
         elif not self._connection or not self._connection.done.is_set():
             self._left_at = None
         elif self._left_at is None:
             self._left_at = time.monotonic()
         elif time.monotonic() > self._left_at + LEFT_SECONDS:
-            self.end_left("the script has closed the connection of its recorder")
+            self._end_in_thread("the script has closed the connection of its recorder")
 
     def end_left(self, reason: str) -> None:
         """End it, unless its recorder has; waits until all is written, or cannot be."""
+        self.drain(DRAIN_SECONDS)
         now = clock.now()
         ended = RunEnded(
             time=now,
@@ -150,10 +147,14 @@ class Recording:
         )
         self._end(ended)
 
-    def drain(self) -> None:
-        """Wait until what the script has sent before its end is received."""
+    def drain(self, seconds: float) -> None:
+        """Wait until what its connection has sent is received."""
         if self._connection:
-            self._connection.done.wait(DRAIN_SECONDS)
+            self._connection.done.wait(seconds)
+
+    def _end_in_thread(self, reason: str) -> None:
+        """End it without waiting for the disk."""
+        threading.Thread(target=self.end_left, args=[reason], name="end", daemon=True).start()
 
     def _write_event(self, event: Event) -> None:
         if isinstance(event, EpochEnded):
@@ -186,13 +187,15 @@ class RecorderServer:
         self._begin = begin
         self._report = report
         self._recordings: list[Recording] = []
+        self._changing = threading.Lock()
         threading.Thread(target=self._accept, name="recorders", daemon=True).start()
 
     @property
     def recordings(self) -> list[Recording]:
         """Those that have not ended."""
-        self._recordings = [each for each in self._recordings if not each.is_over]
-        return self._recordings
+        with self._changing:
+            self._recordings = [each for each in self._recordings if not each.is_over]
+            return [*self._recordings]
 
     def forward(self, command: Command) -> bool:
         """Send a command to the part that is being recorded; return whether there is one."""
@@ -212,7 +215,7 @@ class RecorderServer:
     def drain(self) -> None:
         """Wait until what the script has sent before its end is received."""
         for recording in self.recordings:
-            recording.drain()
+            recording.drain(DRAIN_SECONDS)
 
     def _accept(self) -> None:
         while True:
@@ -223,19 +226,22 @@ class RecorderServer:
             handler = _Connection(connection, self._open, self._report)
             threading.Thread(target=handler.serve, name="recorder", daemon=True).start()
 
-    def _open(self, connection: "_Connection", values: dict[str, Any]) -> tuple[Recording | None, dict[str, Any]]:
+    def _open(self, values: dict[str, Any]) -> tuple[Recording | None, dict[str, Any]]:
         """The recording of a first message, and the answer."""
         if "attach" in values:
             number = values["attach"]
             found = next((each for each in self.recordings if each.number == number), None)
-            return found, found.attach(connection) if found else {"problem": "the recording has ended"}
+            if found is None:
+                return None, {"problem": "the recording has ended"}
+            found.drain(ATTACH_SECONDS)
+            return found, {}
         try:
             recording = self._begin(values)
         except AccelError as error:
             return None, {"problem": str(error)}
-        answer = recording.begin(connection)
-        self._recordings = [*self._recordings, recording]
-        return recording, answer
+        with self._changing:
+            self._recordings.append(recording)
+        return recording, recording.answer
 
 
 class _Connection:
@@ -248,7 +254,7 @@ class _Connection:
     def __init__(
         self,
         connection: socket.socket,
-        open_recording: Callable[["_Connection", dict[str, Any]], tuple[Recording | None, dict[str, Any]]],
+        open_recording: Callable[[dict[str, Any]], tuple[Recording | None, dict[str, Any]]],
         report: Callable[[str], None],
     ) -> None:
         self._connection = connection
@@ -265,8 +271,11 @@ class _Connection:
             while message := reader.read():
                 values = message[0]
                 if "begin" in values or "attach" in values:
-                    recording, answer = self._open(self, values)
-                    self.send(answer)
+                    recording, answer = self._open(values)
+                    if recording:
+                        recording.connect(self, answer)
+                    else:
+                        self.send(answer)
                 elif "report" in values:
                     (recording.run.warn if recording else self._report)(str(values["report"]))
                 elif recording:

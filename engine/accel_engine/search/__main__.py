@@ -1,7 +1,4 @@
-"""``python -m accel_engine.search DIRECTORY TIME``: runs a search, from where the process before it was.
-
-``TIME`` is when the process was asked for, in seconds since the Unix epoch.
-"""
+"""``python -m accel_engine.search DIRECTORY``: runs a search, from where the process before it was."""
 
 import sys
 from pathlib import Path
@@ -16,10 +13,10 @@ from accel_engine.search.study_reader import StudyReader
 
 def main() -> int:
     """Run the search to its end; returns the exit status."""
-    directory, since = Path(sys.argv[1]), float(sys.argv[2])
+    directory = Path(sys.argv[1])
 
     def run(_: object) -> int:
-        ended = run_search(directory, EngineRuns(_starter(directory)), since=since)
+        ended = run_search(directory, EngineRuns(_starter(directory)))
         return int(ended["outcome"] == "failed")
 
     return work_alone(directory, LOCK, run)

@@ -26,19 +26,6 @@ def handle_commands(scheduler: Scheduler) -> None:
             database.answer(command.id, answer, obeyed=True)
 
 
-def refuse_outdated_stops(scheduler: Scheduler, since: float) -> None:
-    """Refuse to stop for commands that were sent before this process: the search is to be continued now.
-
-    Args:
-        scheduler: The search.
-        since: When the process was asked for, in seconds since the Unix epoch. It takes a second to start, in which a
-            user may change his mind.
-    """
-    for command in scheduler.study.database.commands():
-        if command.name == "stop" and command.time < since:
-            scheduler.study.database.answer(command.id, "the search was not running", obeyed=False)
-
-
 def _stop(scheduler: Scheduler, _: StudyCommand) -> str:
     scheduler.stopping = True
     return "the search stops; its live trials stop with a checkpoint"

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accel_engine import clock
 from accel_engine.devices.installation import installed_versions
 from accel_engine.errors import EngineMissingError
 from accel_engine.process.detached import leave, start_detached
@@ -53,6 +52,17 @@ def is_search_running(directory: Path) -> bool:
     return lock.is_held(directory, LOCK)
 
 
+def reopen_search(directory: Path) -> None:
+    """Before the process of a search starts, forget how it ended, and refuse commands to stop it; not if it runs."""
+    if is_search_running(directory):
+        return
+    with StudyDatabase(directory) as database:
+        database.update(ended=None)
+        for command in database.commands():
+            if command.name == "stop":
+                database.answer(command.id, "the search was not running", obeyed=False)
+
+
 def start_search_process(directory: Path) -> "subprocess.Popen[str]":
     """Start the process that runs a search; it ends at once if another one does.
 
@@ -61,7 +71,7 @@ def start_search_process(directory: Path) -> "subprocess.Popen[str]":
         RunError: The search's log cannot be written, or the system cannot start a process.
     """
     require_optuna()
-    words = ("-m", "accel_engine.search", str(directory), str(clock.now()))
+    words = ("-m", "accel_engine.search", str(directory))
     return start_detached(f"the search {directory.name}", *words, log=directory / LOG)
 
 
@@ -74,8 +84,7 @@ def resume_study(directory: Path) -> None:
     if is_search_running(directory):
         return
     require_optuna()  # before anything is written
-    with StudyDatabase(directory) as database:
-        database.update(ended=None)
+    reopen_search(directory)
     leave(start_search_process(directory))
 
 

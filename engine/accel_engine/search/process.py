@@ -6,9 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from accel_engine import clock
 from accel_engine.errors import AccelError
-from accel_engine.search.command_handlers import handle_commands, refuse_outdated_stops
+from accel_engine.search.command_handlers import handle_commands
 from accel_engine.search.confirmation import ConfirmingRuns
 from accel_engine.search.progress import trials_done
 from accel_engine.search.results import best_trial, search_ended
@@ -23,17 +22,13 @@ SHARED_INTERVAL = 2.0
 """Seconds from one poll of what other machines do to the next."""
 
 
-def run_search(
-    directory: Path, runs: TrialRuns, wait: Callable[[float], object] = time.sleep, since: float | None = None
-) -> Mapping[str, Any]:
+def run_search(directory: Path, runs: TrialRuns, wait: Callable[[float], object] = time.sleep) -> Mapping[str, Any]:
     """Run a search to its end.
 
     Args:
         directory: Its directory, whose lock this process holds.
         runs: The runs of the trials.
         wait: Waits for seconds.
-        since: When this process was asked for, in seconds since the Unix epoch; older commands to stop are refused. By
-            default now.
 
     Returns:
         The object of the last line of JSON, which is in the search's database, too.
@@ -44,7 +39,7 @@ def run_search(
     """
     with StudyWriter(directory) as study:
         try:
-            return _run(Scheduler(study, runs), wait, clock.now() if since is None else since)
+            return _run(Scheduler(study, runs), wait)
         except AccelError as error:
             with suppress(AccelError):
                 trials, confirmation = tuple(study.trials.values()), study.database.part.confirmation
@@ -52,9 +47,8 @@ def run_search(
             raise
 
 
-def _run(scheduler: Scheduler, wait: Callable[[float], object], since: float) -> Mapping[str, Any]:
+def _run(scheduler: Scheduler, wait: Callable[[float], object]) -> Mapping[str, Any]:
     study = scheduler.study
-    refuse_outdated_stops(scheduler, since)
     scheduler.resume()
     poll = _Poll(scheduler, wait)
     is_confirmed = False

@@ -127,7 +127,7 @@ class StudyDatabase(CommandDatabase):
 
     def commands(self) -> list[StudyCommand]:
         """The commands without an answer, oldest first."""
-        return [self.decode("command", row.id, _decoded, row) for row in self.unanswered()]
+        return [self.decode("command", row.id, _decoded, row) for row in self.unanswered(CommandRow)]
 
 
 def create_study_database(directory: Path, storage: str, **limits: Any) -> None:

@@ -161,4 +161,6 @@ def _elsewhere(trial: Trial, machine: str, lost: Heartbeat | None) -> Trial:
 def _reports(number: int, attributes: Mapping[str, Any]) -> dict[int, TrialReport]:
     """The reports of a trial, in attributes of Optuna's trial."""
     found = {int(name.removeprefix(REPORT)): each for name, each in attributes.items() if name.startswith(REPORT)}
-    return {index: TrialReport(number, *found[index]) for index in sorted(found)}
+    return {
+        index: TrialReport(number, *convert(found[index], tuple[int, int, float, float])) for index in sorted(found)
+    }

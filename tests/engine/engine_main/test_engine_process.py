@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import psutil
 
 from accel_engine import run
@@ -18,7 +19,9 @@ from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.run import Status
 from accel_engine.run.engine.commands import read_answer
 
-LONG = Plan(model="mlp", epochs=100_000, validation="off")
+from .record import read
+
+LONG = Plan(model="mlp", epochs=100_000, last_batch="drop", validation="off", xla="off")
 """A plan that trains until it is stopped."""
 
 Wait = Callable[..., None]
@@ -77,13 +80,15 @@ def test_an_engine_trains_handles_commands_and_continues_after_a_crash(
 
     engines[0].kill()
     wait_until(lambda: status(directory) is Status.LOST, "the loss to be seen")
-    reached = run.list_runs()[0].steps
+    _, before = read(directory)
+    reached = len(before)
 
     run.reopen(directory, LONG)
     engines.append(start(directory))
     wait_until(lambda: status(directory) is Status.RUNNING and run.list_runs()[0].steps > reached, "going on")
     again = [event for event in events(directory) if isinstance(event, RunStarted)][-1]
     assert 0 < again.first_step <= reached
+    np.testing.assert_array_equal(read(directory)[1][:reached], before)  # those it has taken again, too
 
     os.kill(engines[1].pid, signal.SIGTERM)
     assert engines[1].wait(120) == 0

@@ -45,7 +45,7 @@ def test_an_engine_waits_goes_on_and_can_be_stopped(
         with filled(disk):
             wait_until(lambda: waiting(directory) is DiskProblem.FULL, "another wait")
             request(directory, "stop")
-            assert engines[0].wait(60) == 0
+            assert engines[0].wait(120) == 0
 
         events, losses = read(directory)
         assert last(directory).outcome is Outcome.STOPPED
@@ -59,5 +59,5 @@ def test_a_stop_before_the_disk_is_full_ends_the_run_too(paused: Path, engines: 
     with filled(paused.parent):
         assert waiting(paused) is None  # nothing is written during a pause
         engines[0].send_signal(signal.SIGTERM)
-        assert engines[0].wait(60) == 0
+        assert engines[0].wait(120) == 0
     assert last(paused).outcome is Outcome.STOPPED

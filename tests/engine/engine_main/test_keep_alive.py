@@ -114,7 +114,7 @@ def test_a_preempted_engine_saves_and_is_started_again(
     saved = latest_checkpoint(directory)
     wait_until(lambda: steps(directory) > saved, "training to go on")
     engines[0].send_signal(signal.SIGTERM)
-    assert engines[0].wait(60) == 0
+    assert engines[0].wait(120) == 0
     wait_until(lambda: all_of(directory, Recovered), "the second engine")
 
     (ended,) = all_of(directory, RunEnded)

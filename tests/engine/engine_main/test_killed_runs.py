@@ -63,6 +63,7 @@ def test_a_killed_run_continues_with_the_next_batch_of_its_stream(
     np.testing.assert_allclose(read(killed)[1], read(whole)[1], atol=1e-5)
 
 
+@pytest.mark.campaign
 def test_a_killed_run_with_a_recipe_has_the_losses_of_an_uninterrupted_one(
     engines: list["subprocess.Popen[str]"], tmp_path: Path, wait_until: Callable[..., None]
 ) -> None:

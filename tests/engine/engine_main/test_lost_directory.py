@@ -36,5 +36,5 @@ def test_the_engine_of_a_run_that_is_moved_on_a_full_disk_ends(
 ) -> None:
     with filled(paused.parent):
         paused.rename(paused.with_name("moved"))
-        assert engines[0].wait(60) == 1
+        assert engines[0].wait(120) == 1
     assert not paused.exists()

@@ -28,6 +28,7 @@ from accel_engine.run.runs.creation import reopen
 from accel_engine.run.runs.worker_runs import worker_runs_of
 from engine.engine_main import scheduled_model
 from engine.engine_main.record import events, last, read
+from engine.training.conftest import Gym, gym, placed  # noqa: F401 (fixtures)
 
 ALONE = Plan(model=f"{scheduled_model.__file__}:build", batch_size=16, steps_per_epoch=50, epochs=2)
 """A hundred steps of a model with batch normalization, dropout and a schedule."""
@@ -47,13 +48,15 @@ def kill(directory: Path, name: str) -> None:
 
 
 def test_one_worker_trains_like_one_process_and_records_its_schedule(
-    engines: list["subprocess.Popen[str]"], home: Path
+    engines: list["subprocess.Popen[str]"],
+    home: Path,
+    gym: Gym,  # noqa: F811 (the fixture)
 ) -> None:
     changes = {"gradient_norm": "on", "metrics": ("recall", "auc")}
-    alone, served = (run.create(plan.replace(**changes)) for plan in (ALONE, SERVED))
-    for directory in (alone, served):
-        engines.append(start(directory))
-        assert engines[-1].wait(120) == 0, last(directory)
+    alone = gym.train(ALONE.replace(**changes)).directory
+    served = run.create(SERVED.replace(**changes))
+    engines.append(start(served))
+    assert engines[-1].wait(120) == 0, last(served)
 
     losses = read(served)[1]
     assert len(losses) == 100

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.training.recovery.recovery_action import NewProcess, RecoveryAction
+from waiting import wait_until
 
 from .record import last
 
@@ -39,17 +39,10 @@ def trains(supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch, traini
     return last(supervisor._directory)
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_a_stop_as_memory_runs_out_stops_the_run(supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch) -> None:
     def training() -> None:
         run.request(supervisor._directory, "stop")
-        wait_for(lambda: supervisor._commands.stop)
+        wait_until(lambda: supervisor._commands.stop)
         supervisor._next = NEXT
 
     ended = trains(supervisor, monkeypatch, training)
@@ -81,10 +74,10 @@ def test_the_stop_of_a_user_after_sigterm_is_for_good(
 ) -> None:
     def training() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
-        wait_for(lambda: supervisor._commands.is_preempted)
+        wait_until(lambda: supervisor._commands.is_preempted)
         if by_user:
             run.request(supervisor._directory, "stop")
-            wait_for(lambda: not supervisor._commands.is_preempted)
+            wait_until(lambda: not supervisor._commands.is_preempted)
         supervisor._ended = supervisor._make_end(Outcome.STOPPED, "stopped")
 
     assert trains(supervisor, monkeypatch, training).temporary is not by_user

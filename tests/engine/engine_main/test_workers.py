@@ -20,6 +20,7 @@ from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.runs.creation import reopen
 from engine.engine_main import scheduled_model
 from engine.engine_main.record import last, read
+from engine.training.conftest import Gym, gym, placed  # noqa: F401 (fixtures)
 
 ALONE = Plan(model="mlp", batch_size=64, steps_per_epoch=50, epochs=2, validation="off")
 """A hundred steps; the last one of each pass has 29 examples, of which two workers share one."""
@@ -57,13 +58,14 @@ def open_files(process: int) -> list[str]:
 
 
 def test_two_workers_train_like_one_process_and_record_its_schedule(
-    engines: list["subprocess.Popen[str]"], home: Path
+    engines: list["subprocess.Popen[str]"],
+    home: Path,
+    gym: Gym,  # noqa: F811 (the fixture)
 ) -> None:
     model, metrics = f"{scheduled_model.__file__}:without_dropout", ("recall", "auc")
     changes = {"model": model, "gradient_norm": "on", "metrics": metrics}
-    alone, together = (run.create(plan.replace(**changes)) for plan in (ALONE, TOGETHER))
-    engines.append(start(alone))
-    assert engines[-1].wait(120) == 0
+    alone = gym.train(ALONE.replace(**changes)).directory
+    together = run.create(TOGETHER.replace(**changes))
     engines.append(start(together))
     assert engines[-1].wait(120) == 0
 
@@ -84,7 +86,7 @@ def test_two_workers_train_like_one_process_and_record_its_schedule(
     assert not (worker / "model.keras").exists()
 
 
-def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues(
+def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues_until_one_is_lost(
     engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
 ) -> None:
     directory = run.create(TOGETHER.replace(epochs=100_000))
@@ -115,13 +117,11 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues(
     assert steps == last(worker).steps == latest_checkpoint(directory) == latest_checkpoint(worker)
 
     # A worker that has lost its last checkpoint takes all of them back to the one before.
-    reopen(directory, TOGETHER.replace(epochs=steps // 50 + 1, isolate_workers="off"))
+    reopen(directory, TOGETHER.replace(epochs=100_000, isolate_workers="off"))
     for file in (worker / "checkpoints").glob(f"step-{steps}.*"):
         file.unlink()
     engines.append(start(directory))
-    assert engines[1].wait(120) == 0
-    assert last(directory).outcome is Outcome.FINISHED
-    assert len(read(directory)[1]) == last(directory).steps == 50 * (steps // 50 + 1)
+    wait_until(lambda: run.list_runs()[0].steps > steps, "training", timeout=120.0)
     starts = [
         [event.first_step for event in read(one)[0] if isinstance(event, RunStarted)] for one in (directory, worker)
     ]
@@ -130,34 +130,36 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues(
     warned = [event.message for event in read(directory)[0] if isinstance(event, Warned)]
     assert ["can run code as you" in each for each in warned].count(True) == 1 + bool(network_namespace.why_not())
 
-    # One that has lost all of its checkpoints fails the run, which loses nothing.
-    saved = latest_checkpoint(directory)
-    reopen(directory, TOGETHER.replace(epochs=steps // 50 + 2))
-    shutil.rmtree(worker / "checkpoints")
-    engines.append(start(directory))
-    assert engines[2].wait(120) == 1
-    assert last(directory).reason.startswith(
-        f"worker 1 has no checkpoint of this run, but worker 0 has one of step {saved:,}"
-    )
-    assert latest_checkpoint(directory) == saved
-    assert len(read(directory)[1]) == saved
-
-
-def test_a_lost_worker_is_named_and_the_run_fails(
-    engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
-) -> None:
-    directory = run.create(TOGETHER.replace(epochs=100_000))
-    engines.append(start(directory))
-    wait_until(lambda: run.list_runs()[0].steps > 100, "training", timeout=120.0)
-    (worker,) = psutil.Process(engines[0].pid).children()
-    worker.kill()
-    assert engines[0].wait(120) == 1
+    # One that is lost is named, and the run fails.
+    (process,) = psutil.Process(engines[1].pid).children()
+    process.kill()
+    assert engines[1].wait(120) == 1
     ended = last(directory)
     assert ended.outcome is Outcome.FAILED
     assert ended.reason.startswith("worker 1 (127.0.0.1:")
     assert "was lost" in ended.reason
     assert "continue" in ended.hint
-    assert latest_checkpoint(directory)
+    assert len(read(directory)[1]) == ended.steps >= latest_checkpoint(directory) > 0
+
+
+@pytest.mark.campaign
+def test_a_worker_without_its_checkpoints_fails_the_run_which_loses_nothing(
+    engines: list["subprocess.Popen[str]"], home: Path
+) -> None:
+    directory = run.create(TOGETHER)
+    engines.append(start(directory))
+    assert engines[0].wait(120) == 0
+    saved = latest_checkpoint(directory)
+    assert last(directory).outcome is Outcome.FINISHED
+    reopen(directory, TOGETHER.replace(epochs=3))
+    shutil.rmtree(worker_of(directory) / "checkpoints")
+    engines.append(start(directory))
+    assert engines[1].wait(120) == 1
+    assert last(directory).reason.startswith(
+        f"worker 1 has no checkpoint of this run, but worker 0 has one of step {saved:,}"
+    )
+    assert latest_checkpoint(directory) == saved
+    assert len(read(directory)[1]) == saved
 
 
 @pytest.mark.campaign  # strategies/test_cluster_spec.py finds what SLURM says; workers that meet train alike

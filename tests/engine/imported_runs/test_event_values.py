@@ -333,7 +333,7 @@ def test_any_damage_is_a_note_or_an_item(tmp_path: Path) -> None:
         old_image("image", 0, PNG),
         old_histogram("histogram", 0, [1.0, 2.0], [1, 2], min=0.0, max=2.0),
     ]
-    for number in range(60):
+    for number in range(25):
         damaged = []
         for event in events:
             (value,) = event.summary.value

@@ -48,7 +48,7 @@ def lost() -> Path:
     directory = run.create(PLAN)
     (directory / LOG).touch()
     with start(directory, {}) as engine:
-        assert engine.wait(60) == 3
+        assert engine.wait(120) == 3
     return directory
 
 
@@ -76,7 +76,7 @@ def test_an_engine_that_crashes_each_time_reaches_the_limit(monkeypatch: pytest.
 
     watch(directory)
 
-    assert [engine.wait(60) for engine in started] == [3] * 5
+    assert [engine.wait(120) for engine in started] == [3] * 5
 
     found = events(directory)
     assert len([event for event in found if isinstance(event, Recovered)]) == 5
@@ -101,7 +101,7 @@ def test_a_stop_during_the_pause_is_obeyed(monkeypatch: pytest.MonkeyPatch, wait
     watching.start()
     wait_until(lambda: "the engine is started again in 300 s" in (directory / LOG).read_text(), "the pause")
     number = run.request(directory, "stop")
-    watching.join(60)
+    watching.join(120)
 
     assert not watching.is_alive()
     assert read_answer(directory, number) == (True, "stopped: the engine is not started again")

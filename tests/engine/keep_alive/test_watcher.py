@@ -21,7 +21,7 @@ from accel_engine.run import RunReader, RunWriter, Status, reopen
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import WATCHER_LOCK
 from accel_engine.run.engine.commands import read_answer
-from accel_engine.run.store.connection import writing
+from accel_engine.run.store.database import writing
 
 
 @pytest.fixture(autouse=True)

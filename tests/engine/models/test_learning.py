@@ -1,4 +1,5 @@
 import keras
+import pytest
 
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions
@@ -34,6 +35,7 @@ def test_cnn_validates_above_chance_from_the_first_epoch_on_and_soon_very_well()
     assert last >= 0.97
 
 
+@pytest.mark.campaign
 def test_cnn_generalises_from_the_first_epoch_of_larger_images() -> None:
     assert fit("cnn", "synthetic:24x24x1:10:4500", 1)[0] > 0.5
 

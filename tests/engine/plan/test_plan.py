@@ -3,7 +3,6 @@ import math
 import shlex
 import tomllib
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +14,10 @@ from accel_engine.plan.resolved_plan import resolve
 from field_values import away, with_needs
 
 
-@pytest.fixture
-def changed(tmp_path: Path) -> Plan:
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """A plan in which every field differs from its default that goes with the others."""
-    arrays = tmp_path / "my data.npz"
+    arrays = tmp_path_factory.mktemp("arrays") / "my data.npz"
     arrays.touch()
     values: dict[str, Any] = {
         "data": str(arrays),

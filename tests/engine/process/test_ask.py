@@ -22,7 +22,7 @@ from accel_engine.requests.protocol.request import FolderRequest
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import create
 from accel_engine.run.runs.creation import create_recorded
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 
 RECORDED = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
 
@@ -51,7 +51,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (tmp_path / "gone.npz").touch()
     directory = create(Plan(data=str(tmp_path / "gone.npz")))
     (tmp_path / "gone.npz").unlink()
-    with closing(connect(directory)) as connection:
+    with closing(RunDatabase(directory)) as connection:
         connection.set_meta(pending=None)
     return directory
 
@@ -67,6 +67,10 @@ def test_data_is_described_by_an_engine(tmp_path: Path) -> None:
     assert known.entry.examples == 36
     assert known.inputs == {"": "float32 3"}
     assert sum(known.entry.class_counts) == 40  # of all splits
+
+
+@pytest.mark.campaign
+def test_data_that_is_damaged_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "bad.npz").write_bytes(b"nonsense")
     with pytest.raises(RunError, match="damaged"):
         ask(DataRequest(Plan(data=str(tmp_path / "bad.npz"))))

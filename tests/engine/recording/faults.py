@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -63,6 +63,11 @@ def functions_of(modules: set[str]) -> Functions:
 def functions_of_fit() -> Functions:
     """What can fail while a ``fit`` is recorded."""
     return functions_of(MODULES.keys() - OF_LOOPS) | {"RunRecorder._link": (RunRecorder, "_link")}
+
+
+def shared_out(labels: Iterable[str]) -> list[Any]:
+    """Labels as parameters of tests: every fifth of them is tried by other tests, too, all of them by ``campaign``."""
+    return [pytest.param(label, marks=pytest.mark.campaign if place % 5 else ()) for place, label in enumerate(labels)]
 
 
 def fail(*_: Any, **__: Any) -> Any:

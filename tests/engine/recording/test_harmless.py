@@ -29,7 +29,7 @@ from accel_engine.run.writing import owned_run
 from accel_engine.scripts import patient_writer, recorder_runs
 
 from .conftest import Read, examples, tiny
-from .faults import MODULES, OF_BOTH, OF_LOOPS, fail, functions_of_fit, put
+from .faults import MODULES, OF_BOTH, OF_LOOPS, fail, functions_of_fit, put, shared_out
 
 FUNCTIONS = functions_of_fit()
 
@@ -81,7 +81,7 @@ def test_every_call_that_keras_makes_is_guarded() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # a thread whose target raises
-@pytest.mark.parametrize("label", FUNCTIONS)
+@pytest.mark.parametrize("label", shared_out(FUNCTIONS))
 def test_a_fault_in_any_function_leaves_training_as_it_is(
     monkeypatch: pytest.MonkeyPatch, trained: Trained, label: str
 ) -> None:

@@ -80,9 +80,9 @@ def looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     "schedule",
     [
-        Schedules.ExponentialDecay(0.1, 10, 0.9),
+        pytest.param(Schedules.ExponentialDecay(0.1, 10, 0.9), marks=pytest.mark.campaign),
         Schedules.CosineDecay(0.0, 30, warmup_target=0.1, warmup_steps=15),
-        Schedules.PiecewiseConstantDecay([5, 20], [0.3, 0.2, 0.1]),
+        pytest.param(Schedules.PiecewiseConstantDecay([5, 20], [0.3, 0.2, 0.1]), marks=pytest.mark.campaign),
         Halves(),
     ],
     ids=lambda schedule: type(schedule).__name__,
@@ -135,7 +135,9 @@ def test_accumulated_gradients_have_the_rate_that_keras_asks_the_schedule_for() 
     "change",
     [
         keras.callbacks.LearningRateScheduler(lambda epoch: 0.1 / (1 + epoch)),
-        keras.callbacks.ReduceLROnPlateau(monitor="loss", min_delta=10.0, patience=1),
+        pytest.param(
+            keras.callbacks.ReduceLROnPlateau(monitor="loss", min_delta=10.0, patience=1), marks=pytest.mark.campaign
+        ),
     ],
     ids=lambda change: type(change).__name__,
 )

@@ -10,7 +10,7 @@ import pytest
 from accel_engine import Recorder
 from accel_engine.recording import recorder_thread, run_link, supervisor
 
-from .faults import MODULES, OF_BOTH, OF_LOOPS, fail, functions_of, put
+from .faults import MODULES, OF_BOTH, OF_LOOPS, fail, functions_of, put, shared_out
 
 FUNCTIONS = functions_of(OF_LOOPS | OF_BOTH) | {
     "loop_recorder.image_of": (MODULES["loop_recorder"], "image_of"),
@@ -63,7 +63,7 @@ def test_every_call_of_a_script_is_guarded() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # a thread whose target raises
-@pytest.mark.parametrize("label", sorted(FUNCTIONS.keys() - CALLS))
+@pytest.mark.parametrize("label", shared_out(sorted(FUNCTIONS.keys() - CALLS)))
 def test_a_fault_in_any_function_leaves_the_loop_as_it_is(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
     put(monkeypatch, *FUNCTIONS[label], fail)
 

@@ -266,7 +266,7 @@ KILL = """
 import psutil
 def supervisor():
     for process in psutil.process_iter(["cmdline"]):
-        if process.info["cmdline"][-2:] == ["accel_engine.scripts.recorder_supervisor", str(os.getpid())]:
+        if (process.info["cmdline"] or [])[-2:] == ["accel_engine.scripts.recorder_supervisor", str(os.getpid())]:
             return process
 """
 
@@ -340,6 +340,26 @@ print(len(processes))
     assert done.stdout == "1\n", done.stderr
     runs = [Read(directory) for directory in runs_directory().iterdir()]
     assert sorted(run.info.name for run in runs) == ["child", "first", "outer", "second"]
+    assert {end_of(run) for run in runs} == {(Outcome.FINISHED, "")}
+
+
+def test_a_supervisor_that_has_ended_since_the_last_recorder_is_started_again() -> None:
+    done = run_script(
+        KILL
+        + """
+for name in ("first", "second"):
+    with Recorder(name) as run:
+        run.log(0, loss=1.0)
+    process = supervisor()
+    process.kill()
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+"""
+    )
+
+    assert not done.stderr
+    runs = [Read(directory) for directory in runs_directory().iterdir()]
+    assert sorted(run.info.name for run in runs) == ["first", "second"]
     assert {end_of(run) for run in runs} == {(Outcome.FINISHED, "")}
 
 

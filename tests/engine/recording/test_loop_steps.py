@@ -11,7 +11,7 @@ from accel_engine import clock
 from accel_engine.events import EpochEnded, Event, Validated
 from accel_engine.recording.loop_steps import MAX_JUMP, LoopSteps
 from accel_engine.recording.recorder_thread import PendingSteps
-from accel_engine.run.store.whole_rows import MAX_STEP
+from accel_engine.run.store.schema import MAX_STEP
 
 Item = PendingSteps | Event
 

@@ -106,6 +106,10 @@ MODELS: dict[str, tuple[Callable[[], keras.Model], Callable[[], Any]]] = {
 }
 
 
+ORDINARY = ("several steps an execution", "variational autoencoder", "adversarial")
+MORE = ("sequential", "eager", "batches of unknown number")
+
+
 def trained(kind: str, callbacks: list[Any]) -> tuple[Any, ...]:
     """All that a training leaves: its history, weights, optimizers, metrics, random states and settings."""
     build, data = MODELS[kind]
@@ -126,7 +130,7 @@ def trained(kind: str, callbacks: list[Any]) -> tuple[Any, ...]:
 
 
 @pytest.mark.filterwarnings("ignore:.*ran out of data:UserWarning")
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", [*ORDINARY, *(pytest.param(kind, marks=pytest.mark.campaign) for kind in MORE)])
 def test_nothing_differs(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     recorder = RunRecorder()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.run import Status, create, list_runs
-from accel_engine.run.directory.checkpoint_files import damage, delete_after, prune, steps_in
+from accel_engine.run.directory.checkpoint_files import delete_after, find_damage, prune, steps_in
 from failing_files import FAULTS, SHORT, FailingFiles, missing_sqlite
 from run_under_faults import PLAN, end_at_once, failing, save, save_model, try_fault
 
@@ -88,7 +88,7 @@ def test_a_checkpoint_is_whole_or_none(in_memory: Path) -> None:
 
     def check() -> None:
         assert all(len([*folder.glob(f"step-{step}.data*")]) == 1 for step in steps_in(folder))
-        assert not any(damage(folder, step) for step in steps_in(folder))
+        assert not any(find_damage(folder, step) for step in steps_in(folder))
         delete_after(folder, 0)
         use()
         assert steps_in(folder) == [12]

@@ -16,7 +16,7 @@ from accel_engine.run import RunReader, RunWriter, Status, create
 from accel_engine.run.diagnostics import ClassificationReport, ValidationReport, reports, views
 from accel_engine.run.engine.commands import COMMANDS
 from accel_engine.run.media import LoggedText, histogram_of, image_of, pack_media
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.run.store.meta import read_meta
 from accel_engine.run.store.schema import FIXED_CHUNK_COLUMNS
 
@@ -73,7 +73,7 @@ def test_the_example_writes_a_run() -> None:
 
 def test_every_table_and_column_is_described(directory: Path, writer: RunWriter) -> None:
     writer.write_samples([Sample(0.0, "cpu:0")])
-    with closing(connect(directory)) as database:
+    with closing(RunDatabase(directory)) as database:
         tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for table in set(tables) - {"sqlite_sequence"}:
             for row in database.execute(f"PRAGMA table_info({table})"):
@@ -82,10 +82,10 @@ def test_every_table_and_column_is_described(directory: Path, writer: RunWriter)
 
 
 def test_every_key_event_field_and_command_is_described(directory: Path, writer: RunWriter) -> None:
-    with closing(connect(directory)) as database:
+    with closing(RunDatabase(directory)) as database:
         before = read_meta(database)
     writer.begin()
-    with closing(connect(directory)) as database:
+    with closing(RunDatabase(directory)) as database:
         for key in before | read_meta(database):
             assert f"`{key}`" in section("meta"), key
     events = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section("event"), re.MULTILINE))

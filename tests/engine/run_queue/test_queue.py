@@ -12,8 +12,9 @@ from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status
+from accel_engine.run.engine.commands import Command
 from accel_engine.run.runs.removal import remove
-from accel_engine.run.store.connection import writing
+from accel_engine.run.store.database import writing
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.dependencies import end_cancelled
 from accel_engine.run_queue.queue_database import DATABASE, changing_queue
@@ -152,8 +153,8 @@ def test_cancelling_a_started_run_asks_it_to_stop(add: Make) -> None:
     with closing(RunReader(directory)) as reader:
         assert reader.info().status is Status.QUEUED  # its engine has not begun yet, and will find the command
     with writing(directory) as database:
-        (command,) = database.unanswered()
-    assert command[3] == "stop"
+        (command,) = database.unanswered(Command)
+    assert command.name == "stop"
     with pytest.raises(UsageError, match="it was started"):
         queue.hold(one)
 

@@ -48,17 +48,15 @@ class Search:
         create_study(self.directory, definition)
         self.runs = StandInRuns(tmp_path / f"runs-{definition.name}", metrics)
 
-    def run(
-        self, each: Callable[[StudyReader], object] = lambda _: None, since: float | None = None
-    ) -> Mapping[str, Any]:
-        """Run to the end, as a process that was asked for at a time; ``each`` is called at each wait."""
+    def run(self, each: Callable[[StudyReader], object] = lambda _: None) -> Mapping[str, Any]:
+        """Run to the end; ``each`` is called at each wait."""
         with self.study() as study:
 
             def look(_: float) -> None:
                 study.refresh()
                 each(study)
 
-            return run_search(self.directory, self.runs, look, since=since)
+            return run_search(self.directory, self.runs, look)
 
     def study(self) -> StudyReader:
         return StudyReader(self.directory)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from accel_engine import clock
+from accel_engine.search import launch
 from accel_engine.search.command_handlers import _HANDLERS
 from accel_engine.search.study_database import COMMANDS
 from accel_engine.search.study_reader import StudyReader
@@ -97,15 +97,16 @@ def test_wrong_commands_are_answered_and_harm_nothing(tmp_path: Path) -> None:
 def test_a_command_to_stop_that_is_older_than_the_process_is_refused(tmp_path: Path, storage: str) -> None:
     search = Search(define(trials=1, storage=str(tmp_path / storage) if storage else ""), tmp_path)
     command = search.request("stop")
+    launch.reopen_search(search.directory)
     assert search.run()["outcome"] == "finished"
     assert search.answer(command) == (False, "the search was not running")
 
 
 def test_a_command_to_stop_that_is_sent_while_the_process_starts_is_done(tmp_path: Path) -> None:
     search = Search(define(trials=1), tmp_path)
-    asked = clock.now()
+    launch.reopen_search(search.directory)
     command = search.request("stop")
-    assert search.run(since=asked)["outcome"] == "stopped"
+    assert search.run()["outcome"] == "stopped"
     assert search.answer(command) == (True, "the search stops; its live trials stop with a checkpoint")
 
 
@@ -149,7 +150,7 @@ def test_a_search_that_is_stopped_while_it_confirms_continues_its_confirmation(t
 
     def stop(study: StudyReader) -> None:
         confirmation = study.database.part.confirmation
-        if confirmation and len(confirmation.values) == 1 and not study.database.unanswered():
+        if confirmation and len(confirmation.values) == 1 and not study.database.commands():
             study.database.request("stop")
 
     ended = search.run(stop)

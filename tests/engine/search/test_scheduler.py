@@ -296,7 +296,7 @@ def test_trials_train_at_once_and_a_stopped_search_goes_on_with_them(tmp_path: P
         nonlocal most
         statuses = [search.runs.read(run)["status"] for run in search.runs.find("s")]
         most = max(most, statuses.count("running"))
-        if statuses.count("running") == 3 and not study.database.unanswered():
+        if statuses.count("running") == 3 and not study.database.commands():
             study.database.request("stop")
 
     ended = search.run(stop)

@@ -69,6 +69,15 @@ def test_only_what_is_new_is_read(tmp_path: Path) -> None:
         assert [each.value for each in reader.reports[1].values()] == [0.5]
 
 
+@pytest.mark.parametrize(("name", "value"), [("report 1", [1, 1]), ("report x", [1, 1, 1.0, 1.0]), ("trial", "x")])
+def test_attributes_that_another_program_has_written_are_an_error(name: str, value: object) -> None:
+    with opened() as study:
+        study.put(study.propose())
+        study._storage.set_trial_user_attr(0, name, value)
+        with pytest.raises(RunError, match=r"the storage .* cannot be used"):
+            StudyReader(study.database.directory)
+
+
 @pytest.mark.parametrize(
     ("pruner", "trials", "first_pruned"),
     [("asha", 12, 1), ("auto", 12, 4), ("auto", 40, 4)],

@@ -15,7 +15,7 @@ from accel_engine.data.structure import Batch
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.plan.fields import USES
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.model_analysis.flops import FlopCount
@@ -134,7 +134,7 @@ def test_no_setting_of_the_training_makes_a_run_unusable(gym: Gym) -> None:
     images = np.arange(192, dtype=np.uint8).reshape(3, 8, 8, 1)
     expected = open_trained(directory).outputs_of(images).numpy()
     nonsense = {name: "nonsense" for name, use in USES.items() if use.only_training}
-    with closing(connect(directory)) as connection:
+    with closing(RunDatabase(directory)) as connection:
         (text,) = connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
         changed = {**json.loads(text), **nonsense, "strategy": "tpu", "initial_weights": "/gone.weights.h5"}
         connection.execute("UPDATE main.meta SET value = ? WHERE key = 'plan'", (json.dumps(changed),))

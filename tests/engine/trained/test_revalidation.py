@@ -13,14 +13,14 @@ from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
 from accel_engine.run import RunWriter, create
 from accel_engine.run.diagnostics import ClassificationReport, read
 from accel_engine.run.diagnostics.views import Image
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.trained import split_batches
 from accel_engine.trained.diagnose import revalidate
 
 from ..training.conftest import Gym
 from ..training.core.streams import ROWS, Recorded, dataset
 
-PLAN = Plan(model="mlp", epochs=1, batch_size=100)
+PLAN = Plan(model="mlp", epochs=1, batch_size=100, last_batch="drop")
 
 
 @pytest.mark.parametrize("validation", ["epoch", "off"])
@@ -28,15 +28,15 @@ def test_the_report_equals_the_engines(gym: Gym, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(split_batches, "PROGRESS_SECONDS", 0.0)
     expected = read(gym.train_once(PLAN).directory).validation
     trained = gym.train(PLAN.replace(validation=validation))
-    with closing(connect(trained.directory)) as connection:
+    with closing(RunDatabase(trained.directory)) as connection:
         connection.execute("DELETE FROM main.inside")
     told: list[tuple[int, int]] = []
     request = RevalidationRequest(trained.directory)
-    assert revalidate(request, lambda part: told.append((part.done, part.of))) == Revalidation(15, ())
+    assert revalidate(request, lambda part: told.append((part.done, part.of))) == Revalidation(14, ())
     kept = read(trained.directory)
     assert expected is not None
     assert kept.validation is not None
-    assert kept.steps == {"validation": 15}
+    assert kept.steps == {"validation": 14}
     assert told == [(256, 360), (360, 360)]
     (found,), (wanted,) = kept.validation.outputs, expected.outputs
     assert isinstance(found, ClassificationReport)

@@ -71,10 +71,10 @@ OTHERS: list[tuple[str, str, dict[str, object], tuple[int | None, ...]]] = [
         pytest.param(
             "auto: tcn", "sensor.npz", {"strategy": "mirrored", "virtual_cpus": 2}, (2,), marks=pytest.mark.campaign
         ),
-        ("lstm", "sensor.npz", {}, (2,)),
+        pytest.param("lstm", "sensor.npz", {}, (2,), marks=pytest.mark.campaign),
         pytest.param("vit", "images.npz", {}, (2,), marks=pytest.mark.campaign),
-        ("auto: cnn", "prices.npz", {"task": "regression"}, (1,)),
-        ("auto: unet", "masks.npz", {}, (11, 9, 2)),
+        ("auto: cnn", "prices.npz", {"task": "regression", "optimizer": "adam"}, (1,)),
+        pytest.param("auto: unet", "masks.npz", {}, (11, 9, 2), marks=pytest.mark.campaign),
         ("auto: autoencoder", "images.npz", {"task": "reconstruction"}, (11, 9, 3)),
         ("auto: bag-of-words", "reviews", {}, (2,)),
         ("auto: sound-cnn", "voices", {}, (2,)),
@@ -86,9 +86,9 @@ def test_a_model_trains_and_is_saved_as_plain_keras(
     gym: Gym, files: Path, model: str, data: str, fields: dict[str, object], shape: tuple[int | None, ...]
 ) -> None:
     asked, _, taken = model.partition(": ")
-    plan = Plan(
-        model=asked, data=str(files / data), epochs=1, steps_per_epoch=2, batch_size=4, validation="end", **fields
-    )
+    few = {"epochs": 1, "steps_per_epoch": 2, "batch_size": 4, "validation": "end"}
+    few |= {"optimizer": "sgd", "learning_rate": 1e-5}
+    plan = Plan.from_mapping({"model": asked, "data": str(files / data), **few, **fields})
     trained = gym.train(plan)
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     assert np.isfinite(trained.series["loss"]).all()
@@ -108,11 +108,9 @@ def test_a_model_trains_and_is_saved_as_plain_keras(
     assert np.isfinite(saved(example).numpy()).all()
 
 
-COMPILED = [
-    ("tabular", "columns.npz", {}),
-    ("lstm", "sensor.npz", {}),
-]
+COMPILED: list[tuple[str, str, dict[str, object]]] = [("tabular", "columns.npz", {})]
 COMPILED_SLOWLY: list[tuple[str, str, dict[str, object]]] = [
+    ("lstm", "sensor.npz", {}),
     ("linear", "columns.npz", {}),
     ("mlp", "images.npz", {}),
     ("gpt", "speech.txt", {"window": 8}),
@@ -167,7 +165,7 @@ def test_auto_of_a_function_is_recorded_and_is_the_same_when_the_run_continues(g
         "    x = np.random.default_rng(0).normal(size=(40, 12, 2)).astype('float32')\n"
         "    return x, (x.sum((1, 2)) > 0).astype('int32')\n"
     )
-    plan = Plan(data=f"{source}:load", epochs=1, batch_size=12, checkpoint_every="1 epoch")
+    plan = Plan(data=f"{source}:load", epochs=1, batch_size=12, last_batch="drop", optimizer="sgd")
     first = gym.train(plan)
     assert latest_checkpoint(first.directory)
     with closing(RunReader(first.directory)) as reader:

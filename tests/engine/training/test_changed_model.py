@@ -10,7 +10,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
 from accel_engine.requests.revalidate import RevalidationRequest
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.trained.diagnose import revalidate
 from accel_engine.trained.open_trained import open_trained
 
@@ -29,7 +29,7 @@ def build(input_shape, classes):
 
 def test_a_run_with_another_model_version_is_rejected(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train(PLAN).directory
-    with closing(connect(directory)) as connection:
+    with closing(RunDatabase(directory)) as connection:
         (head,) = connection.execute("SELECT head FROM inside WHERE name = 'layers'").fetchone()
         table = json.loads(head)
         (pooling,) = (layer for layer in table["layers"] if layer["kind"] == "GlobalMaxPooling2D")

@@ -27,7 +27,7 @@ def test_a_saved_model_with_custom_layers_trains_and_is_validated_again(gym: Gym
     scale = custom_objects(str(tmp_path / "scale_layer.py"))["Scale"]
     layers = [scale(), keras.layers.Flatten(), keras.layers.Lambda(lambda x: x + 1.0), keras.layers.Dense(10)]
     keras.Sequential([keras.Input((8, 8, 1)), *layers]).save(tmp_path / "mine.keras")
-    plan = Plan(model=str(tmp_path / "mine.keras"), data="digits", epochs=1, batch_size=256)
+    plan = Plan(model=str(tmp_path / "mine.keras"), data="digits", epochs=1, batch_size=256, last_batch="drop")
 
     assert "--custom-objects FILE.py" in gym.train(plan).ended.reason
     plan = plan.replace(custom_objects=str(tmp_path / "scale_layer.py"))

@@ -54,7 +54,7 @@ def check(trained: Trained, model: str = "compiled", tolerance: float = 1e-5) ->
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.campaign),
         pytest.param({"xla": "on"}, marks=pytest.mark.campaign),
         pytest.param({"micro_batches": 4}, marks=pytest.mark.campaign),
         {"strategy": "mirrored", "virtual_cpus": 2},
@@ -68,13 +68,13 @@ def test_they_are_those_of_fit(gym: Gym, changes: dict[str, Any]) -> None:
     assert np.mean(trained.series["recall"][:11]) != pytest.approx(fitted("compiled")["recall"][0], rel=0.05)
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", [pytest.param(1, marks=pytest.mark.campaign), 2])
 def test_those_of_an_own_train_step_too(gym: Gym, replicas: int) -> None:
     strategy = "mirrored" if replicas == 2 else "default"
     check(gym.train(OWN.replace(strategy=strategy, virtual_cpus=replicas)), "with_own_step")
 
 
-@pytest.mark.parametrize("plan", [PLAN, OWN], ids=["compiled", "own step"])
+@pytest.mark.parametrize("plan", [PLAN, pytest.param(OWN, marks=pytest.mark.campaign)], ids=["compiled", "own step"])
 def test_a_run_that_continues_in_mid_epoch_has_those_of_the_whole_epoch(gym: Gym, plan: Plan) -> None:
     stopped = gym.train(plan, at={16: [("stop",)]})
     assert stopped.ended.outcome is Outcome.STOPPED

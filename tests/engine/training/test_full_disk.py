@@ -17,10 +17,10 @@ from accel_engine.plan import Plan
 from accel_engine.run.directory import disk_problem
 from accel_engine.run.directory.disk_problem import DiskProblem
 from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.commands.command_mailbox import StopRequested
-from full_disk import sqlite_error
+from full_disk import database_error
 
 from .conftest import Gym
 
@@ -55,7 +55,7 @@ class Failing:
 
 
 def database_full(*_: Any) -> None:
-    raise sqlite_error(sqlite3.SQLITE_FULL)
+    raise database_error(sqlite3.SQLITE_FULL)
 
 
 def half_a_checkpoint(_: Any, path: str, *__: Any) -> None:
@@ -79,7 +79,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_is_lost_wherever_the_disk_is_full(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     undisturbed = gym.train_once(PLAN)
-    Failing(monkeypatch, Database, "add_chunk", database_full, times=3, after=2)
+    Failing(monkeypatch, RunDatabase, "add_chunk", database_full, times=3, after=2)
     Failing(monkeypatch, tf.train.Checkpoint, "write", half_a_checkpoint, times=2)
     Failing(monkeypatch, keras.Model, "save", half_a_model, times=2)
 

@@ -38,7 +38,7 @@ from accel_engine.trained.prediction.predict import predict
 from .conftest import Gym
 
 PATHS = {"keras": "m.keras", "savedmodel": "m/1", "onnx": "m.onnx", "tflite": "m.tflite"}
-DIGITS = Plan(model="mlp", epochs=1, batch_size=100)
+DIGITS = Plan(model="mlp", epochs=1, batch_size=100, last_batch="drop")
 
 
 @pytest.fixture(autouse=True)

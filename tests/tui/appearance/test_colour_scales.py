@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from accel_tui.appearance.colour_scales import (
+from accel_tui.appearance.colours import (
     CORRECT,
     INCORRECT,
     contrasting_text_colour,

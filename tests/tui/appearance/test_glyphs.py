@@ -13,7 +13,7 @@ import accel_tui
 from accel_tui.appearance import glyphs
 from accel_tui.settings.user_settings import Settings
 from accel_tui.widgets.chart import raster
-from accel_tui.widgets.devices.device_lines import sparkline
+from accel_tui.widgets.device_lines import sparkline
 
 SOURCES = sorted(path for path in Path(accel_tui.__path__[0]).rglob("*.py"))
 

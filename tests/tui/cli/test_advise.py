@@ -7,7 +7,7 @@ import pytest
 from accel_engine.advice import Cure, Gain
 from accel_engine.advice.cures import apply_cure
 from accel_engine.race import cure_race
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from tui.fake_script import FakeScript
 from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find, raced
 
@@ -125,7 +125,7 @@ def test_a_run_that_cannot_be_read_does_not_keep_others_from_it(run_command, new
     find(monkeypatch)
     newer, whole = new_run(), new_run()
     whole.train()
-    connection = connect(newer.directory)
+    connection = RunDatabase(newer.directory)
     connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     result = run_command(f"advise {newer.directory.name} {whole.directory.name}")

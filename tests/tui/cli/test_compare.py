@@ -1,6 +1,6 @@
 import json
 
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 
 
 def test_a_live_and_an_ended_run_are_laid_side_by_side(run_command, new_run):
@@ -46,7 +46,7 @@ def test_one_run_alone_is_not_compared(run_command, new_run):
 
 def test_a_run_that_cannot_be_read_says_why(run_command, new_run):
     one, other = new_run(), new_run()
-    connection = connect(other.directory)
+    connection = RunDatabase(other.directory)
     connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     result = run_command(f"compare {one.directory.name} {other.directory.name}")

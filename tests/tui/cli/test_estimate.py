@@ -140,6 +140,7 @@ def test_a_model_that_cannot_be_built_ends_with_1(run_command, described, monkey
     assert "it raises ValueError" in result.err
 
 
+@pytest.mark.campaign
 def test_a_real_engine_describes_a_vocabulary_that_only_the_data_tells(run_command, tmp_path):
     path = tmp_path / "tale.txt"
     path.write_text("once upon a time " * 200)

@@ -15,7 +15,7 @@ from accel_engine.devices.device_types import CountedItem, Device, Inventory, Re
 from accel_engine.doctor import Check, failed, passed, warned
 from accel_engine.events import Outcome, Warned
 from accel_engine.run import RunReader
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.text import printable
 from accel_tui.cli import main, terminal_checks
 from accel_tui.cli.progress import Bar
@@ -288,6 +288,6 @@ def test_nothing_is_completed_that_a_terminal_obeys(run: FakeEngine) -> None:
 def test_a_file_of_a_run_that_has_a_strange_name_of_its_own_is_named_in_ascii(run_command: Run, home: Path) -> None:
     directory = home / "runs" / "odd\udcff\x1b[2J"
     make_run().directory.rename(directory)
-    with closing(connect(directory)) as connection:
+    with closing(RunDatabase(directory)) as connection:
         connection.execute("DELETE FROM main.event")
     assert r"\udcff" in clean(run_command("runs"))

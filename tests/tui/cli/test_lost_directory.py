@@ -8,6 +8,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.run import RunReader
+from accel_engine.run.engine.commands import Command
 from accel_tui.cli.follow_run import Interrupts, follow
 from accel_tui.cli.progress import Log
 from tui.fake_engine import close_all
@@ -62,4 +63,4 @@ def test_an_interrupt_does_not_reach_the_run_that_replaced_another(followed, new
 
     assert "its engine stops by itself" in message
     with closing(RunReader(engine.directory)) as replacement:
-        assert not replacement._database.unanswered()
+        assert not replacement._database.unanswered(Command)

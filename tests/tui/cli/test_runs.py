@@ -6,7 +6,7 @@ import pytest
 from accel_engine.events import Outcome, RunStarted, Worker, WorkersMet
 from accel_engine.run import RunWriter
 from accel_engine.run.directory.disk_problem import DiskProblem
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 
 
 def test_no_runs_yet(run_command):
@@ -51,7 +51,7 @@ def test_runs_as_json(run_command, new_run):
 def test_a_run_that_cannot_be_read_says_why(run_command, new_run):
     engine = new_run()
     engine.train()
-    connection = connect(engine.directory)
+    connection = RunDatabase(engine.directory)
     connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     result = run_command("runs")

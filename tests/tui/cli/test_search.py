@@ -242,6 +242,6 @@ def test_a_second_ctrl_c_leaves_and_the_search_stops_in_the_background(
     assert "the search stops in the background; continue it with: accel-tui search --resume s" in result.err
     for process in started:
         process.returncode = None  # the command leaves it
-        process.wait(60)
+        process.wait(120)
     with StudyDatabase(find_study("s")) as database:
         assert (database.part.ended or {})["outcome"] == "stopped"

@@ -31,7 +31,7 @@ def answering(directory: Path, answer: str, *, obeyed: bool) -> threading.Thread
 
     def reply() -> None:
         with StudyDatabase(directory) as database:
-            wait_until(database.unanswered)
+            wait_until(database.commands)
             (command,) = database.commands()
             database.answer(command.id, f"{command.name}: {answer}", obeyed=obeyed)
 
@@ -76,7 +76,7 @@ def test_a_search_without_the_version_of_its_format_is_damaged(run_command) -> N
     result = run_command(f"stop {directory.name}")
     assert (result.status, result.out) == (1, "")
     assert result.err.startswith(
-        f"accel-tui: the search {directory.name} cannot be read: study.db is damaged (it has no version"
+        f"accel-tui: the search {directory.name} cannot be read: its study.db is damaged (it has no version"
     )
 
 

@@ -131,9 +131,9 @@ def test_a_wrong_question_is_told(run_command, new_run, words, said):
 def test_a_run_of_a_newer_program_is_refused(no_terminal, run_command, new_run):
     engine = new_run()
     engine.train()
-    from accel_engine.run.store.connection import connect
+    from accel_engine.run.store.database import RunDatabase
 
-    connection = connect(engine.directory)
+    connection = RunDatabase(engine.directory)
     connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     result = run_command(f"watch {engine.directory}")

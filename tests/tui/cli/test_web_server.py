@@ -175,7 +175,7 @@ async def test_names_of_this_machine_and_those_that_the_user_allows_are_its_own(
 
 async def test_a_system_that_does_not_find_its_name_delays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     found = threading.Event()
-    monkeypatch.setattr(socket, "getfqdn", lambda: str(found.wait(60)))
+    monkeypatch.setattr(socket, "getfqdn", lambda: str(found.wait(120)))
     async with serving(monkeypatch) as site:
         await site.log_in()
         found.set()

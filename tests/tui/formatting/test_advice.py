@@ -9,7 +9,14 @@ from accel_engine.advice import Coverage, Evidence
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.run import RunInfo, Status
-from accel_tui.formatting.advice import command_with, cure_text, evidence_text, looked_at, not_judged, options_text
+from accel_tui.formatting.advice import (
+    change_command,
+    coverage_text,
+    cure_text,
+    evidence_text,
+    missing_text,
+    options_text,
+)
 from tui.stand_in_findings import SLOW
 
 PLAN = Plan(model="mlp", epochs=3)
@@ -18,10 +25,10 @@ SCRIPT = replace(RUN, plan=None, script="python train.py")
 
 
 def test_what_was_looked_at_and_what_was_not() -> None:
-    assert looked_at(Coverage(1200, 1, 0, 45)) == "1,200 steps, 1 epoch, 45 readings"
-    assert looked_at(Coverage()) == "no records"
-    assert not_judged(Coverage(missing=("layers", "the plan"))) == "Not judged, as not recorded: layers, the plan."
-    assert not_judged(Coverage()) == ""
+    assert coverage_text(Coverage(1200, 1, 0, 45)) == "1,200 steps, 1 epoch, 45 readings"
+    assert coverage_text(Coverage()) == "no records"
+    assert missing_text(Coverage(missing=("layers", "the plan"))) == "Not judged, as not recorded: layers, the plan."
+    assert missing_text(Coverage()) == ""
 
 
 @pytest.mark.parametrize(
@@ -33,20 +40,20 @@ def test_evidence_has_its_steps(steps: tuple[int, int] | None, text: str) -> Non
 
 
 def test_the_command_continues_a_run_where_its_checkpoint_allows_it_else_trains_anew() -> None:
-    assert command_with(RUN, {"xla": "on", "patience": None}) == (
+    assert change_command(RUN, {"xla": "on", "patience": None}) == (
         "accel-tui continue k3fp-mlp --xla on --patience auto"
     )
-    assert command_with(RUN, {"batch_size": 256}) == "accel-tui train --model mlp --epochs 3 --batch-size 256"
-    assert command_with(RUN, {}) == ""
-    assert command_with(SCRIPT, {"xla": "on"}) == ""
+    assert change_command(RUN, {"batch_size": 256}) == "accel-tui train --model mlp --epochs 3 --batch-size 256"
+    assert change_command(RUN, {}) == ""
+    assert change_command(SCRIPT, {"xla": "on"}) == ""
     with pytest.raises(PlanError, match="batch_size"):
-        command_with(RUN, {"batch_size": -1})
+        change_command(RUN, {"batch_size": -1})
 
 
 def test_what_has_no_effect_with_a_cure_is_left_out_of_the_command() -> None:
     plan = PLAN.replace(optimizer="sgd", momentum=0.9)
     run = replace(RUN, plan=plan, plan_values=plan.to_mapping())
-    assert command_with(run, {"optimizer": "adamw", "weight_decay": 0.01}) == (
+    assert change_command(run, {"optimizer": "adamw", "weight_decay": 0.01}) == (
         "accel-tui train --model mlp --epochs 3 --optimizer adamw --weight-decay 0.01"
     )
 

@@ -10,7 +10,7 @@ from accel_engine.plan.plan_checks import ignored, valid_fields
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.plan.task_choices import DECAYING
 from accel_tui.plan import form
-from accel_tui.plan.relevance import drop_irrelevant, is_relevant, needs
+from accel_tui.plan.form import drop_irrelevant, is_relevant, needs
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC", cores=4),)
 GPU = (*CPU, Device("gpu:0", "gpu", "NVIDIA L4"))

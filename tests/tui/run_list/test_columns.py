@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_engine.run.directory.disk_problem import DiskProblem
-from accel_tui.formatting.table_columns import GAP, SortOrder, fitting, ordered
+from accel_tui.formatting.table_columns import GAP, SortOrder, fitting_columns, sort_rows
 from accel_tui.run_list.columns import COLUMNS, TITLES, monitor_of, run_title
 
 
@@ -52,7 +52,7 @@ def test_runs_are_put_in_order_with_what_has_no_value_last(order: SortOrder, exp
         ),
         UNREADABLE,
     )
-    assert ids(ordered(runs, COLUMNS, order)) == expected
+    assert ids(sort_rows(runs, COLUMNS, order)) == expected
 
 
 def test_a_column_that_gives_the_order_already_turns_it() -> None:
@@ -65,7 +65,7 @@ def test_a_column_that_gives_the_order_already_turns_it() -> None:
 
 @pytest.mark.parametrize("room", [0, 40, 78, 118, 198, 400])
 def test_only_columns_that_there_is_room_for_are_chosen(room: int) -> None:
-    columns = fitting(COLUMNS, room - GAP)
+    columns = fitting_columns(COLUMNS, room - GAP)
     assert sum(column.width + GAP for column in columns) <= room
     assert [column.title for column in columns] == [title for title in TITLES if title in {c.title for c in columns}]
     assert room < 400 or tuple(columns) == COLUMNS
@@ -87,13 +87,13 @@ def test_every_column_has_something_to_say_of_a_run_that_cannot_be_read() -> Non
 def test_the_best_run_comes_first_whether_high_or_low_is_better() -> None:
     accurate = (run("a", monitor="validation_accuracy", best=0.5), run("b", monitor="validation_accuracy", best=0.9))
     exact = (run("a", monitor="validation_loss", best=0.5), run("b", monitor="validation_loss", best=0.9))
-    assert ids(ordered((*accurate, run("c")), COLUMNS, SortOrder("best"))) == "bac"
-    assert ids(ordered((*exact, run("c")), COLUMNS, SortOrder("best"))) == "abc"
+    assert ids(sort_rows((*accurate, run("c")), COLUMNS, SortOrder("best"))) == "bac"
+    assert ids(sort_rows((*exact, run("c")), COLUMNS, SortOrder("best"))) == "abc"
     highest = (
         run("a", monitor="validation_loss", best=0.5, mode="max"),
         run("b", monitor="validation_loss", best=0.9, mode="max"),
     )
-    assert ids(ordered(highest, COLUMNS, SortOrder("best"))) == "ba"
+    assert ids(sort_rows(highest, COLUMNS, SortOrder("best"))) == "ba"
     assert monitor_of(exact[0], 12) == "val loss"
     assert monitor_of(run("a", monitor="loss", best=1.0), 12) == "loss"
     assert monitor_of(run("a", monitor="validation_root_mean_squared_error", best=1.0), 12) == "val root me…"
@@ -124,11 +124,13 @@ def test_a_regression_has_its_errors_and_the_metric_that_counts_its_baseline() -
     found = run("a", metrics=errors, monitor="validation_mean_absolute_error", baseline={"mean_absolute_error": 2e9})
     texts = {column.title: column.text(found, 0.0) for column in COLUMNS}
     assert (texts["val mae"], texts["val rmse"], texts["val r²"], texts["baseline"]) == ("1.557G", "—", "0.5000", "2G")
-    assert ids(ordered((run("b"), found), COLUMNS, SortOrder("baseline"))) == "ab"
+    assert ids(sort_rows((run("b"), found), COLUMNS, SortOrder("baseline"))) == "ab"
 
 
 def test_columns_without_a_value_make_room_for_others() -> None:
     regression, labels = run("a", metrics={"validation_mean_absolute_error": 2.0}), run("b", metrics={"loss": 1.0})
-    titles = [{column.title for column in fitting(COLUMNS, 141, shown)} for shown in ((regression, labels), (labels,))]
+    titles = [
+        {column.title for column in fitting_columns(COLUMNS, 141, shown)} for shown in ((regression, labels), (labels,))
+    ]
     assert ["val mae" in each for each in titles] == [True, False]
     assert all("val acc" not in each for each in titles)

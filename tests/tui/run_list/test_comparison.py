@@ -8,7 +8,7 @@ from accel_engine.plan import DEFAULTS
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_engine.run.directory.disk_problem import DiskProblem
 from accel_engine.run.history.history import Part
-from accel_tui.run_list.comparison import ComparedRun, compared_runs, compared_series_names
+from accel_tui.run_list.comparison import ComparedRun, compare_runs, compared_series_names
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.state import RunState
 from example_events import model_built
@@ -22,7 +22,7 @@ def side(run: str, metrics: dict[str, float] | None = None, state: RunState | No
 
 
 def test_only_fields_that_differ_are_listed_and_the_others_are_told() -> None:
-    found = compared_runs([side("a", model="mlp", epochs=9, name="one"), side("b", model="mlp", epochs=9, seed=3)])
+    found = compare_runs([side("a", model="mlp", epochs=9, name="one"), side("b", model="mlp", epochs=9, seed=3)])
     (seed,) = found.plan
     assert (seed.label, seed.values, seed.texts) == ("seed", (DEFAULTS["seed"], 3), (str(DEFAULTS["seed"]), "3"))
     assert found.equal == {"model": "mlp", "epochs": 9}
@@ -31,17 +31,17 @@ def test_only_fields_that_differ_are_listed_and_the_others_are_told() -> None:
 
 
 def test_a_list_as_stored_is_no_other_than_the_plan_s() -> None:
-    assert not compared_runs([side("a", devices=[]), side("b")]).plan
+    assert not compare_runs([side("a", devices=[]), side("b")]).plan
 
 
 def test_fields_are_called_as_in_the_form_and_what_is_left_empty_says_what_it_stands_for() -> None:
-    rows = compared_runs([side("a", micro_batches=4, steps_per_epoch=9, tpu="local"), side("b")]).plan
+    rows = compare_runs([side("a", micro_batches=4, steps_per_epoch=9, tpu="local"), side("b")]).plan
     assert {row.label: row.texts for row in rows} == {
         "micro-batches": ("4", "auto"),
         "steps per epoch": ("9", "all the data"),
         "TPU": ("local", "—"),
     }
-    (row,) = compared_runs([side("a", of_a_later_version=None), side("b", of_a_later_version=2)]).plan
+    (row,) = compare_runs([side("a", of_a_later_version=None), side("b", of_a_later_version=2)]).plan
     assert (row.label, row.texts) == ("of a later version", ("—", "2"))
 
 
@@ -49,7 +49,7 @@ def test_of_a_script_only_what_it_told_is_said() -> None:
     script = side("a", model="sequential", epochs=9)
     assert script.run.info
     info = replace(script.run.info, script="train.py")
-    found = compared_runs(
+    found = compare_runs(
         [replace(script, run=replace(script.run, info=info)), side("b", model="mlp", epochs=9, seed=3)]
     )
     assert {row.label: row.texts for row in found.plan} == {"model": ("sequential", "mlp"), "seed": ("—", "3")}
@@ -71,13 +71,13 @@ def part(number: int, name: str, *, parsed: bool = False) -> PartStarted:
 
 def test_scripts_have_neither_defaults_nor_fields_that_are_empty_in_all() -> None:
     both = {"strategy": DEFAULTS["strategy"], "data": "train.py", "monitor": ""}
-    found = compared_runs(
+    found = compare_runs(
         [script("a", model="cnn", epochs=2, **both), script("b", model="", epochs=3, seed=None, **both)]
     )
     assert {row.label: row.texts for row in found.plan} == {"model": ("cnn", "—"), "epochs": ("2", "3")}
     assert found.equal == {"strategy": DEFAULTS["strategy"], "data": "train.py"}
     assert found.summary == f"Equal: strategy {DEFAULTS['strategy']}, data train.py."
-    assert compared_runs([script("a"), script("b", model="")]).summary == "No plan fields in common are known."
+    assert compare_runs([script("a"), script("b", model="")]).summary == "No plan fields in common are known."
 
 
 def test_the_models_of_all_parts_are_named() -> None:
@@ -88,19 +88,19 @@ def test_the_models_of_all_parts_are_named() -> None:
         script("c", nets[0], nets[0], model="net_0"),
         script("d", part(1, "first try"), part(2, "second try"), model="cnn"),  # recorders with names
     ]
-    (row,) = compared_runs(runs).plan
+    (row,) = compare_runs(runs).plan
     assert row.texts == ("net_0, net_1", "net_0, net_1, net_2, …", "net_0", "cnn")
 
 
 def test_files_of_one_name_in_two_folders_are_told_apart() -> None:
-    (row,) = compared_runs([side("a", model="/x/net.py:build"), side("b", model="/y/net.py:build")]).plan
+    (row,) = compare_runs([side("a", model="/x/net.py:build"), side("b", model="/y/net.py:build")]).plan
     assert row.texts == ("/x/net.py:build", "/y/net.py:build")
-    (row,) = compared_runs([side("a", model="/x/net.py:build"), side("b", model="mlp")]).plan
+    (row,) = compare_runs([side("a", model="/x/net.py:build"), side("b", model="mlp")]).plan
     assert row.texts == ("net.py:build", "mlp")
 
 
 def test_the_best_of_each_result_is_marked_where_there_is_one() -> None:
-    found = compared_runs(
+    found = compare_runs(
         [
             side("a", {"loss": 0.5, "accuracy": 0.7, "custom": 1.0}),
             side("b", {"loss": 0.25, "accuracy": 0.7, "custom": 2.0}),
@@ -120,14 +120,14 @@ def test_the_best_of_each_result_is_marked_where_there_is_one() -> None:
 def test_means_of_an_epoch_and_values_of_the_last_step_are_told_apart() -> None:
     mean, last = side("a", {"loss": 0.5, "validation_loss": 1.0}), side("b", {"loss": 0.25})
     last = replace(last, run=replace(last.run, of_epoch=False))
-    rows = {row.label: row for row in compared_runs([mean, last]).results}
+    rows = {row.label: row for row in compare_runs([mean, last]).results}
     assert rows["loss"].texts == ("0.5000 (last epoch)", "0.2500 (last step)")
     assert rows["loss"].values == (0.5, 0.25)
     assert rows["val loss"].texts == ("1.0000", "—")
-    (row,) = [row for row in compared_runs([last, last]).results if row.label == "loss"]
+    (row,) = [row for row in compare_runs([last, last]).results if row.label == "loss"]
     assert row.texts == ("0.2500", "0.2500")
     pairs = [mean, mean], [last, last], [mean, last]
-    assert [compared_runs(pair).kind_of_values for pair in pairs] == ["last epoch", "last step", ""]
+    assert [compare_runs(pair).kind_of_values for pair in pairs] == ["last epoch", "last step", ""]
 
 
 def test_devices_of_one_kind_are_counted() -> None:
@@ -163,7 +163,7 @@ def test_a_run_that_waits_for_its_disk_has_that_for_a_status() -> None:
     waiting = side("a")
     assert waiting.run.info
     waiting = replace(waiting, run=replace(waiting.run, info=replace(waiting.run.info, waiting=DiskProblem.IO)))
-    (status,) = [row for row in compared_runs([waiting, side("b")]).results if row.label == "status"]
+    (status,) = [row for row in compare_runs([waiting, side("b")]).results if row.label == "status"]
     assert status.texts == ("disk I/O error", "finished")
 
 
@@ -171,7 +171,7 @@ def test_what_a_prediction_that_has_learned_nothing_reaches_stands_below_the_met
     known, unknown = side("a", {"validation_accuracy": 0.9}), side("b", {"validation_accuracy": 0.8})
     reached = {"baseline": {"accuracy": 0.25}, "baseline_name": "most frequent class: cat"}
     known = replace(known, run=replace(known.run, **reached))
-    rows = {row.label: row.texts for row in compared_runs([known, unknown]).results}
+    rows = {row.label: row.texts for row in compare_runs([known, unknown]).results}
     assert rows["baseline accuracy"] == ("0.2500", "—")
     assert rows["baseline"] == ("most frequent class: cat", "—")
-    assert not any(label.startswith("baseline") for label in {row.label for row in compared_runs([unknown]).results})
+    assert not any(label.startswith("baseline") for label in {row.label for row in compare_runs([unknown]).results})

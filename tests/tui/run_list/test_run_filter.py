@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
-from accel_tui.run_list.run_filter import Term, key_error, matches, parse
+from accel_tui.run_list.run_filter import Term, key_error, matches, parse_filter
 
 
 def run(status: Status | None = Status.FINISHED, annotations: Annotations | None = None, **plan: Any) -> RunSummary:
@@ -17,7 +17,7 @@ def run(status: Status | None = Status.FINISHED, annotations: Annotations | None
 
 
 def test_words_and_keys_are_told_apart() -> None:
-    assert parse("  CNN status:failed lr:1e-3 ") == (
+    assert parse_filter("  CNN status:failed lr:1e-3 ") == (
         Term("cnn"),
         Term("failed", "status"),
         Term("1e-3", "learning_rate"),
@@ -25,16 +25,16 @@ def test_words_and_keys_are_told_apart() -> None:
 
 
 def test_what_looks_like_a_key_and_is_none_is_a_word() -> None:
-    assert parse("net.py:build http://x") == (Term("net.py:build"), Term("http://x"))
+    assert parse_filter("net.py:build http://x") == (Term("net.py:build"), Term("http://x"))
 
 
 def test_words_in_quotation_marks_belong_together_also_before_the_second_is_typed() -> None:
-    assert parse('"two words" name:"my run') == (Term("two words"), Term("my run", "name"))
+    assert parse_filter('"two words" name:"my run') == (Term("two words"), Term("my run", "name"))
 
 
 @pytest.mark.parametrize("words", ["", " ", '"', "status:", 'tag:"', "lr:"])
 def test_what_is_not_typed_to_its_end_hides_nothing(words: str) -> None:
-    assert parse(words) == ()
+    assert parse_filter(words) == ()
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_what_is_not_typed_to_its_end_hides_nothing(words: str) -> None:
 )
 def test_a_run_is_found_by_all_that_is_known_of_it(words: str, found: bool) -> None:
     labels = Annotations("second", "with the new data", ("Paper", "old"))
-    assert matches(run(annotations=labels, learning_rate=0.001, devices=["gpu:0"]), parse(words)) is found
+    assert matches(run(annotations=labels, learning_rate=0.001, devices=["gpu:0"]), parse_filter(words)) is found
 
 
 def test_a_run_that_cannot_be_read_is_found_by_its_id_and_as_such() -> None:
-    assert matches(run(None), parse("k7m2 status:unreadable"))
-    assert not matches(run(None), parse("model:resnet20"))
-    assert not matches(run(None), parse("epochs:3"))
+    assert matches(run(None), parse_filter("k7m2 status:unreadable"))
+    assert not matches(run(None), parse_filter("model:resnet20"))
+    assert not matches(run(None), parse_filter("epochs:3"))
 
 
 @pytest.mark.parametrize(

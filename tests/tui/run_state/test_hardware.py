@@ -9,7 +9,7 @@ from accel_engine.run import RunInfo, Status, Update
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.hardware import NOT_SAMPLED, inventory_of, meters_of
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.devices.device_lines import device_line
+from accel_tui.widgets.device_lines import device_line
 
 HERE = Inventory((Device("cpu:0", "cpu", "A processor", cores=8), Device("gpu:0", "gpu", "A card")))
 

@@ -12,7 +12,7 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Phase
 from accel_engine.run import RunReader, Status, request
-from accel_engine.run.store.connection import SCHEMA_VERSION, connect
+from accel_engine.run.store.database import SCHEMA_VERSION, RunDatabase
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.follower import NewState, Unreadable
 from accel_tui.run_state import run_follower
@@ -124,7 +124,7 @@ def test_an_engine_that_dies_without_a_word_is_lost(wait_until: Wait) -> None:
 
 def test_a_newer_format_is_refused_in_words(engine: FakeEngine) -> None:
     engine.begin()
-    connection = connect(engine.directory)
+    connection = RunDatabase(engine.directory)
     connection.execute("UPDATE main.meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION + 1,))
     connection.close()
     with following(engine.directory) as watched:

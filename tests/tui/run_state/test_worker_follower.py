@@ -7,7 +7,7 @@ import pytest
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
 from accel_engine.run.directory.run_paths import WORKERS
-from accel_engine.run.store.connection import SCHEMA_VERSION, connect
+from accel_engine.run.store.database import SCHEMA_VERSION, RunDatabase
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.worker_follower import WorkerFollower, workers_of
 from tui.fake_engine import FakeEngine, dead_pid
@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_passed_over_until_it_can(chief: FakeEngine) -> N
     worker = Worker(chief, 1, "node2")
     worker.begin()
     (chief.directory / WORKERS / "2").mkdir()
-    connection = connect(worker.directory)
+    connection = RunDatabase(worker.directory)
     connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     follower = WorkerFollower(chief.directory)
     assert follower.poll() == {}

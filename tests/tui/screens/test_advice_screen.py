@@ -27,8 +27,7 @@ from accel_tui.run_state.step_window import StepWindow
 from accel_tui.screens.advice_screen import AdviceScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
-from accel_tui.widgets.advice.advice_list import FindingList
-from accel_tui.widgets.advice.evidence_chart import EvidenceChart
+from accel_tui.widgets.advice_lists import EvidenceChart, FindingList
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.run.run_lines import AdviceLines

@@ -7,8 +7,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from accel_engine.errors import UsageError
-from accel_tui.screens.asking import AskingScreen, ask_user, awaiting
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, ask_user, awaiting
 from tui.stand_ins import until
 
 YES = Answer("yes", "Yes", "y")

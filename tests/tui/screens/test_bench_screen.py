@@ -17,9 +17,8 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import list_runs
 from accel_tui.host import Screens
 from accel_tui.screens import bench_screen
-from accel_tui.screens.bench_screen import BenchScreen
+from accel_tui.screens.bench_screen import BenchScreen, LatencyHistogram, ThroughputChart
 from accel_tui.widgets.chart.axes import LogAxis
-from accel_tui.widgets.jobs.bench_charts import LatencyHistogram, ThroughputChart
 from accel_tui.widgets.plan.picker import Picker
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until

@@ -16,17 +16,17 @@ from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.run import Annotations, list_runs
 from accel_engine.run.store.annotations import write_annotations
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.host import Screens
+from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.compare_screen import CompareScreen
+from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
-from accel_tui.screens.options_screen import OptionsScreen
-from accel_tui.screens.question_screen import QuestionScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
-from accel_tui.widgets.runs import runs_table as runs_table
-from accel_tui.widgets.runs.runs_table import RunsTable
+from accel_tui.widgets import runs_table as runs_table
+from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import FakeEngine, close_all
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
@@ -50,7 +50,7 @@ def made() -> Callable[..., Path]:
             engine.end(outcome, reason="out of memory" if outcome is Outcome.FAILED else "")
             engine.close()
         write_annotations(engine.directory, lambda _: annotations or Annotations())
-        connection = connect(engine.directory)
+        connection = RunDatabase(engine.directory)
         connection.execute("UPDATE main.meta SET value = ? WHERE key = 'created'", (time.time() - next(ages),))
         connection.close()
         return engine.directory
@@ -287,7 +287,7 @@ async def test_some_runs_are_shown_before_all_were_read_and_the_newest_is_where_
     made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written_last, newest = made(Plan(seed=1)), made(Plan(seed=2))
-    connection = connect(written_last)
+    connection = RunDatabase(written_last)
     connection.execute("UPDATE main.meta SET value = value WHERE key = 'created'")
     connection.close()
     os.utime(newest / "run.db", (1000.0, 1000.0))

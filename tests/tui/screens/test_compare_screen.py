@@ -10,12 +10,11 @@ from accel_engine.plan import Plan
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.host import Screens
 from accel_tui.screens import compare_screen
-from accel_tui.screens.compare_screen import CompareScreen
+from accel_tui.screens.compare_screen import CompareScreen, CompareTable
 from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartOptions
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
-from accel_tui.widgets.runs.compare_table import CompareTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
 

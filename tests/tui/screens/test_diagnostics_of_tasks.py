@@ -14,7 +14,7 @@ from accel_tui.appearance.theme import LIGHT
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.widgets.diagnostics.class_table import ClassList, ClassTable
-from accel_tui.widgets.diagnostics.example_list import ExampleList
+from accel_tui.widgets.diagnostics.example_table import ExampleText
 from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
 from accel_tui.widgets.diagnostics.score_plots import ScorePlots
 from tui import example_reports
@@ -182,9 +182,10 @@ async def test_a_language_model_shows_what_it_writes_and_where_it_errs(engine: F
         await shows(pilot, "he quick brown fox↵jumps", "coloured by loss")
         await hides(pilot, "error")
         pilot.app.no_color = True
-        await pilot.press("1", "2")
+        text = screen_of(pilot).query_one(ExampleText)
+        text.show_again(from_start=True)
         await shows(pilot, "underlined: wrong")
-        line = screen_of(pilot).query_one(ExampleList).render_line(2)
+        line = text.render_line(1)
         underlined = "".join(part.text for part in line if part.style and part.style.underline)
         assert underlined == "umps over the lazy "
 
@@ -193,13 +194,13 @@ async def test_wrong_labels_of_tokens_are_above_the_true_ones(engine: FakeEngine
     async with diagnosed(engine, example_reports.token_classification(), size=SMALL) as pilot:
         await shows(pilot, "token accuracy")
         await pilot.press("3")
-        await shows(pilot, "(1 error)", "✗ example 0", "✓ example 1")
+        await shows(pilot, "(1 error)", "✗ 0", "✓ 1")
         lines = text_of(pilot).splitlines()
-        words = next(index for index, line in enumerate(lines) if "London" in line)
+        *_, words = (index for index, line in enumerate(lines) if "London" in line)  # below the table
         at = lines[words].index("London")
         assert [line[at : at + 5] for line in lines[words + 1 : words + 3]] == ["B-PER", "B-LOC"]
         await pilot.press("&")
-        await hides(pilot, "✓ example 1")
+        await hides(pilot, "✓ 1")
 
 
 async def test_a_forecast_is_drawn_over_its_truth(engine: FakeEngine) -> None:

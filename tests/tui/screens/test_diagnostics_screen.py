@@ -23,7 +23,7 @@ from accel_tui.run_state.diagnostics import DiagnosticsReading
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.run_screen import RunScreen
-from accel_tui.widgets.diagnostics.confused_pairs import Confusion, confused
+from accel_tui.widgets.diagnostics.class_table import Confusion, confused
 from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix, layout_for
 from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
 from tui.example_reports import classification
@@ -234,7 +234,7 @@ async def test_a_tab_can_be_chosen_before_it_is_known_what_tabs_there_are(
     read, may_read = diagnostics_screen.read_diagnostics, threading.Event()
 
     def read_late(directory: Path, before: DiagnosticsReading) -> DiagnosticsReading:
-        may_read.wait(60)
+        may_read.wait(120)
         return read(directory, before)
 
     monkeypatch.setattr(diagnostics_screen, "read_diagnostics", read_late)

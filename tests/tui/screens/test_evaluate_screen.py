@@ -23,7 +23,7 @@ from accel_tui.host import Screens
 from accel_tui.screens import job
 from accel_tui.screens.evaluate_screen import EvaluateScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.jobs.path_input import PathInput
+from accel_tui.widgets.jobs.option_inputs import PathInput
 from accel_tui.widgets.plan.picker import Picker
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 

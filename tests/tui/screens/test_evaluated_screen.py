@@ -14,10 +14,9 @@ from accel_engine.requests.evaluate import EvaluatedModel, Evaluation, Evaluatio
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport, read
 from accel_tui.host import Screens
-from accel_tui.screens import diagnostics_screen, evaluated_screen, job
-from accel_tui.screens.evaluate_screen import EvaluateScreen
-from accel_tui.screens.evaluated_screen import EvaluatedScreen
-from accel_tui.screens.question_screen import QuestionScreen
+from accel_tui.screens import diagnostics_screen, evaluate_screen, job
+from accel_tui.screens.asking import QuestionScreen
+from accel_tui.screens.evaluate_screen import EvaluatedScreen, EvaluateScreen
 from tui.example_reports import binary
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
@@ -60,7 +59,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
         def cancel(self) -> None: ...
 
-    monkeypatch.setattr(evaluated_screen, "Asked", Query)
+    monkeypatch.setattr(evaluate_screen, "Asked", Query)
     monkeypatch.setattr(job, "Asked", Evaluated)
     yield Query
     Query.may_answer.set()

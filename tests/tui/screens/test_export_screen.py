@@ -15,9 +15,9 @@ from accel_engine.requests.export_model import Export, ExportRequest, ExportTarg
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_tui.host import Screens
 from accel_tui.screens import export_screen, job
+from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.export_screen import ExportScreen
-from accel_tui.screens.question_screen import QuestionScreen
-from accel_tui.widgets.jobs.checklist import Checklist
+from accel_tui.widgets.jobs.option_inputs import Checklist
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
@@ -110,7 +110,7 @@ async def test_each_format_appears_when_it_was_compared_and_the_fastest_is_marke
         query.may_compare.set()
         await shows(pilot, "measuring the latency of savedmodel", "2.00 ms", "39.1 KiB", "written")
         query.may_answer.set()
-        await shows(pilot, "k3fp-digits at step 40, verified on 360 test examples", "a note", "500 µs   fastest")
+        await shows(pilot, "k3fp-digits at step 40, verified on 360 test examples", "a note", "500 µs  fastest")
         await shows(pilot, "Not written", f"tflite-int8: {PROBLEM}"[:60], "SIGNATURE", "uint8 8x8x1")
         pilot.app.screen.query_one("#result").scroll_end(animate=False)
         await shows(pilot, "Written to", f"{run.directory.name}-float16.tflite")

@@ -190,7 +190,7 @@ async def test_a_batch_size_is_found_live_and_taken_with_its_learning_rate(
     async with StubApp().run_test(size=size) as pilot:
         await open_finder(pilot, "b")
         await shows(pilot, "measuring batch size 64: starting, about 1:20 left", "examples/s", "memory GiB")
-        await shows(pilot, "Each size trains for 2 s in processes of its own")
+        await shows(pilot, "Each size trains for 2 s in separate processes")
         finders.may_end.set()
         await shows(pilot, "knee: batch size 128", "9.20k")
         await pilot.press("enter")

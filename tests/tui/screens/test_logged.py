@@ -15,7 +15,7 @@ from accel_engine.run.media import Histogram, LoggedText, histogram_of, image_of
 from accel_tui.appearance.theme import LIGHT
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
-from accel_tui.widgets.diagnostics.media_view import MediaNames, MediaView
+from accel_tui.widgets.diagnostics.logged import MediaNames, MediaView
 from recorded_run import execute
 from tui.example_reports import classification
 from tui.fake_engine import FakeEngine
@@ -206,7 +206,7 @@ async def test_a_damaged_item_says_so_and_others_are_shown(engine: FakeEngine) -
     execute(engine.directory, "UPDATE main.media SET body = x'00' WHERE kind = 'image' AND step = 30")
     async with logged(engine) as pilot:
         await pilot.press("down")
-        await shows(pilot, "samples  step 30, 4 of 4", "'samples' of step 30 is damaged")
+        await shows(pilot, "samples  step 30, 4 of 4", "table media: its body has another size")
         await pilot.press("left")
         await shows(pilot, "samples  step 20, 3 of 4", "▀" * 16)
 

@@ -20,11 +20,9 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_tui.host import Screens
+from accel_tui.predictions.rows import bar
 from accel_tui.screens import job, predict_screen
-from accel_tui.screens.predict_screen import PredictScreen
-from accel_tui.widgets.jobs import prediction_tables
-from accel_tui.widgets.jobs.growing_text import GrowingText
-from accel_tui.widgets.jobs.prediction_tables import bar
+from accel_tui.screens.predict_screen import GrowingText, PredictScreen
 from accel_tui.widgets.text_table import TextTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
@@ -156,7 +154,6 @@ async def test_texts_are_predicted_without_a_file(run: FakeEngine, query: Any) -
 async def test_each_output_has_a_table_and_long_ones_are_cut(
     run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prediction_tables, "MOST_ROWS", 1)
     monkeypatch.setattr(predict_screen, "MOST_ROWS", 1)
     prices = OutputPrediction("price", "regression", (), ("euros",), np.array([[12.5], [17.25]], np.float32))
     sizes = OutputPrediction("size", "regression", (), ("metres",), np.array([[0.25], [0.75]], np.float32))

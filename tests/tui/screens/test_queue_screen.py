@@ -17,11 +17,10 @@ from accel_engine.run_queue import queue, queue_database
 from accel_engine.run_queue.queue_database import changing_queue
 from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_tui.screens import queue_screen
+from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
-from accel_tui.screens.question_screen import QuestionScreen
-from accel_tui.screens.queue_screen import QueueScreen
+from accel_tui.screens.queue_screen import QueueScreen, QueueTable
 from accel_tui.screens.run_screen import RunScreen
-from accel_tui.widgets.queue.queue_table import QueueTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until
 

@@ -7,9 +7,9 @@ from textual.widgets import Button, Input, Label
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Phase
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_tui.run_launcher import LaunchState
-from accel_tui.screens.question_screen import QuestionScreen
+from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.run_questions import LearningRateScreen, parse_rate
 from tui.fake_engine import FakeEngine
 from tui.screens.run_app import SMALL, WIDE, app_of, opened, screen_of, told
@@ -28,7 +28,7 @@ async def test_pause_and_resume_are_asked_and_their_answers_shown(obedient: Fake
         await pilot.press("space")
         await shows(pilot, "training", "p Pause")
         await until(pilot, lambda: "resume at step 20" in told(pilot), "the answer")
-    connection = connect(obedient.directory, read_only=True)
+    connection = RunDatabase(obedient.directory, read_only=True)
     names = [row[0] for row in connection.execute("SELECT name FROM command ORDER BY id")]
     connection.close()
     assert names == ["pause", "resume"]

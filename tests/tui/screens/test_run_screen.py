@@ -9,11 +9,11 @@ from textual.widget import Widget
 
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import Outcome, Phase
-from accel_engine.run.store.connection import SCHEMA_VERSION, connect
+from accel_engine.run.store.database import SCHEMA_VERSION, RunDatabase
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
-from accel_tui.widgets.devices.device_panel import DevicePanel
+from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.run_lines import Notices
@@ -176,7 +176,7 @@ async def test_phases_are_shown_before_there_are_steps(engine: FakeEngine) -> No
 
 
 async def test_a_newer_run_is_refused_in_words(engine: FakeEngine) -> None:
-    connection = connect(engine.directory)
+    connection = RunDatabase(engine.directory)
     connection.execute("UPDATE main.meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION + 1,))
     connection.close()
     async with opened(engine.directory) as pilot:

@@ -14,13 +14,13 @@ from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_engine.run import RunList, list_runs
-from accel_engine.run.store.connection import DATABASE, connect
+from accel_engine.run.store.database import DATABASE, RunDatabase
 from accel_tui.host import Screens
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
-from accel_tui.widgets.runs import runs_table as runs_table
-from accel_tui.widgets.runs.runs_table import RunsTable
+from accel_tui.widgets import runs_table as runs_table
+from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.stand_ins import StubApp, shows, text_of, until
 
@@ -45,7 +45,7 @@ def made() -> Callable[..., Path]:
             engine.end(outcome)
         if outcome:
             engine.close()
-        connection = connect(engine.directory)
+        connection = RunDatabase(engine.directory)
         connection.execute("UPDATE main.meta SET value = ? WHERE key = 'created'", (time.time() - age,))
         connection.close()
         return engine.directory
@@ -69,7 +69,7 @@ async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path
     made(Plan(model="mlp"), age=7300, pid=dead_pid())
     live = made(Plan(name="now"))
     newer = made(Plan(model="resnet20"), Outcome.FINISHED)
-    connection = connect(newer)
+    connection = RunDatabase(newer)
     connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     async with StubApp().run_test(size=size) as pilot:

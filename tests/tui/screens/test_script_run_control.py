@@ -4,7 +4,7 @@ import pytest
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run.directory.run_paths import LOG
-from accel_tui.screens.question_screen import QuestionScreen
+from accel_tui.screens.asking import QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from tui.fake_script import COMMAND, FakeScript
 from tui.screens.run_app import SMALL, WIDE, opened, screen_of, told

@@ -22,8 +22,8 @@ from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import TrialState
 from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
+from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
-from accel_tui.screens.options_screen import OptionsScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.search_screen import SearchScreen
 from accel_tui.screens.searches_screen import SearchesScreen
@@ -89,7 +89,7 @@ def number(pilot: Pilot[None]) -> int:
 async def sent(pilot: Pilot[None], directory: Path) -> StudyCommand:
     """The command that was sent, which is answered."""
     with StudyDatabase(directory) as database:
-        await until(pilot, database.unanswered, "a command")
+        await until(pilot, database.commands, "a command")
         (command,) = database.commands()
         database.answer(command.id, f"did {command.name}", obeyed=command.name != "prune")
     await shows(pilot, f"did {command.name}")
@@ -200,7 +200,7 @@ async def test_without_a_process_nothing_is_commanded_but_the_search_is_continue
             await pilot.press(key)
         assert isinstance(pilot.app.screen, SearchScreen)
         with StudyDatabase(study) as database:
-            assert not database.unanswered()
+            assert not database.commands()
         await pilot.press("R")
         await until(pilot, lambda: continued == [study], "the process")
 

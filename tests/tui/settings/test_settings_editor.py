@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+import tomlkit
 from tomlkit.exceptions import ParseError
 
 from accel_engine.errors import UsageError
-from accel_tui.settings import settings_editor
-from accel_tui.settings.settings_editor import save_setting
+from accel_tui.settings.user_settings import save_setting
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_tomlkit_cannot_change_is_left_to_the_user(tmp_path: Path, monkeypa
     def refuse(text: str) -> None:
         raise ParseError(1, 1)
 
-    monkeypatch.setattr(settings_editor.tomlkit, "parse", refuse)
+    monkeypatch.setattr(tomlkit, "parse", refuse)
     with pytest.raises(UsageError, match="theme cannot be changed automatically here; add it yourself"):
         save_setting(file, "theme", "nord")
     assert file.read_text() == text

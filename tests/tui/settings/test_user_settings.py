@@ -10,9 +10,8 @@ import pytest
 from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.fields import PlanFields
-from accel_tui.settings import settings_paths, user_settings
-from accel_tui.settings.settings_editor import save_setting
-from accel_tui.settings.user_settings import SETTINGS, Settings, SettingsError, read
+from accel_tui.settings import user_settings
+from accel_tui.settings.user_settings import SETTINGS, Settings, SettingsError, read, save_setting
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "settings.md"
 
@@ -39,8 +38,8 @@ def test_without_a_file_all_is_as_built_in(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.delenv("ACCEL_TUI_SETTINGS")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert settings_paths.settings_path().name == "settings.toml"
-    assert settings_paths.settings_path().is_relative_to(tmp_path)
+    assert user_settings.settings_path().name == "settings.toml"
+    assert user_settings.settings_path().is_relative_to(tmp_path)
     assert user_settings.load() == Settings()
 
 

@@ -24,9 +24,9 @@ def test_a_command_that_no_process_takes_is_withdrawn(
     thread.start()
     wait_until(lambda: any(isinstance(news, Answered) for news in follower.told))
     follower.stop()
-    thread.join(30)
+    thread.join(120)
     (told,) = [news for news in follower.told if isinstance(news, Answered)]
     assert (told.request.name, told.obeyed) == ("stop", False)
     assert told.answer.startswith("no process runs this search")
     with StudyDatabase(directory) as database:
-        assert not database.unanswered(), "a later process does not act on it"
+        assert not database.commands(), "a later process does not act on it"

@@ -12,7 +12,7 @@ from accel_engine.search.study_paths import LOCK, LOG
 from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import Trial, TrialReport, TrialState
-from accel_tui.formatting.table_columns import SortOrder, ordered
+from accel_tui.formatting.table_columns import SortOrder, sort_rows
 from accel_tui.study_state import texts
 from accel_tui.study_state.state import StudyState, value_range
 from accel_tui.study_state.study_follower import read_state
@@ -130,12 +130,12 @@ def test_trials_are_sorted_by_any_column_and_those_without_a_value_come_last(dir
         "trial", "state", "val accuracy", "learning rate", "batch size", "optimizer", "weight decay", "epochs", "time",
         "reason",
     ]  # fmt: skip
-    best_first = ordered(state.trials.values(), columns_of(state), SortOrder("val accuracy"))
+    best_first = sort_rows(state.trials.values(), columns_of(state), SortOrder("val accuracy"))
     assert best_first[0] is state.best
     assert {trial.number for trial in best_first[-2:]} == {7, 19}, "neither has reported"
     rates = [
         trial.values["learning_rate"]
-        for trial in ordered(state.trials.values(), columns_of(state), SortOrder("learning rate", reversed=True))
+        for trial in sort_rows(state.trials.values(), columns_of(state), SortOrder("learning rate", reversed=True))
     ]
     assert rates == sorted(rates, reverse=True)
     assert columns["reason"].text(state.trials[7], END) == "the loss became NaN at step 12"

@@ -5,7 +5,7 @@ import os
 import pytest
 from textual.drivers._writer_thread import MAX_QUEUED_WRITES, WriterThread
 
-from accel_tui.terminal.best_effort_writer import BestEffortWriter
+from accel_tui.terminal.textual_private import BestEffortWriter
 
 
 def test_nobody_waits_for_a_terminal_that_is_gone() -> None:

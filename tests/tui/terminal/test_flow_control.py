@@ -2,7 +2,7 @@
 
 import pytest
 
-from accel_tui.terminal.flow_control import (
+from accel_tui.terminal.incremental_app import (
     FAST_REPLY_SECONDS,
     MAX_QUEUED_WRITES,
     QUERY_INTERVAL_BYTES,

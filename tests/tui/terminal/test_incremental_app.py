@@ -17,7 +17,7 @@ from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_tui.host import Screens
 from accel_tui.terminal import incremental_app, textual_private
-from accel_tui.terminal.flow_control import QUERY_INTERVAL_BYTES
+from accel_tui.terminal.incremental_app import QUERY_INTERVAL_BYTES
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until

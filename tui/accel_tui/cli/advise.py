@@ -16,12 +16,12 @@ from accel_tui.cli.options import FiniteNumber
 from accel_tui.cli.output import json_option, paragraph, print_to_stderr, terminal_columns, write, write_json
 from accel_tui.formatting.advice import (
     capitalized,
-    command_with,
+    change_command,
+    coverage_text,
     cure_text,
     evidence_text,
-    failed_rules,
-    looked_at,
-    not_judged,
+    failures_text,
+    missing_text,
     options_text,
 )
 from accel_tui.run_state.advice import Advice, read_advice
@@ -127,8 +127,8 @@ def _lines(advice: Advice, width: int) -> Iterator[str]:
         yield f"{advice.info.id}: nothing found, as there are no steps to judge."
         return
     found = numbers.counted(len(advice.findings), "finding") if advice.findings else "nothing found"
-    words = [f"{advice.info.id}: {found} in {looked_at(advice.coverage)}.", not_judged(advice.coverage)]
-    text = " ".join([*words, failed_rules(advice.failed)])
+    words = [f"{advice.info.id}: {found} in {coverage_text(advice.coverage)}.", missing_text(advice.coverage)]
+    text = " ".join([*words, failures_text(advice.failed)])
     yield from textwrap.wrap(text, max(width, MIN_WIDTH), break_on_hyphens=False)
     for number, finding in enumerate(advice.findings, 1):
         yield ""
@@ -210,7 +210,7 @@ def _finding_to_json(finding: Finding, advice: Advice) -> dict[str, Any]:
 def _command(cure: Cure, info: RunInfo) -> str | None:
     """The command that trains with a cure, empty if it has none; ``None`` if the plan cannot have its changes."""
     try:
-        return command_with(info, cure.changes)
+        return change_command(info, cure.changes)
     except PlanError:
         return None
 

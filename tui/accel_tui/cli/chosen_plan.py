@@ -15,7 +15,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.start_run import for_a_new_run
 from accel_engine.run import RunReader, find
 from accel_tui.cli.output import print_to_stderr
-from accel_tui.plan.relevance import is_relevant
+from accel_tui.plan.form import is_relevant
 from accel_tui.settings.user_settings import Settings
 
 Result = TypeVar("Result")

@@ -1,7 +1,6 @@
 """``accel-tui compare``: compares the plans and results of runs."""
 
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.run import RunReader, find
 from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_line
-from accel_tui.cli.output import print_to_stderr, table, write, write_json
-from accel_tui.formatting.runs import left_out
+from accel_tui.cli.output import table, write, write_json
 from accel_tui.formatting.text import shorten
-from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compared_runs, mixed
+from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compare_runs, find_mixed_kinds
 from accel_tui.run_state.curve import CAPACITY
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
@@ -41,12 +39,9 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
         same = f"{' and '.join(runs)} are the same run: " if len(runs) > 1 else ""
         raise UsageError(f"{same}give at least two runs to compare")
     compared = [_read_run(directory) for directory in directories]
-    if problem := mixed([each.run.info for each in compared if each.run.info]):
+    if problem := find_mixed_kinds([each.run.info for each in compared if each.run.info]):
         raise UsageError(problem)
-    comparison = compared_runs(compared)
-    for each in compared:
-        if each.state.damaged:
-            print_to_stderr(f"{each.run.id}: {left_out(each.state.damaged, each.run.directory)}")
+    comparison = compare_runs(compared)
     if as_json:
         write_json(_to_json(comparison))
         return
@@ -64,8 +59,7 @@ def _read_run(directory: Path) -> ComparedRun:
     if run.info is None:
         raise RunError(f"run {run.id} cannot be compared: {run.problem}")
     with closing(RunReader(directory, max_samples=0, max_buckets=CAPACITY, past_phases=False)) as reader:
-        state = apply_update(RunState(info=run.info), reader.poll())
-        return ComparedRun(run, replace(state, damaged=reader.find_damaged()))
+        return ComparedRun(run, apply_update(RunState(info=run.info), reader.poll()))
 
 
 def _line(row: ComparedRow) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from accel_engine.plan import DEFAULTS
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.text import shell_command
 from accel_engine.words import numbers
-from accel_tui.formatting.runs import plan_change, ranges
+from accel_tui.formatting.runs import metric_ranges, plan_change_text
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 
@@ -96,7 +96,7 @@ def format_event(event: Event, state: RunState) -> str:
         case events.Recovered():
             return f"recovered from {event.trouble}: {event.reason}\n{event.action}, from step {event.step:,}"
         case events.PlanChanged():
-            return plan_change(event)
+            return plan_change_text(event)
         case events.Warned():
             return f"{'note' if event.severity == 'information' else 'warning'}: {event.message}"
         case events.RunEnded():
@@ -138,7 +138,7 @@ def _epoch_of(event: events.EpochEnded | events.Validated, state: RunState) -> s
 
 def means(metrics: Mapping[str, float]) -> str:
     """``loss 0.2310  accuracy 0.9310``: the loss first, so that a preceding "validation" belongs to it."""
-    ordered = sorted(ranges(metrics), key=lambda item: item[0] != "loss")  # Keras logs metrics in another order
+    ordered = sorted(metric_ranges(metrics), key=lambda item: item[0] != "loss")  # Keras logs metrics in another order
     texts = [(name, " to ".join(map(numbers.metric, values))) for name, values in ordered]
     return "  ".join(f"{name.replace('_', ' ')} {values}" for name, values in texts)
 

@@ -39,7 +39,7 @@ from accel_tui.formatting.model_export import (
     problems,
     signature_rows,
 )
-from accel_tui.formatting.runs import device_warnings, left_out
+from accel_tui.formatting.runs import device_warnings
 
 _ABOUT_FORMATS = "\n".join(f"  {each.name:<12} {each.about}" for each in all_formats())
 
@@ -221,7 +221,6 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
 
         with closing(RunReader(directory)) as source, closing(RunLog(source, path)) as log:
             log.extend()
-            _tell_damaged(source)
         return
     with replacing(path) as temporary:
         if file_format == "parquet":
@@ -229,7 +228,6 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
 
             with closing(RunReader(directory)) as source:
                 write_parquet(source, table, temporary)
-                _tell_damaged(source)
             return
         with temporary.open("w", encoding="utf-8", newline="") as stream:
             _write(file_format, table, directory, stream)
@@ -241,10 +239,3 @@ def _write(file_format: str, table: str, directory: Path, stream: TextIO) -> Non
     with closing(RunReader(directory)) as source:
         write_run_json(source, stream) if file_format == "json" else write_csv(source, table, stream)
         stream.flush()
-        _tell_damaged(source)
-
-
-def _tell_damaged(source: RunReader) -> None:
-    """Say on standard error how many records are missing in the output."""
-    if damaged := source.find_damaged():
-        print_to_stderr(left_out(damaged, source.directory))

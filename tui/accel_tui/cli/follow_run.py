@@ -16,7 +16,7 @@ from accel_engine.run.directory.log_file import lines_of
 from accel_engine.run.directory.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.signals import signal_handlers
-from accel_tui.formatting.runs import DIRECTORY_LOST, how_lost, left_out
+from accel_tui.formatting.runs import DIRECTORY_LOST, lost_reason
 
 INTERVAL = 0.1
 """Seconds between two polls of the run."""
@@ -104,11 +104,8 @@ def follow(
             time.sleep(INTERVAL if steps else STARTING_INTERVAL)
         if info.status is Status.LOST:
             view.lost(info, steps)
-        damaged = reader.find_damaged()
     finally:
         view.clear()
-    if damaged:
-        print_to_stderr(left_out(damaged, info.directory))
     if info.status is Status.LOST:
         print_to_stderr(_lost_message(info, steps, was_queued=was_queued))
     elif info.status is Status.FAILED and ended:
@@ -137,10 +134,10 @@ def _failed_message(info: RunInfo, ended: RunEnded) -> str:
 def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
     if info.is_directory_lost:
         again = info.script or (info.plan.command() if info.plan else "")
-        lines = [f"run {info.id}: {how_lost(info)} after step {steps:,}, and {DIRECTORY_LOST}: {info.directory}"]
+        lines = [f"run {info.id}: {lost_reason(info)} after step {steps:,}, and {DIRECTORY_LOST}: {info.directory}"]
         return "\n".join((*lines, *([f"Run it again: {again}"] if again else ())))
     if info.script:
-        lines = [f"run {info.id}: {how_lost(info)} after step {steps:,}"]
+        lines = [f"run {info.id}: {lost_reason(info)} after step {steps:,}"]
         if info.launched:
             lines += [f"Log: {info.directory / LOG}", f"Run it again: {info.script}"]
         else:
@@ -152,8 +149,8 @@ def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
         # An engine that never trained says why in its log.
         last_line = lines_of(log.read_text(errors="replace"))[-1:]
     what = (
-        f"run {info.id}: {how_lost(info)}"
-        if info.is_end_damaged or info.memory_loss
+        f"run {info.id}: {lost_reason(info)}"
+        if info.memory_loss
         else f"the engine of run {info.id} exited unexpectedly"
     )
     queue = " --queue" if was_queued else ""

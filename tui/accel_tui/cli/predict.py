@@ -22,8 +22,7 @@ from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import custom_objects_option, run_or_file
-from accel_tui.predictions.files import SavingOptions, write_predictions
-from accel_tui.predictions.inputs import files_of
+from accel_tui.predictions.files import SavingOptions, files_of, write_predictions
 from accel_tui.predictions.objects import objects
 from accel_tui.predictions.rows import prediction_tables
 

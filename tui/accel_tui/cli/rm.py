@@ -6,7 +6,7 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import find
-from accel_engine.run.runs.removal import contents, remove
+from accel_engine.run.runs.removal import count_contents, remove
 from accel_engine.words import numbers
 from accel_tui.cli.output import print_to_stderr, write
 
@@ -26,7 +26,7 @@ def rm(runs: tuple[str, ...], yes: bool) -> int:
     The sizes are shown before you confirm. The exit status is 1 if a run could not be deleted.
     """
     directories = list(dict.fromkeys(find(run) for run in runs))
-    found = [contents(directory) for directory in directories]
+    found = [count_contents(directory) for directory in directories]
     for directory, each in zip(directories, found, strict=True):
         parts = [
             numbers.counted(number, noun)

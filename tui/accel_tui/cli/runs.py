@@ -12,11 +12,10 @@ from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import exists, is_directory
 from accel_engine.words import numbers
 from accel_tui.cli.output import json_option, table, terminal_columns, write, write_json
-from accel_tui.formatting.runs import left_out
-from accel_tui.formatting.table_columns import SortOrder, ordered
+from accel_tui.formatting.table_columns import SortOrder, sort_rows
 from accel_tui.formatting.text import shorten
 from accel_tui.run_list.columns import COLUMNS, TITLES, best_value_text, monitor_of, run_steps, run_title, status_of
-from accel_tui.run_list.run_filter import key_error, matches, parse
+from accel_tui.run_list.run_filter import key_error, matches, parse_filter
 
 EPILOG = """\b
 Examples:
@@ -65,8 +64,8 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
     if error := key_error(text):
         raise UsageError(error)
     everything = list_runs()
-    terms = parse(text)
-    found = ordered((run for run in everything if matches(run, terms)), COLUMNS, SortOrder(column, reversed=reverse))
+    terms = parse_filter(text)
+    found = sort_rows((run for run in everything if matches(run, terms)), COLUMNS, SortOrder(column, reversed=reverse))
     if as_json:
         write_json(*map(_wire, found))
         return
@@ -87,8 +86,6 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
             write(f"\n{run.id}: {run.info.waiting.waiting}")
         if run.membership:
             write(f"\n{run.id} is {run.membership}")
-        if run.damaged:
-            write(f"\n{run.id}: {left_out(run.damaged, run.directory)}")
 
 
 def _no_runs() -> str:
@@ -137,5 +134,4 @@ def _wire(run: RunSummary) -> dict[str, Any]:
         "reason": run.reason,
         "waiting": str(run.info.waiting) if run.info and run.info.waiting else "",
         "problem": run.problem,
-        "damaged": run.damaged,
     }

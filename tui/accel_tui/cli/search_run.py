@@ -122,8 +122,7 @@ def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) 
         The exit status.
     """
     with launch.open_study(directory) as study:
-        if not launch.is_search_running(directory):
-            study.database.update(ended=None)
+        launch.reopen_search(directory)
         set_default_limit(load().queue_at_once)
         process = launch.start_search_process(directory)
         if detach:

@@ -10,7 +10,7 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import list_runs, runs_directory
 from accel_engine.run.runs.listing import named
-from accel_engine.run.store.connection import DATABASE as RUN_DATABASE
+from accel_engine.run.store.database import DATABASE as RUN_DATABASE
 from accel_engine.search import launch
 from accel_engine.search.progress import trials_done
 from accel_engine.search.study_database import StudyDatabase

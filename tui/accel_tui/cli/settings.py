@@ -12,7 +12,6 @@ from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan.field_spec import AUTO
 from accel_tui.cli.output import table, write
-from accel_tui.settings import settings_paths
 from accel_tui.settings import user_settings as user
 from accel_tui.settings.user_settings import ATTRIBUTES, SETTINGS, Settings, SettingsError
 
@@ -57,7 +56,7 @@ def settings(context: click.Context) -> None:
 @settings.command("path")
 def path_() -> None:
     """Print the path of the settings file."""
-    write(settings_paths.settings_path())
+    write(user.settings_path())
 
 
 @settings.command()
@@ -80,7 +79,7 @@ def init() -> None:
     """Create a settings file with all defaults, as comments."""
     from accel_tui.app import key_bindings  # imports all screens
 
-    path = settings_paths.settings_path()
+    path = user.settings_path()
     try:
         private_directory(path.parent)
         path.touch(0o600, exist_ok=False)
@@ -140,7 +139,7 @@ def _load_checked() -> Settings:
     from accel_tui import keymap
     from accel_tui.app import key_bindings  # imports all screens
 
-    loaded, errors = user.read(settings_paths.settings_path())
+    loaded, errors = user.read(user.settings_path())
     if errors := [*errors, *keymap.theme_errors(loaded), *keymap.key_errors(loaded, key_bindings())]:
         raise SettingsError(errors)
     return loaded

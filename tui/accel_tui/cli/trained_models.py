@@ -9,7 +9,7 @@ from accel_engine.models.model_files import is_model_file, why_no_layers
 from accel_engine.plan import Plan
 from accel_engine.run import find
 from accel_engine.run.directory.run_paths import MODEL
-from accel_engine.run.store.connection import DATABASE
+from accel_engine.run.store.database import DATABASE
 from accel_engine.user_paths import exists, is_file, user_path
 
 

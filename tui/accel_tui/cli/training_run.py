@@ -19,7 +19,7 @@ from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.run import RunReader, find
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.removal import remove
-from accel_engine.run.store.connection import DATABASE, reading
+from accel_engine.run.store.database import DATABASE, reading
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.dependencies import end_cancelled
 from accel_engine.run_queue.needs import find_need

@@ -13,7 +13,7 @@ from accel_engine.text import shell_command
 from accel_engine.words import numbers
 
 
-def looked_at(coverage: Coverage) -> str:
+def coverage_text(coverage: Coverage) -> str:
     """What was looked at: ``1,200 steps, 3 epochs, 3 validations, 45 readings``."""
     parts = (
         (coverage.steps, "step"),
@@ -24,12 +24,12 @@ def looked_at(coverage: Coverage) -> str:
     return ", ".join(numbers.counted(number, noun) for number, noun in parts if number) or "no records"
 
 
-def not_judged(coverage: Coverage) -> str:
+def missing_text(coverage: Coverage) -> str:
     """What was not recorded, and so not judged; empty for nothing."""
     return f"Not judged, as not recorded: {', '.join(coverage.missing)}." if coverage.missing else ""
 
 
-def failed_rules(failed: Sequence[str]) -> str:
+def failures_text(failed: Sequence[str]) -> str:
     """Which rules failed; empty if none did."""
     return f"Internal error: {numbers.counted(len(failed), 'rule')} failed: {'; '.join(failed)}." if failed else ""
 
@@ -59,7 +59,7 @@ def can_continue_with(changes: Mapping[str, Any]) -> bool:
     return bool(changes) and CHANGEABLE.issuperset(changes)
 
 
-def command_with(info: RunInfo, changes: Mapping[str, Any]) -> str:
+def change_command(info: RunInfo, changes: Mapping[str, Any]) -> str:
     """The command that trains a run with changes: continues it where its checkpoint allows them, else anew.
 
     Empty for a run without a plan, and without changes.

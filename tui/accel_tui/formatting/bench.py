@@ -1,7 +1,6 @@
 """What was measured of models as they are served, as text: tables, a line on each candidate, and the verdict."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
 
@@ -10,6 +9,7 @@ from accel_engine.inference.comparison import ModelComparison, ServingChoice, ch
 from accel_engine.inference.measurement.percentiles import RANKS, Percentile
 from accel_engine.inference.measurement.window import TOLERANCE
 from accel_engine.words import numbers
+from accel_tui.formatting.table_columns import ResultTable
 
 _HEADINGS = {"p50": "P50", "p90": "P90", "p99": "P99 (95%)", "p999": "P99.9"}
 
@@ -27,22 +27,7 @@ def line(candidate: Candidate) -> str:
     return f"{where}: {_rate(candidate)}{late}"
 
 
-@dataclass(frozen=True, slots=True)
-class BenchTable:
-    """What was measured of a setup, a line for each batch size.
-
-    Attributes:
-        title: The setup, the scenario and the main metrics.
-        header: The headings.
-        rows: The cells.
-    """
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def setup_tables(candidates: Sequence[Candidate]) -> Iterator[BenchTable]:
+def setup_tables(candidates: Sequence[Candidate]) -> Iterator[ResultTable]:
     """A table for each setup."""
     for title, group in groupby(candidates, attrgetter("title")):
         yield _table(title, list(group))
@@ -58,7 +43,7 @@ def notes(candidates: Sequence[Candidate]) -> Iterator[str]:
     yield from _metric_examples(candidates)
 
 
-def _table(title: str, candidates: Sequence[Candidate]) -> BenchTable:
+def _table(title: str, candidates: Sequence[Candidate]) -> ResultTable:
     has_latencies = any(each.percentiles for each in candidates)
     has_energy = any(each.energy is not None for each in candidates)
     header = (
@@ -72,7 +57,7 @@ def _table(title: str, candidates: Sequence[Candidate]) -> BenchTable:
     )
     rows = tuple(tuple(_row(each, has_latencies=has_latencies, has_energy=has_energy)) for each in candidates)
     about = ", ".join(filter(None, (title, candidates[0].scenario, _metric_values(candidates))))
-    return BenchTable(about, header, rows)
+    return ResultTable(header, rows, about)
 
 
 def _row(candidate: Candidate, *, has_latencies: bool, has_energy: bool) -> list[str]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from accel_engine.requests.evaluate import (
     ClassScores,
@@ -15,23 +14,10 @@ from accel_engine.requests.evaluate import (
 )
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
+from accel_tui.formatting.table_columns import ResultTable
 
 MOST_CLASSES = 20
 """The most classes in the table; of more, those with the lowest F1."""
-
-
-class EvaluationTable(NamedTuple):
-    """A table.
-
-    Attributes:
-        header: The titles of its columns.
-        rows: The texts of each row, one per column.
-        note: What is below it; empty for nothing.
-    """
-
-    header: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    note: str = ""
 
 
 def headline(found: Evaluation, options: EvaluationOptions) -> str:
@@ -42,7 +28,7 @@ def headline(found: Evaluation, options: EvaluationOptions) -> str:
     return f"{found.examples:,} {examples}; {level}"
 
 
-def tables(found: Evaluation, confidence: float) -> Iterator[EvaluationTable]:
+def tables(found: Evaluation, confidence: float) -> Iterator[ResultTable]:
     """Yield the metrics of all models, the differences of each to the first, and the classes of a single model.
 
     Args:
@@ -54,10 +40,10 @@ def tables(found: Evaluation, confidence: float) -> Iterator[EvaluationTable]:
         (name, *(_text(model.metrics[name]) if name in model.metrics else "" for model in found.models))
         for name in names
     ]
-    yield EvaluationTable(("METRIC", *map(_title, found.models)), [*rows, *_baseline_rows(found.models)])
+    yield ResultTable(("METRIC", *map(_title, found.models)), [*rows, *_baseline_rows(found.models)])
     for difference in found.differences:
         header = (f"{difference.name} - {difference.than}", "DIFFERENCE", "P", "")
-        yield EvaluationTable(header, list(_difference_rows(difference, confidence)))
+        yield ResultTable(header, list(_difference_rows(difference, confidence)))
     if len(found.models) == 1 and found.models[0].classes:
         yield _classes(found.models[0].classes)
 
@@ -95,12 +81,12 @@ def _verdict(metric: MetricDifference, confidence: float) -> str:
     return {True: "better", False: "worse", None: "different"}[metric.is_better]
 
 
-def _classes(classes: tuple[ClassScores, ...]) -> EvaluationTable:
+def _classes(classes: tuple[ClassScores, ...]) -> ResultTable:
     worst = sorted(classes, key=lambda each: math.inf if each.f1.value is None else each.f1.value)
     shown = [each for each in classes if each in worst[:MOST_CLASSES]]
     rows = [(each.name, f"{each.examples:,}", *map(_share, (each.precision, each.recall, each.f1))) for each in shown]
     note = f"The {len(shown)} classes with the lowest F1, of {len(classes):,}." if len(shown) < len(classes) else ""
-    return EvaluationTable(("CLASS", "EXAMPLES", "PRECISION", "RECALL", "F1"), rows, note)
+    return ResultTable(("CLASS", "EXAMPLES", "PRECISION", "RECALL", "F1"), rows, note=note)
 
 
 def _share(measured: Measurement) -> str:

@@ -32,7 +32,7 @@ def size_progress(progress: SizeProgress) -> str:
 
 def size_plan(options: SizeOptions) -> Iterator[str]:
     """How batch sizes are measured, in sentences without a stop."""
-    yield f"each size trains for {options.seconds:g} s in processes of its own, after compiling the steps"
+    yield f"each size trains for {options.seconds:g} s in separate processes, after compiling the steps"
     yield (
         "sizes double until one does not fit, two are slower, or a batch has all examples; the smallest that is nearly "
         "as fast as the fastest is then measured again"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from accel_engine.requests.export_model import Export, MeasuredModel
 from accel_engine.words import numbers
+from accel_tui.formatting.table_columns import ResultTable
 
 FASTEST, FASTEST_EXPORT = "fastest", "fastest export"
 """The marks of the fastest model that was written: of all, or of what was written, if the trained model is faster."""
@@ -70,6 +71,18 @@ def written_to(found: Export) -> tuple[str, list[str]]:
     """The folder that all written models are in, as a title, and their paths in it."""
     folder = os.path.commonpath([os.path.dirname(path) for path in found.paths]) if found.paths else ""
     return f"Written to {folder}", [os.path.relpath(path, folder) for path in found.paths]
+
+
+def export_tables(found: Export) -> Iterator[ResultTable]:
+    """Yield the models and why others were not written, the inputs and outputs, and the files."""
+    metrics = tuple(found.original.metrics)
+    reasons = list(problems(found))
+    note = "\n".join(["Not written", *reasons]) if reasons else ""
+    yield ResultTable(model_header(metrics), model_rows(found, metrics), note=note)
+    yield ResultTable(SIGNATURE, list(signature_rows((found.written or (found.original,))[0])))
+    title, paths = written_to(found)
+    if paths:
+        yield ResultTable(("FILE",), [(path,) for path in paths], title)
 
 
 def _number(value: float | None) -> str:

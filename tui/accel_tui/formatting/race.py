@@ -10,7 +10,7 @@ from accel_engine.plan.placement import process_count
 from accel_engine.race.comparison import find_best, has_enough_turns, winners
 from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState, LearnedValue
 from accel_engine.words import numbers
-from accel_tui.formatting.table_columns import GAP, Column, laid_out
+from accel_tui.formatting.table_columns import GAP, Column, line_cells
 from accel_tui.formatting.text import fit
 
 if TYPE_CHECKING:  # its imports are slow
@@ -148,7 +148,7 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
         yield f"Memory is the most {' or '.join(texts)}."
     if steps := max((each.losses.steps for each in results if each.losses), default=0):
         about = "a difference is the largest, as a share of the mean of this plan's"
-        yield f"Losses are those of the first {numbers.counted(steps, 'step')}; {about}."
+        yield f"Losses are of the first {numbers.counted(steps, 'step')}; {about}."
     if any(each.losses and each.losses.difference and not each.losses.is_close for each in results):
         yield "Dropout and other random layers draw other numbers with other batch splits, replicas or precisions."
     if any(each.ratios and not each.configuration.is_reference for each in results):
@@ -158,7 +158,7 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
     if problem := next((each.energy_problem for each in results if each.is_measured and each.energy_problem), ""):
         yield f"No energy: {problem}."
     if len({each.energy_of for each in results if each.joules is not None}) > 1:
-        yield "Energy is that of the processor for configurations on a CPU, and of the GPUs alone for the others."
+        yield "Energy is the processor's for configurations on a CPU, and only the GPUs' for the others."
     changed = {each.configuration.other_training for each in results if each.is_measured}
     if "other batches" in changed:
         yield "Another batch size changes training: it is compared by examples a second, and is never the best."
@@ -335,7 +335,7 @@ def heading(results: Sequence[ConfigurationResult], width: int) -> list[tuple[st
     if not any(map(_has_bar, results)):
         return []
     columns = columns_of(results, width, TITLE)
-    return list(laid_out([(each, each.width) for each in columns], [(each.title, "note") for each in columns]))
+    return list(line_cells([(each, each.width) for each in columns], [(each.title, "note") for each in columns]))
 
 
 def bars(results: Sequence[ConfigurationResult], width: int, title: str = "") -> list[list[tuple[str, str]]]:
@@ -348,7 +348,7 @@ def bars(results: Sequence[ConfigurationResult], width: int, title: str = "") ->
     """
     columns = [(each, each.width) for each in columns_of(results, width, title)]
     lines = ([(each.text(result, 0.0), each.colour(result)) for each, _ in columns] for result in results)
-    return [list(laid_out(columns, line)) for line in lines]
+    return [list(line_cells(columns, line)) for line in lines]
 
 
 def _note(result: ConfigurationResult) -> str:

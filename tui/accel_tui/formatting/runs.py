@@ -1,17 +1,14 @@
-"""Runs in words: why one was lost, how much of it is damaged, what changed, its metrics, the devices that it uses."""
+"""Runs in words: why one was lost, what changed, its metrics, the devices that it uses."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from accel_engine.events import PlanChanged
 from accel_engine.run import RunInfo
-from accel_engine.run.directory.run_paths import repair_command
 from accel_engine.run.engine.memory_loss import MemoryLoss
 from accel_engine.run.history.history import Part
 from accel_engine.run.runs.devices_in_use import runs_on
 from accel_engine.run.store.series_names import elements
-from accel_engine.words import numbers
 from accel_tui.formatting.text import shorten
 
 _PART_WIDTH = 24  # columns for the name of a part
@@ -20,10 +17,8 @@ DIRECTORY_LOST = "its directory was deleted, moved or replaced"
 """Why no command finds a run any more, as a clause."""
 
 
-def how_lost(info: RunInfo | None) -> str:
+def lost_reason(info: RunInfo | None) -> str:
     """Which process of a lost run is gone, or why nobody knows, as a clause."""
-    if info and info.is_end_damaged:
-        return "the record of its end is damaged"
     if info and info.launched:
         return "the script's supervisor was killed"
     process = "script" if info and info.script else "training process"
@@ -34,20 +29,7 @@ def how_lost(info: RunInfo | None) -> str:
     return f"the {process} exited unexpectedly"
 
 
-def left_out(damaged: int, run: Path) -> str:
-    """How many damaged records of a run are left out, and what to do: a line; empty if there are none.
-
-    Args:
-        damaged: Their number.
-        run: The run's directory.
-    """
-    if not damaged:
-        return ""
-    are = "is" if damaged == 1 else "are"
-    return f"{numbers.counted(damaged, 'damaged record')} {are} left out: {repair_command(run)}"
-
-
-def plan_change(event: PlanChanged) -> str:
+def plan_change_text(event: PlanChanged) -> str:
     """What changed, from which step and why: ``validation every 500 steps (was 1 epoch) from step 22: me@here``."""
     changed = ", ".join(
         f"{name.replace('_', ' ')} {_value(value)} (was {_value(event.before.get(name))})"
@@ -57,7 +39,7 @@ def plan_change(event: PlanChanged) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as the command line takes it; that of an optional field may be none."""
+    """A value as the command line takes it; an optional field may have none."""
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value)) or "none"
     return "default" if value is None else f"{value:g}" if isinstance(value, float) else str(value) or "default"
@@ -68,7 +50,7 @@ def part_title(part: Part) -> str:
     return f"part {part.started.part} · {shorten(part.started.name, _PART_WIDTH)}"
 
 
-def ranges(metrics: Mapping[str, float]) -> Iterator[tuple[str, tuple[float, ...]]]:
+def metric_ranges(metrics: Mapping[str, float]) -> Iterator[tuple[str, tuple[float, ...]]]:
     """Yield each metric's name and value; for one with several values, the minimum and the maximum.
 
     Args:
@@ -97,6 +79,6 @@ def device_warnings(measured: Sequence[str], *, can_choose: bool = True) -> Iter
     for each in runs_on(measured):
         where = f" on {', '.join(each.devices)}" if each.devices else ""
         yield (
-            f"run {each.run} is training{where}: the measurements are not those of an idle machine, and either may "
+            f"run {each.run} is training{where}: the machine is not idle while it is measured, and either may "
             f"run out of memory; stop the run{', or choose other devices' if can_choose else ' before'}"
         )

@@ -84,7 +84,26 @@ class SortOrder:
         return column.descending is not self.reversed
 
 
-def ordered(rows: Iterable[T], columns: Sequence[Column[T]], order: SortOrder) -> tuple[T, ...]:
+@dataclass(frozen=True, slots=True)
+class ResultTable:
+    """A table of texts, as a command prints it and a screen shows it.
+
+    Attributes:
+        header: The titles of its columns.
+        rows: The texts of each row, one per column.
+        title: What is above it; empty for nothing.
+        note: What is below it; empty for nothing.
+        colour: The theme colour of its texts; empty for the usual one.
+    """
+
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    title: str = ""
+    note: str = ""
+    colour: str = ""
+
+
+def sort_rows(rows: Iterable[T], columns: Sequence[Column[T]], order: SortOrder) -> tuple[T, ...]:
     """Sort rows; the sort is stable, and rows without a value come last."""
     column = next((each for each in columns if each.title == order.column), None)
     if column is None or column.sort_key is None:
@@ -95,7 +114,7 @@ def ordered(rows: Iterable[T], columns: Sequence[Column[T]], order: SortOrder) -
     return (*(row for _, row in known), *(row for key, row in keyed if key is None))
 
 
-def fitting(columns: Sequence[Column[T]], room: int, rows: Sequence[T] = ()) -> list[Column[T]]:
+def fitting_columns(columns: Sequence[Column[T]], room: int, rows: Sequence[T] = ()) -> list[Column[T]]:
     """The columns that fit, in order; optional ones without a value are hidden first.
 
     Args:
@@ -114,7 +133,7 @@ def fitting(columns: Sequence[Column[T]], room: int, rows: Sequence[T] = ()) -> 
     return [column for column in columns if column.title in chosen]
 
 
-def widths(columns: Sequence[Column[T]], room: int) -> list[int]:
+def column_widths(columns: Sequence[Column[T]], room: int) -> list[int]:
     """The widths of columns in cells; those that grow share what is left, the first ones first."""
     spare = max(0, room + GAP - sum(column.width + GAP for column in columns))
     found = []
@@ -125,7 +144,7 @@ def widths(columns: Sequence[Column[T]], room: int) -> list[int]:
     return found
 
 
-def laid_out(columns: Sequence[tuple[Column[T], int]], cells: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def line_cells(columns: Sequence[tuple[Column[T], int]], cells: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """A line of a table: the text of each column at its width, with the gap after it, and its colour.
 
     The last text has the room of the empty columns after it.
@@ -144,6 +163,6 @@ def laid_out(columns: Sequence[tuple[Column[T], int]], cells: Sequence[tuple[str
         yield fit(shorten_middle(text, width) if column.middle else text, width, right=column.right) + end, colour
 
 
-def width_of(title: str, texts: Iterable[str], widest: int) -> int:
+def column_width(title: str, texts: Iterable[str], widest: int) -> int:
     """The width in cells that shows a title with the arrow of an order, and all texts, if they are not wider."""
     return min(max(cell_len(title), *map(cell_len, texts), 1), max(widest, cell_len(title)))

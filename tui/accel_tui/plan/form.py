@@ -15,7 +15,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, Words
 from accel_engine.models import AutoModel, ModelEntry, choose
 from accel_engine.models.data_description import DataDescription, describe_entry
-from accel_engine.plan import DEFAULTS, SPECS, WORDS, Plan
+from accel_engine.plan import DEFAULTS, RULES, SPECS, WORDS, Plan
 from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.monitor import measured_names
 from accel_engine.plan.placement import incompatibility
@@ -26,7 +26,6 @@ from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 from accel_engine.words import numbers
 from accel_tui.plan import data_look, field_labels
 from accel_tui.plan.field_labels import label, word
-from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
 _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
 """Values with which a strategy becomes available that needs them."""
@@ -247,3 +246,31 @@ def _devices(plan: Plan, devices: Sequence[Device]) -> tuple[FieldChoice, ...]:
         *several,
         *(FieldChoice(device, note) for device, note in descriptions.items()),
     )
+
+
+def is_relevant(name: str, resolved: ResolvedPlan, devices: Sequence[Device] | None) -> bool:
+    """Whether a field is relevant.
+
+    Args:
+        name: The field.
+        resolved: The plan, which may have values in irrelevant fields.
+        devices: The devices of the machine; ``None`` before they are known, when fields of special
+            hardware are relevant if they have a value.
+    """
+    need, purpose = RULES[name].needs, RULES[name].only_for
+    if need is not None and not need.is_met(resolved.plan):
+        return False
+    has_value = getattr(resolved.plan, name) != DEFAULTS[name]
+    return purpose is None or purpose.is_relevant(resolved.situation(devices), has_value=has_value)
+
+
+def drop_irrelevant(plan: Plan, devices: Sequence[Device] | None) -> Plan:
+    """Return the plan with irrelevant fields at their default."""
+    resolved = resolve(plan)
+    return plan.replace(**{name: DEFAULTS[name] for name in DEFAULTS if not is_relevant(name, resolved, devices)})
+
+
+def needs(name: str) -> str:
+    """What would make a field relevant, in a few words; empty for a field that always is."""
+    need, purpose = RULES[name].needs, RULES[name].only_for
+    return f"only for {purpose.what}" if purpose else f"needs {need.what}" if need else ""

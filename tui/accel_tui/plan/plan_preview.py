@@ -13,8 +13,7 @@ from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.plan import data_look, form
-from accel_tui.plan.data_look import PreviewRow
-from accel_tui.plan.data_survey import DATA_FIELDS
+from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow
 from accel_tui.plan.field_labels import word
 from accel_tui.plan.search_fields import looks_like_range
 

@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import OF_CLASSES
+from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.image_files import encode_png
 from accel_engine.plan.options import FORCE, OptionSpec, option
 from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
-from accel_engine.user_paths import exists, is_directory, user_path
+from accel_engine.user_paths import exists, is_directory, is_file, user_path
 from accel_tui.predictions.objects import MOST_COLUMNS, objects, records
 
 SUFFIXES = (".csv", ".jsonl", ".npz")
@@ -204,3 +205,23 @@ def palette(classes: int) -> npt.NDArray[np.uint8]:
     """A colour for each class, ``[classes, 3]``: black for the first, then evenly spaced hues."""
     colours = [colorsys.hsv_to_rgb(place / max(classes - 1, 1), 0.75, 1.0) for place in range(classes - 1)]
     return np.asarray(np.rint(255 * np.array([(0.0, 0.0, 0.0), *colours])), np.uint8)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file of a path, or the images of a folder sorted by name, or else its sounds.
+
+    Raises:
+        UsageError: The folder has none, or cannot be read.
+    """
+    if not is_directory(path):
+        return [path]
+    try:
+        files = sorted(filter(is_file, path.iterdir()))
+    except OSError as error:
+        raise UsageError(f"cannot read the folder {path}: {error.strerror}") from error
+    images, sounds = (
+        [file for file in files if file.suffix.lower() in each] for each in (IMAGE_SUFFIXES, AUDIO_SUFFIXES)
+    )
+    if not images and not sounds:
+        raise UsageError(f"the folder {path} contains no images ({', '.join(IMAGE_SUFFIXES)}) and no sounds")
+    return images or sounds

@@ -114,7 +114,7 @@ def plain(values: npt.NDArray[Any]) -> Any:
 def records(found: ExamplePredictions) -> Iterator[dict[str, Any]]:
     """The rows of a CSV file: one for each example, or for each step of a forecast.
 
-    All have the same columns, also those of examples without a prediction.
+    All have the same columns, also examples without a prediction.
     """
     row = 0
     several = len(found.outputs) > 1

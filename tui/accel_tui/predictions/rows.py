@@ -10,10 +10,14 @@ from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
+from accel_tui.formatting.table_columns import ResultTable
 from accel_tui.predictions.objects import THRESHOLD, forecast_steps, shares, step_columns
 
 MOST_NUMBERS = 8
 """Numbers of an example that are shown."""
+
+BAR_WIDTH = 10
+"""Cells of the bar of a probability of 1."""
 
 NAME_WIDTH = 60
 """Characters that are shown of the name of an example, which may be a text."""
@@ -51,13 +55,43 @@ def prediction_tables(found: ExamplePredictions, top: int, most: int | None = No
         yield PredictionTable(output.name, (_title(found), *header), rows, tuple(map(float, best)))
 
 
+def shown_tables(found: ExamplePredictions, top: int, most_rows: int) -> list[ResultTable]:
+    """A table for each output, with a bar for each probability, and one for the examples without a prediction.
+
+    Args:
+        found: The predictions; many take long.
+        top: Number of the most probable classes.
+        most_rows: The most rows of a table.
+    """
+    most = most_examples(found, most_rows)
+    predicted = prediction_tables(found, top, most) if found.readable else ()
+    tables = [ResultTable(each.header, _with_bars(each), each.output) for each in predicted]
+    if problems := problem_rows(found, most_rows):
+        tables.append(ResultTable(("EXAMPLE", "REASON"), problems, "Not predicted", colour="error"))
+    return tables
+
+
+def _with_bars(table: PredictionTable) -> list[tuple[str, ...]]:
+    if not table.chances:
+        return table.rows
+    place = table.header.index("PROBABILITY")
+    bars = [f"{percent(chance, 1):>6} {bar(chance)}" for chance in table.chances]
+    return [(*row[:place], text, *row[place + 1 :]) for row, text in zip(table.rows, bars, strict=True)]
+
+
+def bar(share: float) -> str:
+    """A bar for a share from 0 to 1, in half cells."""
+    halves = round(2 * BAR_WIDTH * min(max(share, 0.0), 1.0))
+    return ("━" * (halves // 2) + "╸" * (halves % 2)).ljust(BAR_WIDTH)
+
+
 def is_forecast(output: OutputPrediction, kind: str) -> bool:
     """Whether an example of an output has a row for each step."""
     return kind == "series" and output.task not in (*OF_CLASSES, "segmentation") and output.chances is None
 
 
 def most_examples(found: ExamplePredictions, most_rows: int) -> int:
-    """The most examples that have so many rows in each table; one at least."""
+    """The most examples of which no table has more rows than this; at least one."""
     forecasts = (output for output in found.outputs if is_forecast(output, found.kind) and len(output.values))
     return max(1, most_rows // max((len(forecast_steps(output, 0)) for output in forecasts), default=1))
 

@@ -145,7 +145,7 @@ class Comparison:
         return f"Equal: {known}." if known else "No plan fields in common are known."
 
 
-def compared_runs(runs: Sequence[ComparedRun]) -> Comparison:
+def compare_runs(runs: Sequence[ComparedRun]) -> Comparison:
     """Compare runs."""
     plans = [compared.plan for compared in runs]
     field_names = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
@@ -165,7 +165,7 @@ def compared_runs(runs: Sequence[ComparedRun]) -> Comparison:
     return Comparison(tuple(runs), tuple(_results(runs)), tuple(differing), equal, len(equal_fields) - len(equal))
 
 
-def mixed(runs: Sequence[RunInfo]) -> str:
+def find_mixed_kinds(runs: Sequence[RunInfo]) -> str:
     """Why runs cannot be compared: some are benches, and others are not. Empty if they can."""
     benches = [run.id for run in runs if run.bench]
     others = [run.id for run in runs if not run.bench]

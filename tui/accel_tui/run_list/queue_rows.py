@@ -8,7 +8,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import ModelBuilt
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.engine.status import read_info
-from accel_engine.run.store.connection import reading
+from accel_engine.run.store.database import reading
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.queue_entries import QueueEntry

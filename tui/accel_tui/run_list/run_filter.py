@@ -23,7 +23,7 @@ class Term:
     """The field to search; empty for all of them."""
 
 
-def parse(text: str) -> tuple[Term, ...]:
+def parse_filter(text: str) -> tuple[Term, ...]:
     """Parse a filter; a term with an unknown key is searched for as text.
 
     ``"two words"`` in quotation marks are one term, also after a key.

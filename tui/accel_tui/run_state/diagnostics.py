@@ -13,7 +13,6 @@ from accel_engine.run.diagnostics.views import Tokens, View
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.media import MediaItem, MediaSeries
 from accel_engine.text import printable, printable_fields
-from accel_tui.formatting.runs import left_out
 
 NEWLINE = "↵"
 """Sign of a token that ends a line."""
@@ -64,9 +63,7 @@ def read_diagnostics(directory: Path, before: DiagnosticsReading) -> Diagnostics
         if stamp != before.stamp:
             diagnostics = printable_diagnostics(read(directory))
         live = info.status.live and info.has_engine
-        problem = left_out(diagnostics.damaged, directory) if diagnostics else ""
-        if info.waiting:
-            problem = info.waiting.waiting
+        problem = info.waiting.waiting if info.waiting else ""
         has_checkpoint = latest_checkpoint(directory) > 0
         return DiagnosticsReading(live, info.has_engine, has_checkpoint, stamp, diagnostics, media, problem)
     except RunError as error:

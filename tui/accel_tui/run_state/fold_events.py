@@ -30,8 +30,6 @@ NOTICES = 200
 def apply_update(state: RunState, update: Update) -> RunState:
     """Return the state after an update; all of its text is printable."""
     state = _after_events(state, printable_fields(update.events))
-    if update.damaged > state.damaged:
-        state = replace(state, damaged=update.damaged)
     if update.step_range:
         state = _after_stretch(state, update.step_range)
     for chunks in _contiguous(update.chunks):

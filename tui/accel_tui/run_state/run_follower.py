@@ -92,9 +92,6 @@ class RunFollower(Follower[RunState]):
                         after = replace(after, info=info)
                     if (waits := _why_queued(info)) != after.waits:
                         after = replace(after, waits=waits)
-                    # Not before the run is shown: searching millions of steps takes most of a second.
-                    if state.info and (damaged := reader.find_damaged()) != after.damaged:
-                        after = replace(after, damaged=damaged)
                     model = None if info.status.live else trained_model(self._directory)
                     if model != after.model:
                         after = replace(after, model=model)
@@ -119,7 +116,8 @@ class RunFollower(Follower[RunState]):
                 if str(error) != problem:
                     problem = str(error)
                     self.tell(Unreadable(problem))
-            self.wait(STARTING_SECONDS if state.live and not state.step else POLL_SECONDS)
+            starts = state.live and not state.step
+            self.wait(STATUS_SECONDS if problem else STARTING_SECONDS if starts else POLL_SECONDS)
 
 
 def _why_queued(info: RunInfo) -> str:

@@ -52,8 +52,6 @@ class RunState(History):
     """States of the other workers by name, without steps; only those whose runs are visible from here."""
     model: Path | None = None
     """File of the trained model; ``None`` while the run is live or if there is none."""
-    damaged: int = 0
-    """Number of damaged records that are left out."""
     waits: str = ""
     """Why a queued run waits, in words."""
 

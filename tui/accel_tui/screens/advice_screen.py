@@ -16,27 +16,23 @@ from accel_engine.errors import AccelError
 from accel_engine.text import printable_line
 from accel_tui.follower import Unreadable
 from accel_tui.formatting.advice import (
+    change_command,
     changed_plan,
-    command_with,
+    coverage_text,
     cure_text,
-    failed_rules,
-    looked_at,
-    not_judged,
+    failures_text,
+    missing_text,
     options_text,
 )
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice, AdviceFollower
 from accel_tui.run_state.cure_trials import AdviceNotes
-from accel_tui.screens.asking import awaiting
+from accel_tui.screens.asking import WorkingScreen, awaiting
 from accel_tui.screens.cure_runner import CureRunner, can_apply
-from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.terminal.textual_private import is_being_removed
-from accel_tui.widgets.advice.advice_list import FindingList, finding_content
-from accel_tui.widgets.advice.cure_list import CureList
-from accel_tui.widgets.advice.evidence_chart import EvidenceChart
+from accel_tui.widgets.advice_lists import CureList, EvidenceChart, FindingList, finding_content
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.visibility import is_covered
 
 
@@ -103,19 +99,16 @@ class AdviceScreen(WorkingScreen):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read the run."""
         self._notes.on_change = self._show_trial
         self._listen()
 
     def on_unmount(self) -> None:
-        """Stop a trial."""
         self._runner.close()
         if self._notes.on_change == self._show_trial:
             self._notes.on_change = lambda: None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what the selected finding and cure allow."""
-        del parameters
         finding, cure = self._finding, self._cure
         changes = cure.changes if cure and self.advice and self.advice.info.has_engine else {}
         match action:
@@ -151,7 +144,6 @@ class AdviceScreen(WorkingScreen):
         return advice.not_tried.get(options_text(cure.changes), "") if cure and advice else ""
 
     def action_try_cure(self) -> None:
-        """Try the selected cure."""
         if (finding := self._finding) and (cure := self._cure):
             self._runner.try_cure(finding, cure)
 
@@ -162,11 +154,9 @@ class AdviceScreen(WorkingScreen):
             await self._runner.apply(finding, cure, self.advice.info)
 
     def action_undo(self) -> None:
-        """Take the last cure back."""
         self._runner.undo()
 
     def action_new_run(self) -> None:
-        """Open New run with the plan as the cure changes it."""
         if (cure := self._cure) and self.advice and self.advice.info.plan:
             try:
                 open_screen(self, Screens.NEW_RUN, changed_plan(self.advice.info.plan, cure.changes))
@@ -177,7 +167,7 @@ class AdviceScreen(WorkingScreen):
         """Copy the command that trains with the cure, or its words where no command does it."""
         if (cure := self._cure) and self.advice:
             try:
-                command = command_with(self.advice.info, cure.changes)
+                command = change_command(self.advice.info, cure.changes)
             except AccelError as error:
                 self.notify(str(error), severity="error", markup=False)
                 return
@@ -185,7 +175,6 @@ class AdviceScreen(WorkingScreen):
             self.notify("Command copied" if command else "Text copied", timeout=2)
 
     def action_chart(self) -> None:
-        """Show the evidence in the charts of the run."""
         finding = self._finding
         if finding and self.advice:
             steps = finding.steps or (0, self.advice.coverage.steps)
@@ -193,11 +182,9 @@ class AdviceScreen(WorkingScreen):
             open_screen(self, Screens.RUN, self.directory, (*steps, series))
 
     def action_switch_list(self) -> None:
-        """Go to the other list."""
         self.focus_next()
 
     def action_scroll_details(self, direction: int) -> None:
-        """Scroll the details by half a page."""
         details = self.query_one("#details")
         details.scroll_relative(y=direction * max(details.size.height // 2, 1), animate=False)
 
@@ -225,7 +212,7 @@ class AdviceScreen(WorkingScreen):
 
     @on(Chart.Pressed)
     def _open_chart(self, message: Chart.Pressed) -> None:
-        """A double click shows the chart among those of the run."""
+        """A double click shows the chart on the screen of the run."""
         message.stop()
         if message.times == 2:
             self.action_chart()
@@ -257,7 +244,6 @@ class AdviceScreen(WorkingScreen):
         self._show_finding()
 
     def on_resize(self) -> None:
-        """Lay the evidence out for another width."""
         self.call_after_refresh(self._show_finding)
 
     def _show_finding(self) -> None:
@@ -290,7 +276,9 @@ def _about(advice: Advice) -> Content:
     """What was looked at, and what could not be judged."""
     if advice.info.bench:
         return Content.styled("This run is a bench: only training is judged.", "$text-muted")
-    words = f"Looked at {looked_at(advice.coverage)}. {not_judged(advice.coverage)} {failed_rules(advice.failed)}"
+    words = (
+        f"Looked at {coverage_text(advice.coverage)}. {missing_text(advice.coverage)} {failures_text(advice.failed)}"
+    )
     return Content.styled(words.strip(), "$text-muted")
 
 

@@ -1,17 +1,27 @@
-"""What screens share: escape goes back, and actions await dialogs."""
+"""What screens share: escape goes back, actions await dialogs, and work that would end is asked about first."""
 
 import asyncio
 import types
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar
 
+from textual import on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.dom import DOMNode
+from textual.events import Resize
 from textual.screen import ModalScreen, Screen
+from textual.widgets import Button, Label
 
+from accel_engine.text import printable
+from accel_engine.words import numbers
 from accel_tui.host import Screens, open_screen
-from accel_tui.terminal.textual_private import is_being_removed
+from accel_tui.terminal.textual_private import bind, is_being_removed
 
 _Answer = TypeVar("_Answer")
 _Node = TypeVar("_Node", bound=DOMNode)
@@ -89,7 +99,6 @@ class BackScreen(Screen[Any]):
     BINDINGS: ClassVar[list[BindingType]] = [BACK]
 
     def action_back(self) -> None:
-        """Go back to the screen below."""
         self.go_back()
 
     def go_back(self) -> None:
@@ -111,7 +120,6 @@ class Dialog(ModalScreen[_Answer | None], Generic[_Answer]):
     ]
 
     def action_back(self) -> None:
-        """Close the dialog."""
         self.dismiss(None)
 
     def withdraw(self) -> None:
@@ -140,3 +148,127 @@ class AskingScreen(BackScreen):
         """Close the dialog that was opened last, if it is still open: what it is about has ended by itself."""
         if self._question:
             self._question.withdraw()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer and its button.
+
+    Attributes:
+        id: The dialog's result.
+        label: The button's label.
+        key: The key that selects it.
+        is_destructive: Whether it cannot be undone.
+    """
+
+    id: str
+    label: str
+    key: str
+    is_destructive: bool = False
+
+
+CANCEL = Answer("cancel", "Cancel", "escape")
+"""Leaves everything as it is."""
+
+
+OVERWRITE = Answer("overwrite", "Overwrite", "o", is_destructive=True)
+
+
+class Answers(Horizontal):
+    """The buttons of a dialog, in a row if there is room for all of them, else one below the other."""
+
+    def on_resize(self, event: Resize) -> None:
+        width = sum(button.outer_size.width + button.styles.margin.width for button in self.children)
+        self.set_class(width > event.size.width, "-stacked")
+
+
+class QuestionScreen(Dialog[str]):
+    """Asks a question; returns the id of the answer, ``None`` when cancelled.
+
+    Args:
+        question: A few words.
+        detail: What each answer means.
+        answers: The answers; the first one has the focus. The one of escape is shown last.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,up", "app.focus_previous", id="question.previous", tooltip="Previous answer"),
+        Binding("right,down", "app.focus_next", id="question.next", tooltip="Next answer"),
+    ]
+
+    def __init__(self, question: str, detail: str, answers: Sequence[Answer]) -> None:
+        super().__init__()
+        self._question = question
+        self._detail = detail
+        self._answers = tuple(answers)
+        for answer in answers:
+            bind(self, Binding(answer.key, f"answer({answer.id!r})", answer.label, show=False))
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Label(self._question, classes="question", markup=False)
+            yield Label(self._detail, classes="detail", markup=False)
+            with Answers():
+                for answer in sorted(self._answers, key=lambda answer: answer.key == "escape"):
+                    key = self.app.get_key_display(Binding(answer.key, ""))
+                    label = Content.assemble(answer.label, (f" {key}", "dim"))
+                    yield Button(
+                        label, id=answer.id, variant="error" if answer.is_destructive else "default", compact=True
+                    )
+
+    def on_mount(self) -> None:
+        self.query_one(f"#{self._answers[0].id}").focus()
+
+    def action_answer(self, answer: str) -> None:
+        self.dismiss(answer)
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id)
+
+
+def overwrite_question(there: Sequence[Path], more: str = "") -> QuestionScreen:
+    """Ask whether to overwrite what is there already.
+
+    Args:
+        there: Files and folders of one folder.
+        more: A further sentence.
+    """
+    names = printable(", ".join(path.name for path in there))
+    detail = " ".join((f"In {printable(str(there[0].absolute().parent))}: {names}.", more)).rstrip()
+    return QuestionScreen(f"Overwrite {numbers.counted(len(there), 'file')}?", detail, (CANCEL, OVERWRITE))
+
+
+KEEP = Answer("keep", "Keep going", "escape")
+END = Answer("end", "End it", "e", is_destructive=True)
+
+
+class WorkingScreen(AskingScreen):
+    """A screen that works in threads and engine processes until it is left."""
+
+    @property
+    def work_in_progress(self) -> str:
+        """What would end, such as ``the race``; empty while the screen does not work."""
+        raise NotImplementedError
+
+    @property
+    def work_detail(self) -> str:
+        """What ending the work means, in a sentence."""
+        return "What is not done yet is lost."
+
+    async def may_end(self) -> bool:
+        """Ask whether to end the work, if the screen works; returns whether to do what ends it."""
+        question = QuestionScreen(f"End {self.work_in_progress}?", self.work_detail, (KEEP, END))
+        return not self.work_in_progress or await self.ask(question) == END.id
+
+    @awaiting
+    async def action_back(self) -> None:
+        """Go back to the screen below; asks first while this one works."""
+        if await self.may_end():
+            self.go_back()
+
+    @awaiting
+    async def action_quit(self) -> None:
+        """Quit; asks first while the screen works."""
+        if await self.may_end():
+            self.app.exit()

@@ -1,13 +1,17 @@
 """Bench screen: measures the inference of trained models, and shows it while it is measured."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 from textual.app import App, ComposeResult
-from textual.containers import Horizontal, ScrollableContainer, Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Static
+from textual.reactive import reactive
 
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
@@ -15,24 +19,115 @@ from accel_engine.inference.measurement.percentiles import LiveWindow
 from accel_engine.process.inference_bench import InferenceBench
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.request import ExamplesDone
-from accel_engine.text import printable
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.words import numbers
 from accel_tui.formatting.bench import conclusions, notes, setup_tables
 from accel_tui.formatting.runs import device_warnings
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
-from accel_tui.widgets.jobs.bench_charts import LatencyHistogram, ThroughputChart
+from accel_tui.widgets.chart.axes import LogAxis, round_down, round_up
+from accel_tui.widgets.chart.chart_view import ChartSeries
+from accel_tui.widgets.chart.plot import Plot, PlotSeries, PlotView
+from accel_tui.widgets.chart_panels.compare_charts import LetteredChart, letter, style_of
+from accel_tui.widgets.chart_panels.shared_axis import BatchAxis
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.text_table import table_content
+from accel_tui.widgets.text_table import ResultTables
 
-_STYLES = {"yes": "$text-success"}
-"""Styles of the last column of tables."""
+_MILLISECOND = 1e-3
+_WIDE = 42  # cells that the title takes with both percentiles
+
+MAX_CURVES = 8
+"""Curves that have a letter; further setups are only in the tables."""
+
+
+class LatencyHistogram(PlotView):
+    """Requests by latency, with p50 and p99; a text while there is nothing to show."""
+
+    DEFAULT_CSS = "LatencyHistogram { min-height: 3; }"
+
+    WAITING: ClassVar[str] = "waiting for the first request"
+
+    live: reactive[LiveWindow | None] = reactive(None, repaint=False)
+    """What is shown."""
+
+    _ends: tuple[float, float] | None = None  # of the axis, which grows while a candidate is measured
+
+    def watch_live(self, before: LiveWindow | None, live: LiveWindow | None) -> None:
+        """Show it; a new candidate, or a new rate in the scenario server, has a new axis."""
+        if before is None or live is None or _measured(before) != _measured(live):
+            self._ends = None
+        if live is not None and live.counts:
+            self._ends = self._widened(live)
+            self.show(lambda _: self.plot(live))
+        else:
+            self.show(None)
+
+    def _widened(self, live: LiveWindow) -> tuple[float, float]:
+        """The ends of the axis with some windows, in milliseconds."""
+        edges = live.edges() / _MILLISECOND
+        low, high = round_down(float(edges[0])), round_up(float(edges[-1]))
+        return (min(low, self._ends[0]), max(high, self._ends[1])) if self._ends else (low, high)
+
+    def plot(self, live: LiveWindow) -> Plot:
+        """The plot of some windows, in milliseconds."""
+        edges = live.edges() / _MILLISECOND
+        bars = PlotSeries(edges, np.array(live.counts, np.float64), "bars")
+        rules = (
+            PlotSeries(
+                np.array([value / _MILLISECOND]),
+                np.empty(0),
+                "rule",
+                style,  # type: ignore[arg-type]
+                f"{name} {numbers.latency(value)}",
+            )
+            for name, value, style in (("p50", live.p50, "success"), ("p99", live.p99, "warning"))
+        )
+        title = "latency ms" if self.size.width >= _WIDE else "ms"
+        return Plot(title, (bars, *rules), x=LogAxis(*self._widened(live)), y_name="requests")
+
+
+def _measured(live: LiveWindow) -> tuple[str, int, float]:
+    """What the latencies are of."""
+    return live.title, live.batch_size, live.rate
+
+
+class ThroughputChart(LetteredChart):
+    """Examples per second, or requests in the scenario server, by batch size."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.format = numbers.compact
+        self.empty = "waiting for the first batch size"
+
+    def show(self, candidates: Sequence[Candidate]) -> None:
+        """Draw what has been measured."""
+        unit = "requests/s" if any(each.scenario == "server" for each in candidates) else "examples/s"
+        self.title = f"{unit} by batch size"
+        setups = [[each for each in group if not each.problem] for _, group in groupby(candidates, attrgetter("title"))]
+        setups = setups[:MAX_CURVES]
+        axis = BatchAxis.by(tuple(_curve([each.batch_size for each in setup]) for setup in setups))
+        self.scale, self.end, self.window = axis.scale, axis.ticks, axis.bounds
+        series = (
+            ChartSeries(letter(at), _curve([each.throughput for each in setup]), style=style_of(at))
+            for at, setup in enumerate(setups)
+        )
+        self.series = tuple(axis.place_on_axis(at, each) for at, each in enumerate(series))
+
+
+def _curve(values: Sequence[float]) -> RecordedCurve:
+    """A curve with a value for each row."""
+    return RecordedCurve().extend(np.array(values, np.float64))
+
+
+_SIGNS = tuple(Content.styled(f"━{letter(place)} ", f"${style_of(place)} bold") for place in range(MAX_CURVES))
+"""The signs of the setups in the chart of throughputs."""
 
 
 class BenchScreen(JobScreen):
-    """Measures runs one after the other, each in an engine process of its own.
+    """Measures runs one after the other, each in another engine process.
 
     Args:
         directories: The runs' directories.
@@ -43,15 +138,10 @@ class BenchScreen(JobScreen):
     BINDING_GROUP_TITLE = "Bench"
 
     def __init__(self, directories: Sequence[Path]) -> None:
-        super().__init__()
+        super().__init__(f"Bench {numbers.counted(len(directories), 'run')}")
         self._directories = tuple(directories)
         self._candidates: tuple[Candidate, ...] = ()
         self._warned: tuple[str, ...] = ()
-
-    @property
-    def heading(self) -> str:
-        """The title in the top bar."""
-        return f"Bench {numbers.counted(len(self._directories), 'run')}"
 
     def make_form(self) -> OptionForm:
         """How to measure."""
@@ -59,13 +149,11 @@ class BenchScreen(JobScreen):
         return OptionForm(BenchOptions, rows, ", ".join(each.name for each in self._directories))
 
     def compose_result(self) -> ComposeResult:
-        """Compose the charts, and the room for tables and conclusions."""
         with Vertical(id="result"):
             with Horizontal(id="charts"):
                 yield LatencyHistogram()
                 yield ThroughputChart()
-            with ScrollableContainer(id="tables"):
-                yield Static(classes="table", markup=False)
+            yield ResultTables(colours={"yes": "success"}, id="tables")
 
     def run(self, job: Job, prepared: BenchOptions) -> tuple[str, ...]:
         """Measure, and save what was measured."""
@@ -76,7 +164,7 @@ class BenchScreen(JobScreen):
         def take(part: ExamplesDone | LiveWindow | Candidate) -> None:
             if isinstance(part, Candidate):
                 saved.add(part)
-            job.tell(part)
+            job.send(part)
 
         try:
             with job.ended_by(bench.cancel):
@@ -93,20 +181,20 @@ class BenchScreen(JobScreen):
         is_offline = prepared.scenario == "offline"
         histogram.empty = "no latencies in the scenario offline" if is_offline else LatencyHistogram.WAITING
         self.query_one(ThroughputChart).show(())
-        self.query_one(".table", Static).update("")
-        self.query_one("#tables").anchor()  # shows the newest batch size
+        self._show_tables()
+        self.query_one(ResultTables).anchor()  # shows the newest batch size
 
     def take(self, part: ExamplesDone | LiveWindow | Candidate) -> None:
         """Take note of what was measured."""
         match part:
             case ExamplesDone():
-                self.progress.tell_examples(part, "reading ")
+                self.progress.show_examples(part, "reading ")
             case LiveWindow():
                 self._show_live(part)
             case Candidate():
                 self._candidates = (*self._candidates, part)
                 self.query_one(ThroughputChart).show(self._candidates)
-                self.query_one(".table", Static).update(self._tables)
+                self._show_tables()
 
     def _show_live(self, window: LiveWindow) -> None:
         self.query_one(LatencyHistogram).live = window
@@ -115,23 +203,20 @@ class BenchScreen(JobScreen):
         if self.options.scenario == "server":
             measuring += f", tried {numbers.compact(window.rate)} requests/s"
             figures = f"{numbers.compact(window.throughput)}/s answered"
-        self.progress.tell(f"{measuring}  {figures}")
+        self.progress.show(f"{measuring}  {figures}")
 
-    @property
-    def _tables(self) -> Content:
-        parts: list[Content] = []
-        for place, table in enumerate(setup_tables(self._candidates)):
-            sign = Content.styled(f"━{letter(place)} ", f"${style_of(place)} bold") if place < 8 else Content("")
-            parts += [sign + Content.styled(printable(table.title), "bold")]
-            parts += [table_content(table.header, table.rows, _STYLES), Content("")]
-        return Content("\n").join([*parts, *(Content(printable(note)) for note in notes(self._candidates))])
+    def _show_tables(self) -> None:
+        tables = list(setup_tables(self._candidates))
+        if tables:
+            tables[-1] = replace(tables[-1], note="\n".join(notes(self._candidates)))
+        self.query_one(ResultTables).show(tables, _SIGNS)
 
     async def finish(self, found: tuple[str, ...] | None) -> Sequence[str]:
         """Show the conclusions from what was measured, if only before a problem, and warnings."""
         options, lines = self.options, list[str]()
         if self._candidates:
             lines = conclusions(self._candidates, options.scenario, options.target_latency, options.target_rate)
-        room = self.query_one("#tables")
+        room = self.query_one(ResultTables)
         room.release_anchor()
         room.scroll_home(animate=False)
         return *lines, *(self._warned if found is None else found)

@@ -14,8 +14,7 @@ from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.run import RunInfo
 from accel_tui.formatting.advice import can_continue_with, options_text
 from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
-from accel_tui.screens.asking import ask_user
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user
 
 if TYPE_CHECKING:  # its imports are slow
     from accel_engine.advice.cures.apply_cure import AppliedCure

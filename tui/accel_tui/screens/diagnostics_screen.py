@@ -24,8 +24,7 @@ from accel_tui.screens.asking import BackScreen
 from accel_tui.screens.job import reported
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.diagnostics.pages import LABELS, fill, make_page, status_text, tabs_of
-from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 
 POLL_SECONDS = 0.5
 """Seconds between two checks for new diagnostics; a check takes 1 to 2 ms in a thread."""
@@ -68,7 +67,7 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     """Index of the selected output."""
 
     progress: reactive[str] = reactive("", repaint=False, init=False)
-    """Progress of validating an ended run; empty while none is in progress."""
+    """Progress of validating an ended run; empty without a validation."""
 
     validation_problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why validation failed."""
@@ -89,7 +88,6 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
 
     @property
     def heading(self) -> str:
-        """The title in the top bar."""
         return f"Diagnostics  {self.directory.name}"
 
     @property
@@ -131,7 +129,6 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
         self.set_interval(POLL_SECONDS, self._read)
 
     def on_unmount(self) -> None:
-        """Cancel a validation in progress."""
         self._is_closed = True
         if self._asked:
             self._asked.cancel()
@@ -154,7 +151,6 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
         self.query_one(Tabs).active = f"{self.tabs[number - 1]}{_TAB}"
 
     def action_output(self) -> None:
-        """Show the next output."""
         names = self._output_names
         index = (self.output + 1) % len(names)
         self.query_one("#output", Select).value = (index, names[index])
@@ -182,16 +178,13 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
         self._update_status()
 
     def watch_output(self) -> None:
-        """Show another output."""
         self._fill_page()
         self._update_status()
 
     def watch_progress(self) -> None:
-        """Show the progress."""
         self._update_status()
 
     def watch_validation_problem(self) -> None:
-        """Show why validation failed."""
         self._update_status()
 
     @on(Tabs.TabActivated)

@@ -1,8 +1,8 @@
-"""Modal dialog that asks for values in fields, and says at each key what enter would do."""
+"""Modal dialogs that ask for values: in fields, which say at each key what enter would do; or of options in a form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,6 +13,7 @@ from textual.widgets import Input, Label
 
 from accel_engine.errors import AccelError
 from accel_tui.screens.asking import Dialog
+from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.line_input import LineInput
 
 HINT = "[@click=screen.enter]enter $text[/], [@click=screen.back]esc cancels[/]"
@@ -66,12 +67,11 @@ class EntryScreen(Dialog[Value]):
         """
         raise NotImplementedError
 
-    def effect(self, value: Value) -> str:  # noqa: ARG002 (subclasses name it)
+    def effect(self, value: Value) -> str:
         """What enter does with a value, in a few words."""
         return EFFECT
 
     def compose(self) -> ComposeResult:
-        """Compose the question, the fields, and what enter does."""
         with Vertical(classes="dialog"):
             yield Label(self._question, classes="question", markup=False)
             if self._detail:
@@ -84,7 +84,6 @@ class EntryScreen(Dialog[Value]):
             yield Label(id="verdict")
 
     def on_mount(self) -> None:
-        """Say what enter does at first."""
         self._judge()
 
     @property
@@ -118,3 +117,40 @@ class EntryScreen(Dialog[Value]):
             self.dismiss(self.parse(texts))
         except AccelError:
             self.app.bell()
+
+
+class OptionsScreen(Dialog[Any]):
+    """Asks for options; returns them, ``None`` when cancelled.
+
+    Args:
+        question: A few words.
+        form: The form.
+    """
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "start", "Take", id="dialog.take", tooltip="Take these options; in a field, enter does"),
+        Binding("down", "app.focus_next", id="dialog.down", tooltip="Next field"),
+        Binding("up", "app.focus_previous", id="dialog.up", tooltip="Previous field"),
+    ]
+
+    def __init__(self, question: str, form: OptionForm) -> None:
+        super().__init__()
+        self._question, self._form = question, form
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Label(self._question, classes="question", markup=False)
+            yield self._form
+
+    def on_mount(self) -> None:
+        self._form.focus_first()
+
+    def action_start(self) -> None:
+        """Return the options if they are valid."""
+        self._form.submit()
+
+    @on(OptionForm.Submitted)
+    def _submitted(self, event: OptionForm.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.options)

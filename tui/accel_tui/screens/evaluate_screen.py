@@ -1,31 +1,35 @@
-"""Evaluate screen: metrics of runs on examples that training did not see, and whether one of them is better."""
+"""Evaluate screen: metrics of runs on examples that training did not see, and the diagnostics of these examples."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import ScrollableContainer
-from textual.widgets import Static
 
 from accel_engine import data
+from accel_engine.process.ask import Asked
+from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.host import Screens, open_screen
-from accel_tui.screens.asking import ask_user, awaiting
-from accel_tui.screens.job import Job
+from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
+from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
+from accel_tui.screens.job import Job, reported
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.text_table import table_content
+from accel_tui.widgets.text_table import ResultTables
 
-_VERDICTS = {"better": "$text-success", "worse": "$text-error", "may be chance": "$text-muted"}
+_VERDICTS = {"better": "success", "worse": "error", "may be chance": "note"}
 """Colours of verdicts on differences."""
 
 
@@ -34,7 +38,7 @@ MOST_ASKED = 9
 
 
 class EvaluateScreen(JobScreen):
-    """Evaluates runs on the same examples, in an engine process of its own.
+    """Evaluates runs on the same examples, in an engine process.
 
     Args:
         directories: The runs' directories; the others are compared with the first.
@@ -54,19 +58,9 @@ class EvaluateScreen(JobScreen):
     ]
 
     def __init__(self, directories: Sequence[Path]) -> None:
-        super().__init__()
+        super().__init__(f"Evaluate {numbers.counted(len(directories), 'run')}", EvaluationOptions())
         self._directories = tuple(directories)
         self._found: Evaluation | None = None
-
-    @property
-    def heading(self) -> str:
-        """The title in the top bar."""
-        return f"Evaluate {numbers.counted(len(self._directories), 'run')}"
-
-    @property
-    def first_options(self) -> EvaluationOptions:
-        """The runs' own examples."""
-        return EvaluationOptions()
 
     def make_form(self) -> OptionForm:
         """The examples, the weights and how sure the intervals are."""
@@ -75,8 +69,7 @@ class EvaluateScreen(JobScreen):
         return OptionForm(EvaluationOptions, rows, names, directories=self._directories)
 
     def compose_result(self) -> ComposeResult:
-        """Compose the room for the tables."""
-        yield ScrollableContainer(id="result")
+        yield ResultTables(colours=_VERDICTS, id="result")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Diagnostics need an evaluation."""
@@ -118,23 +111,82 @@ class EvaluateScreen(JobScreen):
 
     def begin(self, prepared: EvaluationOptions) -> None:
         """Remove the tables."""
-        del prepared
         self._found = None
-        self.query_one("#result").remove_children()
+        self.query_one(ResultTables).show(())
 
     def take(self, part: ExamplesDone) -> None:
         """Tell the number of examples."""
-        self.progress.tell_examples(part)
+        self.progress.show_examples(part)
 
     async def finish(self, found: Evaluation | None) -> Sequence[str]:
         """Show the metrics, and the differences."""
         self._found = found
         if found is None:
             return ()
-        room = self.query_one("#result")
-        for table in tables(found, self.options.confidence):
-            await room.mount(Static(table_content(table.header, table.rows, _VERDICTS), classes="table"))
-            if table.note:
-                await room.mount(Static(table.note, classes="note", markup=False))
+        self.query_one(ResultTables).show(list(tables(found, self.options.confidence)))
         notes = (f"{model.name}: {note}" for model in found.models for note in model.notes)
         return headline(found, self.options), *notes
+
+
+class EvaluatedScreen(DiagnosticsScreen):
+    """Shows what a run predicts for the examples that it was evaluated on; what the run has stored stays.
+
+    Args:
+        directory: The run's directory.
+        options: Which examples, and which checkpoint.
+    """
+
+    def __init__(self, directory: Path, options: EvaluationOptions) -> None:
+        super().__init__(directory)
+        self._options = options
+
+    @property
+    def heading(self) -> str:
+        return f"{super().heading}, evaluated examples"
+
+    def _start(self) -> None:
+        """Start the engine that predicts the examples; what the run stores meanwhile is not of them."""
+        self.reading = DiagnosticsReading(diagnostics=Diagnostics())
+        self.progress = "Predicting the evaluated examples in the background: starting TensorFlow…"
+        self._diagnose()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Nothing is validated here: the report is of other examples."""
+        return False if action == "validate" else super().check_action(action, parameters)
+
+    async def action_quit(self) -> None:
+        self.app.exit()
+
+    @work(thread=True, exit_on_error=False, group="diagnose")
+    def _diagnose(self) -> None:
+        with reported(self._report):
+            with Asked(DiagnosisRequest(self.directory, self._options)) as asked:
+                self._asked = asked
+                if self._is_closed:
+                    return
+                found = asked.result(partial(self.call_later, self._show_examples))
+            self.call_later(self._show, self._reading_with(found), found.notes)
+
+    def _report(self, problem: str) -> None:
+        if not self._is_closed:
+            self.call_later(self._show_failure, problem)
+
+    def _reading_with(self, found: Diagnosis) -> DiagnosticsReading:
+        """The layers that the run has stored, with the report on the evaluated examples."""
+        stored = read_diagnostics(self.directory, DiagnosticsReading())
+        before = stored.diagnostics or Diagnostics()
+        steps = {**before.steps, "validation": found.step}
+        own = printable_diagnostics(replace(before, validation=found.report, steps=steps))
+        return replace(stored, live=False, media=None, diagnostics=own)
+
+    def _show(self, reading: DiagnosticsReading, notes: tuple[str, ...]) -> None:
+        self.progress = ""
+        self._take_reading(reading)
+        for note in notes:
+            self.notify(note, severity="warning", markup=False)
+
+    def _show_failure(self, problem: str) -> None:
+        self.progress, self.validation_problem = "", problem
+
+    def _show_examples(self, part: ExamplesDone) -> None:
+        self.progress = f"Predicting on the CPU: {numbers.examples_done(part.done, part.of)}"

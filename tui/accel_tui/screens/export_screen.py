@@ -5,9 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from textual.app import ComposeResult
-from textual.containers import ScrollableContainer
-from textual.content import Content
-from textual.widgets import Static
 
 from accel_engine.formats import format_named, target_name
 from accel_engine.model_export.export_targets import (
@@ -23,41 +20,33 @@ from accel_engine.plan.options import specs_of
 from accel_engine.requests.export_model import Export, ExportRequest, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
-from accel_engine.text import printable
 from accel_engine.user_paths import user_path
 from accel_tui.formatting.model_export import (
     FASTEST,
     FASTEST_EXPORT,
     NOT_WRITTEN,
-    SIGNATURE,
     WRITTEN,
     ExportProgress,
     export_headline,
+    export_tables,
     model_header,
-    model_rows,
-    problems,
-    signature_rows,
-    written_to,
 )
 from accel_tui.formatting.runs import device_warnings
+from accel_tui.formatting.table_columns import ResultTable
 from accel_tui.plan.form import FieldChoice
+from accel_tui.screens.asking import QuestionScreen, overwrite_question
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.screens.question_screen import QuestionScreen, overwrite_question
-from accel_tui.widgets.jobs.checklist import Checklist
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.text_table import table_content
+from accel_tui.widgets.jobs.option_inputs import Checklist
+from accel_tui.widgets.text_table import ResultTables
 
-_MARKS = {
-    FASTEST: "bold $text-success",
-    FASTEST_EXPORT: "bold $text-success",
-    WRITTEN: "$text-success",
-    NOT_WRITTEN: "$text-error",
+_COLOURS = {
+    **dict.fromkeys((FASTEST, FASTEST_EXPORT, WRITTEN), "success"),
+    NOT_WRITTEN: "error",
+    **dict.fromkeys(("waiting", "to be compared"), "note"),
+    **dict.fromkeys(("writing", "comparing", "measuring"), "accent"),
 }
-_STATES = dict.fromkeys(("waiting", "to be compared"), "$text-muted") | dict.fromkeys(
-    ("writing", "comparing", "measuring"), "$text-accent"
-)
-_STYLES = _MARKS | _STATES
 """Colours of the last column."""
 
 
@@ -70,7 +59,7 @@ class PreparedExport:
 
 
 class ExportScreen(JobScreen):
-    """Exports the trained model of a run, in an engine process of its own.
+    """Exports the trained model of a run, in an engine process.
 
     Args:
         directory: The run's directory.
@@ -81,14 +70,9 @@ class ExportScreen(JobScreen):
     BINDING_GROUP_TITLE = "Export"
 
     def __init__(self, directory: Path) -> None:
-        super().__init__()
+        super().__init__(f"Export {directory.name}")
         self._directory = directory
         self._progress = ExportProgress(())
-
-    @property
-    def heading(self) -> str:
-        """The title in the top bar."""
-        return f"Export {self._directory.name}"
 
     def make_form(self) -> OptionForm:
         """A list of formats, and where to write them."""
@@ -110,9 +94,7 @@ class ExportScreen(JobScreen):
         )
 
     def compose_result(self) -> ComposeResult:
-        """Compose the room for the tables."""
-        with ScrollableContainer(id="result"):
-            yield Static(classes="table")
+        yield ResultTables(colours=_COLOURS, id="result")
 
     def prepare(self, options: ExportOptions) -> PreparedExport:
         """The targets, each with a path that can be written."""
@@ -156,38 +138,22 @@ class ExportScreen(JobScreen):
                 self._progress = replace(self._progress, writing=part.name, examples=None)
             case MeasuredModel():
                 self._progress = replace(self._progress, models=(*self._progress.models, part))
-        self.progress.tell(self._progress.phase)
+        self.progress.show(self._progress.phase)
+
+    @property
+    def _tables(self) -> ResultTables:
+        return self.query_one(ResultTables)
 
     def draw(self) -> None:
         """Show what was measured."""
         models = self._progress.models
         metrics = tuple(models[0].metrics) if models else ()
-        self._fill(table_content(model_header(metrics), list(self._progress.rows(metrics)), _STYLES))
+        self._tables.show([ResultTable(model_header(metrics), list(self._progress.rows(metrics)))])
 
     async def finish(self, found: Export | None) -> Sequence[str]:
         """Show the exports, and why some were not written."""
         if found is None:
             written = [each.name for each in self._progress.models[1:] if not each.problem]
             return (f"written before: {', '.join(written)}" if written else "nothing written",)
-        metrics = tuple(found.original.metrics)
-        signature = list(signature_rows((found.written or (found.original,))[0]))
-        self._fill(
-            table_content(model_header(metrics), model_rows(found, metrics), _STYLES),
-            _listed("Not written", list(problems(found)), "$text-error"),
-            table_content(SIGNATURE, signature, {}),
-            _listed(*written_to(found), "$text-muted"),
-        )
+        self._tables.show(list(export_tables(found)))
         return export_headline(found), *found.notes
-
-    def _fill(self, *parts: Content) -> None:
-        """Show parts one below the other; a part without text has no line."""
-        self.query_one(".table", Static).update(Content("\n\n").join([part for part in parts if part]))
-
-
-def _listed(title: str, lines: Sequence[str], style: str) -> Content:
-    """Lines under a title; nothing without lines."""
-    if not lines:
-        return Content("")
-    return Content("\n").join(
-        [Content.styled(title, "bold"), *(Content.styled(printable(line), style) for line in lines)]
-    )

@@ -20,7 +20,6 @@ from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes,
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.widgets.jobs.finder_plots import SMOOTHED_MEAN, FinderPlot, rate_plot
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.text_table import table_content
 
 
 class FindRateScreen(FinderScreen):
@@ -31,7 +30,7 @@ class FindRateScreen(FinderScreen):
     """
 
     def __init__(self, source: Plan | Path) -> None:
-        super().__init__()
+        super().__init__("Find learning rate", RampOptions())
         self._source = source
         self._ramps: tuple[Ramp, ...] = ()
         self._found: FoundRate | None = None
@@ -44,16 +43,6 @@ class FindRateScreen(FinderScreen):
     def plan(self) -> Plan | None:
         """The plan that is measured; ``None`` for a run's."""
         return self._source if isinstance(self._source, Plan) else None
-
-    @property
-    def heading(self) -> str:
-        """The title in the top bar."""
-        return "Find learning rate"
-
-    @property
-    def first_options(self) -> RampOptions:
-        """Three ramps."""
-        return RampOptions()
 
     def make_form(self) -> OptionForm:
         """Which ramps are measured."""
@@ -75,7 +64,7 @@ class FindRateScreen(FinderScreen):
     def take(self, part: RampProgress) -> None:
         """Take the ramps so far."""
         self._ramps = part.ramps
-        self.progress.tell(ramp_progress(part).strip())
+        self.progress.show(ramp_progress(part).strip())
 
     def take_result(self, result: FoundRate) -> str:
         """Take what was found."""
@@ -95,6 +84,11 @@ class FindRateScreen(FinderScreen):
             return ()
         found, best = self._found.suggestions.found, self._found.best
         return [each.rate for each in sorted(found, key=lambda each: each is not best)]
+
+    @property
+    def row_values(self) -> Sequence[float]:
+        """The suggested rates, the best first."""
+        return self.suggested
 
     def use(self, value: float) -> None:
         """Go back with the rate."""
@@ -116,8 +110,7 @@ class FindRateScreen(FinderScreen):
         ends, note, ramps = (self.options.lowest, self.options.highest), self._note(cursor), self._ramps
         self.query_one(FinderPlot).show(lambda rows: rate_plot(ramps, suggestions, ends, rows, cursor, note))
         if self._found is not None:
-            table = table_content(rate_header(self._found), rate_rows(self._found), {})
-            self.show_found(table, list(rate_notes(self._found)))
+            self.show_found(rate_header(self._found), rate_rows(self._found), list(rate_notes(self._found)))
 
     def _note(self, cursor: float | None) -> str:
         """The rate at the cursor and its loss in the ramps: not the one of the table, of a training with the rate."""

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from textual.content import Content
-
 from accel_engine.finders.batch_size_finder import find_batch_size
 from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.plan import Plan
@@ -18,12 +16,10 @@ from accel_tui.formatting.finders import (
     size_row,
     size_rows,
 )
-from accel_tui.screens.asking import ask_user, awaiting
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
 from accel_tui.screens.finder_screen import FinderScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.jobs.finder_plots import FinderPlot, memory_plot, throughput_plot
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.text_table import table_content
 
 ALONE = Answer("alone", "Batch size only", "b")
 
@@ -36,7 +32,7 @@ class FindSizeScreen(FinderScreen):
     """
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__()
+        super().__init__("Find batch size", SizeOptions())
         self._plan = plan
         self._measured: tuple[MeasuredSize, ...] = ()
         self._found: FoundSize | None = None
@@ -49,16 +45,6 @@ class FindSizeScreen(FinderScreen):
     def plan(self) -> Plan:
         """The plan that is measured."""
         return self._plan
-
-    @property
-    def heading(self) -> str:
-        """The title in the top bar."""
-        return "Find batch size"
-
-    @property
-    def first_options(self) -> SizeOptions:
-        """All sizes that fit."""
-        return SizeOptions()
 
     def make_form(self) -> OptionForm:
         """Which sizes are measured."""
@@ -79,7 +65,7 @@ class FindSizeScreen(FinderScreen):
     def take(self, part: SizeProgress) -> None:
         """Take the sizes so far."""
         self._measured = tuple(sorted(part.measured, key=lambda each: each.batch_size))
-        self.progress.tell(part.detail, part.seconds_left)
+        self.progress.show(part.detail, part.seconds_left)
 
     def take_result(self, result: FoundSize) -> str:
         """Take what was found."""
@@ -103,6 +89,11 @@ class FindSizeScreen(FinderScreen):
         sizes = (chosen.knee, chosen.fastest, chosen.largest)
         return list(dict.fromkeys(float(each.batch_size) for each in sizes))
 
+    @property
+    def row_values(self) -> Sequence[float]:
+        """All sizes that were tried."""
+        return [float(each.batch_size) for each in self._measured]
+
     @awaiting
     async def use(self, value: float) -> None:
         """Ask about the learning rate that goes with the size, and go back with both."""
@@ -121,7 +112,7 @@ class FindSizeScreen(FinderScreen):
     def draw(self) -> None:
         """Show the sizes, and what the one at the cursor means; before there are any, how they are measured."""
         if not self._measured:
-            self.show_found(Content(), self._notes(None))
+            self.show_found(SIZE_HEADER, (), self._notes(None))
             return
         cursor = None if self.at is None else self.values[self.at]
         found, measured = self._found, self._measured
@@ -129,7 +120,7 @@ class FindSizeScreen(FinderScreen):
         self.query_one("#throughput", FinderPlot).show(lambda rows: throughput_plot(measured, chosen, rows, cursor))
         self.query_one("#memory", FinderPlot).show(lambda rows: memory_plot(measured, memory, rows, cursor))
         rows = size_rows(found) if found else [size_row(each) for each in measured]
-        self.show_found(table_content(SIZE_HEADER, rows, {}), self._notes(cursor))
+        self.show_found(SIZE_HEADER, rows, self._notes(cursor))
 
     def _notes(self, cursor: float | None) -> list[str]:
         found = self._found

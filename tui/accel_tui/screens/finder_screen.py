@@ -6,18 +6,18 @@ from typing import Any, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical, VerticalScroll
-from textual.content import Content
-from textual.widgets import Static
+from textual.containers import Container, Vertical
 
 from accel_engine.measure.trial_room import devices_of
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.text import printable
 from accel_tui.formatting.runs import device_warnings
+from accel_tui.formatting.table_columns import ResultTable
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.jobs.finder_plots import FinderPlot
+from accel_tui.widgets.table import Table
+from accel_tui.widgets.text_table import ResultTables
 
 
 class FinderScreen(JobScreen):
@@ -33,19 +33,16 @@ class FinderScreen(JobScreen):
         Binding("up,shift+tab", "select(-1)", id="find.previous", tooltip="Move the cursor to the previous suggestion"),
     ]
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, heading: str, first_options: Any) -> None:
+        super().__init__(heading, first_options)
         self.at: int | None = None
         """Index of the value at the cursor, in :attr:`values`; ``None`` before there is one."""
 
     def compose_result(self) -> ComposeResult:
-        """Compose the plots, and below them what was found."""
         with Vertical(id="result"):
             with Container(id="plots"):
                 yield from self.make_plots()
-            with VerticalScroll(id="tables"):
-                yield Static(classes="table", markup=False)
-                yield Static(classes="note", markup=False)
+            yield ResultTables(follows=True, id="tables")
 
     def make_plots(self) -> Sequence[FinderPlot]:
         """The plots, from left to right."""
@@ -74,6 +71,11 @@ class FinderScreen(JobScreen):
         """The values that are suggested, the best first."""
         raise NotImplementedError
 
+    @property
+    def row_values(self) -> Sequence[float]:
+        """The values of the table's rows."""
+        raise NotImplementedError
+
     def use(self, value: float) -> None:
         """Use a value."""
         raise NotImplementedError
@@ -91,7 +93,6 @@ class FinderScreen(JobScreen):
         return super().check_action(action, parameters)
 
     def action_move(self, by: int) -> None:
-        """Move the cursor."""
         self._go_to(0 if self.at is None else self.at + by)
 
     def action_select(self, by: int) -> None:
@@ -104,12 +105,11 @@ class FinderScreen(JobScreen):
         self._go_to(at[(index + by) % len(at)])
 
     def action_take(self) -> None:
-        """Use the value at the cursor."""
         if self.at is not None:
             self.use(self.chosen(self.values[self.at]))
 
     def chosen(self, value: float) -> float:
-        """The value to use at the cursor: that of a suggestion at this place."""
+        """The value to use at the cursor: the suggested one, if a suggestion is at this place."""
         return next((each for each in self.suggested if self._nearest(each) == self.at), value)
 
     @on(FinderPlot.Pointed)
@@ -119,6 +119,11 @@ class FinderScreen(JobScreen):
             self._go_to(self._nearest(event.value))
             if event.times > 1 and not self.is_working:
                 self.action_take()
+
+    @on(Table.Opened)
+    def _choose_row(self, event: Table.Opened) -> None:
+        event.stop()
+        self._go_to(self._nearest(self.row_values[event.row.number]))
 
     def _nearest(self, value: float) -> int:
         """The index of the nearest value, on a logarithmic axis."""
@@ -137,11 +142,10 @@ class FinderScreen(JobScreen):
         app = self.app
         if self.plan:
             self.warn((*device_warnings(devices_of(self.plan)), isolation.warning(resolve(self.plan))))
-        return self.find(prepared, job.tell, lambda: job.is_cancelled or not app.is_running)
+        return self.find(prepared, job.send, lambda: job.is_cancelled or not app.is_running)
 
     def begin(self, prepared: Any) -> None:
         """Forget the cursor."""
-        del prepared
         self.at = None
 
     async def finish(self, found: Any) -> Sequence[str]:
@@ -154,8 +158,11 @@ class FinderScreen(JobScreen):
         self.draw()
         return (line,)
 
-    def show_found(self, table: Content, notes: Sequence[str]) -> None:
-        """Show a table, and notes below it, a sentence each."""
-        self.query_one(".table", Static).update(table)
+    def show_found(self, header: tuple[str, ...], rows: Sequence[tuple[str, ...]], notes: Sequence[str]) -> None:
+        """Show a table, its cursor at the row of the plots' one, and notes below it, a sentence each."""
         sentences = [f"{note[:1].upper()}{note[1:]}." for note in notes]
-        self.query_one(".note", Static).update(printable("\n".join(sentences)))
+        tables = self.query_one(ResultTables)
+        tables.show([ResultTable(header, rows, note="\n".join(sentences))])
+        chosen = None if self.at is None else self.chosen(self.values[self.at])
+        if chosen in self.row_values:
+            tables.select(self.row_values.index(chosen))

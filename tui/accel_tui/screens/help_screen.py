@@ -69,7 +69,6 @@ class KeyRows(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Number of lines after wrapping."""
-        del container, viewport
         return len(self._lines(width))
 
     def on_click(self, event: Click) -> None:
@@ -115,7 +114,6 @@ class HelpScreen(Dialog[None]):
         self._explained_screen = about
 
     def compose(self) -> ComposeResult:
-        """Compose a heading and rows per group."""
         with VerticalScroll() as box:
             box.border_title = "Keys"
             box.border_subtitle = r"right column: name in the settings, table \[keys]   esc closes"

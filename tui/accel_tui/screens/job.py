@@ -34,21 +34,21 @@ class Job:
         is_cancelled: Whether the user has ended it, or left the screen; its thread may still be ending.
     """
 
-    def __init__(self, wake: Callable[[], object]) -> None:
+    def __init__(self, on_part: Callable[[], object]) -> None:
         self.is_cancelled = False
-        self._wake = wake
+        self._on_part = on_part
         self._lock = threading.Lock()
         self._cancel: Callable[[], object] | None = None
         self._parts = deque[Any]()
 
-    def tell(self, part: Any) -> None:
-        """Hand a part of the answer to the screen, from the job's thread."""
+    def send(self, part: Any) -> None:
+        """Send a part of the answer to the screen, from the job's thread."""
         self._parts.append(part)
         if len(self._parts) == 1:
-            self._wake()
+            self._on_part()
 
-    def taken(self) -> Iterator[Any]:
-        """The parts that were told since the last call."""
+    def take_parts(self) -> Iterator[Any]:
+        """The parts since the last call."""
         while self._parts:
             yield self._parts.popleft()
 
@@ -72,7 +72,7 @@ class Job:
             self._cancel = None
 
     def ask(self, request: EngineRequest[Any]) -> Any:
-        """The answer of an engine process, whose parts are told.
+        """The answer of an engine process, whose parts are sent to the screen.
 
         Raises:
             AccelError: There is none, also because the job was cancelled.
@@ -80,4 +80,4 @@ class Job:
         if self.is_cancelled:
             raise AccelError("ended before an engine was started")
         with Asked(request) as asked, self.ended_by(asked.cancel):
-            return asked.result(self.tell)
+            return asked.result(self.send)

@@ -8,17 +8,65 @@ from typing import Any, ClassVar
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.widget import Widget
+from textual.widgets import Static
 
 from accel_engine.errors import AccelError, UsageError
-from accel_tui.screens.asking import BACK, ask_user, awaiting
+from accel_engine.measure.remaining_time import RemainingTime
+from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.text import printable
+from accel_engine.words import numbers
+from accel_tui.screens.asking import BACK, CANCEL, QuestionScreen, WorkingScreen, ask_user, awaiting
 from accel_tui.screens.job import Job, reported
-from accel_tui.screens.question_screen import CANCEL, QuestionScreen
-from accel_tui.screens.working_screen import WorkingScreen
-from accel_tui.widgets.jobs.job_progress import JobProgress
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
+
+LEAST_SECONDS = 2.0
+"""Seconds of examples after which the time for the rest is shown."""
+
+
+class JobProgress(Static):
+    """Lines about a job."""
+
+    _examples_done = 0
+
+    def begin(self, words: str) -> None:
+        """Show that the job is started, whose examples are counted anew."""
+        self._examples_done = 0
+        self.show(words)
+
+    def show(self, words: str, seconds_left: float | None = None) -> None:
+        """Show how far the job is, and about how long the rest takes if that is known."""
+        left = f", about {numbers.duration(seconds_left)} left" if seconds_left and round(seconds_left) else ""
+        self._show_lines((f"{words}{left}",), "$text-accent")
+
+    def show_examples(self, part: ExamplesDone, lead: str = "") -> None:
+        """Show how many examples are done."""
+        if part.done < self._examples_done or not self._examples_done:
+            self._remaining = RemainingTime()
+            self._remaining.begin()
+        self._examples_done = part.done
+        self._remaining.count(part.done)
+        left = self._remaining.seconds_left(part.of) if part.of and self._remaining.current > LEAST_SECONDS else None
+        self.show(f"{lead}{numbers.examples_done(part.done, part.of)}", left)
+
+    def show_end(self, lines: Sequence[str], problem: str, *, was_cancelled: bool) -> None:
+        """Show what was found, below why the rest was not."""
+        if was_cancelled:
+            self._show_lines((" ".join(("Ended.", *lines[:1])), *lines[1:]), "$text-muted")
+        elif problem:
+            self._show_lines((problem, *lines), "$text-error")
+        else:
+            self._show_lines(lines, "$text-success")
+
+    def _show_lines(self, lines: Sequence[str], style: str) -> None:
+        """Show lines, the first one in a style."""
+        first, *others = (printable(line) for line in (*lines, "")[: len(lines) or 1])
+        content = Content("\n").join([Content.styled(first, style), *map(Content, others)])
+        if self.content != content:
+            self.update(content)
+
 
 DRAW_SECONDS = 0.1
 """Seconds between two drawings of what is found, at least."""
@@ -29,6 +77,10 @@ class JobScreen(WorkingScreen):
 
     The job *runs* from its start until its thread has ended. The user may *cancel* it, then what is found so far stays
     on the screen. Leaving the screen *closes* it: it is cancelled, and nothing is shown any more.
+
+    Args:
+        heading: The title in the top bar.
+        first_options: Options to start with when the screen is opened; ``None`` if the form is shown first.
     """
 
     CSS_PATH: ClassVar[Any] = "job_screen.tcss"
@@ -38,7 +90,14 @@ class JobScreen(WorkingScreen):
             "s,ctrl+s", "start", "Start", id="job.start", tooltip="Start with these options; in a field, enter does"
         ),
         Binding("s,ctrl+s", "again", "Again", id="job.start", tooltip="Start once more with the same options"),
-        Binding("o", "options", "Options", id="job.options", tooltip="Choose other options; ends a job that runs"),
+        Binding(  # before the tables of results, whose key reverses the order
+            "o",
+            "options",
+            "Options",
+            id="job.options",
+            tooltip="Choose other options; ends a job that runs",
+            priority=True,
+        ),
         Binding("down", "app.focus_next", id="job.next", tooltip="Next option"),
         Binding("up", "app.focus_previous", id="job.previous", tooltip="Previous option"),
         Binding("escape", "end", "End", id="screen.back", tooltip="End the job; what is found stays"),
@@ -54,22 +113,13 @@ class JobScreen(WorkingScreen):
 
     progress = getters.query_one(JobProgress)
 
-    def __init__(self) -> None:
+    def __init__(self, heading: str, first_options: Any | None = None) -> None:
         super().__init__()
+        self._heading, self._first_options = heading, first_options
         self._job: Job | None = None
         self.options: Any = None
         """The options of the last start; ``None`` before one."""
         self._drawn_at, self._is_checking = 0.0, False
-
-    @property
-    def heading(self) -> str:
-        """The title in the top bar."""
-        raise NotImplementedError
-
-    @property
-    def first_options(self) -> Any | None:
-        """Options to start with when the screen is opened; ``None`` if the form is shown first."""
-        return None
 
     def make_form(self) -> OptionForm | None:
         """The form; ``None`` if :meth:`set_form` follows."""
@@ -89,7 +139,6 @@ class JobScreen(WorkingScreen):
 
     def question(self, prepared: Any) -> QuestionScreen | None:
         """What is to be asked before the job starts; ``None`` for nothing. All answers but Cancel start it."""
-        del prepared
         return None
 
     def run(self, job: Job, prepared: Any) -> Any:
@@ -105,7 +154,7 @@ class JobScreen(WorkingScreen):
         raise NotImplementedError
 
     def take(self, part: Any) -> None:
-        """Take note of a part of the answer, and tell the progress."""
+        """Take note of a part of the answer, and show the progress."""
         raise NotImplementedError
 
     def draw(self) -> None:
@@ -116,8 +165,7 @@ class JobScreen(WorkingScreen):
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:
-        """Compose the form, the progress and what is found."""
-        yield TopBar(self.heading)
+        yield TopBar(self._heading)
         if form := self.make_form():
             yield form
         yield JobProgress(id="about", markup=False)
@@ -126,10 +174,10 @@ class JobScreen(WorkingScreen):
 
     def on_mount(self) -> None:
         """Show the form, or start."""
-        if self.first_options is None:
+        if self._first_options is None:
             self._show_form()
         else:
-            self.start(self.first_options)
+            self.start(self._first_options)
 
     def on_unmount(self) -> None:
         """End the job, of which nothing more is shown."""
@@ -144,7 +192,6 @@ class JobScreen(WorkingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Start from the form, or again once the job has ended; end it while it runs."""
-        del parameters
         is_form = self.has_class("-form")
         match action:
             case "start":
@@ -175,7 +222,6 @@ class JobScreen(WorkingScreen):
         return self.KEPT
 
     def action_start(self) -> None:
-        """Start with the options of the form."""
         self.query_one(OptionForm).submit()
 
     def action_again(self) -> None:
@@ -210,7 +256,7 @@ class JobScreen(WorkingScreen):
     def cancel(self) -> None:
         """End the job; what was found so far is shown once its thread has ended."""
         if self._job and not self._job.is_cancelled:
-            self.progress.tell("ending")
+            self.progress.show("ending")
             self._job.cancel()
             self.refresh_bindings()
 
@@ -250,7 +296,7 @@ class JobScreen(WorkingScreen):
 
     def _start(self, options: Any, prepared: Any) -> None:
         self.options = options
-        job = Job(lambda: self.call_later(self._wake, job))
+        job = Job(lambda: self.call_later(self._take_later, job))
         self._job = job
         self.begin(prepared)
         self.progress.begin(self.FIRST_WORDS)
@@ -274,7 +320,7 @@ class JobScreen(WorkingScreen):
             if job is self._job:
                 self.call_later(self._finish, job, found, "".join(problems))
 
-    def _wake(self, job: Job) -> None:
+    def _take_later(self, job: Job) -> None:
         """Take the parts now, or when the last drawing was long enough ago."""
         wait = self._drawn_at + DRAW_SECONDS - time.monotonic()
         if wait > 0:
@@ -284,7 +330,7 @@ class JobScreen(WorkingScreen):
 
     def _take(self, job: Job) -> None:
         if job is self._job:
-            for part in job.taken():
+            for part in job.take_parts():
                 self.take(part)
             self.draw()
             self._drawn_at = time.monotonic()

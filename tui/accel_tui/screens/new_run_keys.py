@@ -1,14 +1,29 @@
-"""The keys of the New run screen, and what it says of what has the focus: help of a field, else which keys work."""
+"""The keys of the New run screen, its hints, and what it does with its plan besides showing it."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Button
 
-from accel_engine.plan import SPECS
-from accel_tui.plan import form
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import AccelError
+from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.search.definition import Parameter, SearchOptions
+from accel_engine.search.ranges import format_values
+from accel_engine.text import printable
+from accel_engine.words import numbers
+from accel_tui.host import Screens, host_of, open_screen
+from accel_tui.plan import field_labels, form
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.field_group import GroupHeader
+from accel_tui.widgets.plan.plan_form import PlanForm
 
 BINDINGS: tuple[BindingType, ...] = (
     Binding("s,ctrl+s", "start", "Start", id="new-run.start", tooltip="Start training"),
@@ -109,3 +124,110 @@ def hint_for(focused: Widget | None) -> str:
 
 def _help_of(field: str) -> str:
     return f"{SPECS[field].doc}\n{form.default_reason(field)}"
+
+
+_START = Answer("start", "Start now", "s")
+_QUEUE = Answer("queue", "Queue", "q")
+_RATE = Answer("rate", "Learning rate", "l")
+_SIZE = Answer("size", "Batch size", "b")
+
+
+async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None) -> None:
+    """Start a run; if other runs train on its devices, ask whether to wait for them.
+
+    Args:
+        screen: The screen.
+        plan: The plan.
+        machine: The machine's devices; ``None`` if they are not detected yet.
+    """
+    launcher = host_of(screen).launcher
+    busy = await launcher.busy_runs(plan, machine)
+    if busy is None:
+        return
+    chosen: str | None = _START.id
+    if busy:
+        trains = f"Run {busy[0]} trains" if len(busy) == 1 else f"{', '.join(busy)} train"
+        detail = (
+            f"{trains} on the devices of this plan. At the same time, both are slower and may run out of memory. "
+            "In the queue it starts by itself when they are free."
+        )
+        question = QuestionScreen("Start beside another run?", printable(detail), (_QUEUE, _START, CANCEL))
+        chosen = await ask_user(screen, question)
+    if chosen == _START.id:
+        launcher.start_run(plan, machine)
+    elif chosen == _QUEUE.id:
+        await launcher.queue_run(plan, machine)
+
+
+async def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
+    """Ask whether to find a learning rate or a batch size for a form's plan; what is taken goes into the form."""
+    plan = form.filled.plan
+    detail = "Real steps of this plan are measured, in separate processes. Nothing is written."
+    answer = await ask_user(screen, QuestionScreen("What to find?", detail, (_RATE, _SIZE, CANCEL)))
+    size: int | None = None
+    rate: float | None = None
+    if answer == _RATE.id:
+        rate = await host_of(screen).ask_screen(Screens.FIND_RATE, plan)
+    elif answer == _SIZE.id:
+        size, rate = await host_of(screen).ask_screen(Screens.FIND_SIZE, plan) or (None, None)
+    if size is not None:
+        form.set("batch_size", str(size))
+    if rate is not None:
+        form.set("learning_rate", f"{rate:g}")
+    if size is not None or rate is not None:
+        taken = f"Learning rate {rate:g}" if size is None else f"Batch size {size:,}"
+        screen.notify(taken, timeout=2)
+
+
+async def ask_to_search(
+    screen: Screen[None], filled: ResolvedPlan, parameters: Sequence[Parameter], given: Collection[str]
+) -> None:
+    """Ask for trials, monitor and time, then start a search, and open it.
+
+    Args:
+        screen: The screen.
+        filled: The form.
+        parameters: What varies.
+        given: Fields that the user has changed.
+    """
+    from accel_tui.plan.search_start import ROWS, SearchStart, first_texts  # the first frame does not need them
+    from accel_tui.screens.entry_screen import OptionsScreen
+    from accel_tui.widgets.jobs.option_form import OptionForm
+
+    screen.app.clear_notifications()  # a toast would cover the questions
+    ranges = ", ".join(f"{field_labels.label(each.name)} {format_values(each)}" for each in parameters)
+    form = OptionForm(SearchStart, ROWS, ranges, texts=first_texts(filled), does="searches")
+    chosen: SearchStart | None = await ask_user(screen, OptionsScreen("Search for the best plan", form))
+    if chosen is None:
+        return
+    options = chosen.with_parameters(parameters)
+    plan = filled.plan.replace(monitor=options.monitor)
+    try:
+        directory = await asyncio.to_thread(_start_search, plan, {*given} - {each.name for each in parameters}, options)
+    except AccelError as error:
+        screen.notify(str(error), title="The search was not started", severity="error", markup=False)
+    else:
+        open_screen(screen, Screens.SEARCH, directory)
+
+
+def _start_search(plan: Plan, given: Collection[str], options: SearchOptions) -> Path:
+    """Start a search, in a thread: its imports are slow."""
+    from accel_engine.search.new_study import start_study
+
+    return start_study(plan, given, options)
+
+
+def explain_ranges(screen: Screen[None], count: int) -> None:
+    """Say that a plan with ranges is searched, not started.
+
+    Args:
+        screen: The screen.
+        count: Number of fields that have a range.
+    """
+    screen.notify(
+        f"{numbers.counted(count, 'field')} of the form {'varies' if count == 1 else 'vary'}. "
+        "Press S (f4 in a field) to search for the best values; "
+        "Start and Queue train one plan, and need a single value in each field.",
+        title="Search?",
+        severity="warning",
+    )

@@ -23,26 +23,30 @@ from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import Screens, host_of, open_screen, settings_of
 from accel_tui.palette import PlanCommands
 from accel_tui.plan import field_labels, search_fields
-from accel_tui.plan.data_survey import SurveyError
+from accel_tui.plan.data_look import SurveyError
 from accel_tui.plan.field_labels import word
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
-from accel_tui.screens.asking import ask_user, awaiting
-from accel_tui.screens.new_run_keys import BINDINGS, hint_for
-from accel_tui.screens.plan_actions import ask_to_search, ask_what_to_find, explain_ranges, start_plan
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
+from accel_tui.screens.new_run_keys import (
+    BINDINGS,
+    ask_to_search,
+    ask_what_to_find,
+    explain_ranges,
+    hint_for,
+    start_plan,
+)
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
-from accel_tui.widgets.devices.device_panel import DevicePanel
-from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.device_panel import DevicePanel
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.field_group import GroupHeader
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.plan_form import PlanForm
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
-from accel_tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
-    from accel_tui.widgets.runs.runs_table import RunsTable
+    from accel_tui.widgets.runs_table import RunsTable
 
 STATUS_LINES = 2
 """Lines of the message next to Start, as in the style sheet."""
@@ -87,7 +91,6 @@ class NewRunScreen(DirtyRegionScreen):
         self._hint = Static(id="hint", markup=False)
 
     def compose(self) -> ComposeResult:
-        """Compose devices; form and summary; recent runs; command and Start."""
         yield TopBar("New run")
         yield DevicePanel().data_bind(NewRunScreen.inventory, NewRunScreen.meters)
         with Vertical(id="middle"):
@@ -105,7 +108,6 @@ class NewRunScreen(DirtyRegionScreen):
         yield KeyBar(kept="command_palette")
 
     def on_mount(self) -> None:
-        """Fill the form in from the initial plan."""
         if self._plan is not None:
             self.form.load(self._plan)
         self._update(self.form.filled)  # now, not with the form's message, so that the first frame is complete
@@ -116,7 +118,6 @@ class NewRunScreen(DirtyRegionScreen):
         return True
 
     def watch_can_list_runs(self) -> None:
-        """Mount the list of recent runs."""
         if self.can_list_runs:
             self.call_after_refresh(self._mount_runs_table)
 
@@ -124,7 +125,7 @@ class NewRunScreen(DirtyRegionScreen):
         if not self.is_attached:
             return  # the app is closing
         # imported by now; at the top it would delay the first frame
-        from accel_tui.widgets.runs.runs_table import RunsTable
+        from accel_tui.widgets.runs_table import RunsTable
 
         table = RunsTable("No runs yet. Start, or s, trains the first one.")
         table.border_title = "Recent runs"
@@ -163,7 +164,6 @@ class NewRunScreen(DirtyRegionScreen):
             await host_of(self).launcher.queue_run(filled.plan, self._machine)
 
     def action_race(self) -> None:
-        """Race the configurations of the plan."""
         open_screen(self, Screens.RACE, self.form.filled.plan)
 
     @awaiting
@@ -202,7 +202,6 @@ class NewRunScreen(DirtyRegionScreen):
         return filled
 
     def action_copy(self) -> None:
-        """Copy the command to the clipboard."""
         self.app.copy_to_clipboard(self._command_text(self.form.filled))
         self.notify("Command copied", timeout=2)
 
@@ -216,8 +215,6 @@ class NewRunScreen(DirtyRegionScreen):
                 self.form.load(self.form.defaults)
 
     def action_find(self, key: str) -> None:
-        """List the fields that match what is typed."""
-        del key
         self.query_one("#body").display = False
         self.query_one(FieldFinder).open(self.form.values)
 
@@ -230,7 +227,6 @@ class NewRunScreen(DirtyRegionScreen):
             self.action_leave()
 
     def action_scroll(self, by: int) -> None:
-        """Scroll the form and the summary by a page."""
         body = self.query_one("#body")
         body.scroll_relative(y=by * max(body.size.height - 1, 1), animate=False)
 

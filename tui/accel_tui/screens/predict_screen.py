@@ -6,10 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
 
 from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan.options import specs_of
@@ -18,21 +23,88 @@ from accel_engine.requests.protocol.model_reference import check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat, read
+from accel_engine.text import printable
 from accel_engine.trained.prediction_files import ARRAYS, SUFFIXES, check_files
 from accel_engine.user_paths import exists, user_path
 from accel_engine.words import numbers
-from accel_tui.predictions.files import SavingOptions, write_predictions
-from accel_tui.predictions.inputs import files_of
-from accel_tui.predictions.rows import most_examples
-from accel_tui.screens.asking import ask_user, awaiting
+from accel_tui.formatting.table_columns import ResultTable
+from accel_tui.formatting.text import wrapped
+from accel_tui.predictions.files import SavingOptions, files_of, write_predictions
+from accel_tui.predictions.rows import most_examples, shown_tables
+from accel_tui.screens.asking import OVERWRITE, ask_user, awaiting, overwrite_question
+from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.screens.options_screen import OptionsScreen
-from accel_tui.screens.question_screen import OVERWRITE, overwrite_question
-from accel_tui.widgets.jobs.growing_text import GrowingText
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.jobs.prediction_tables import MOST_ROWS, PredictionTables, ShownTable, shown_tables
-from accel_tui.widgets.text_table import TextTable
+from accel_tui.widgets.text_table import ResultTables
+
+
+class GrowingText(ScrollView):
+    """A text that is wrapped to the width, and scrolled to its end; of what is added, only that is wrapped.
+
+    Args:
+        id: The widget's id.
+    """
+
+    DEFAULT_CSS = """
+    GrowingText { scrollbar-gutter: stable; }
+    """
+
+    def __init__(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002 (Textual's own name)
+    ) -> None:
+        super().__init__(id=id)
+        self._pieces = list[str]()
+        self._lines = [""]
+        self._width = 0  # that the lines are wrapped to
+
+    def begin(self, text: str) -> None:
+        """Show another text."""
+        self._pieces, self._lines = [], [""]
+        self.append(text)
+
+    def append(self, text: str) -> None:
+        """Add a text at the end."""
+        part = printable(text)
+        self._pieces.append(part)
+        if self._width:
+            self._extend(part)
+
+    def on_resize(self) -> None:
+        width = self.scrollable_content_region.width
+        if width and width != self._width:
+            self._width, self._lines = width, [""]
+            self._extend("".join(self._pieces))
+
+    def render_line(self, y: int) -> Strip:
+        row = y + self.scroll_offset.y
+        line = Text(self._lines[row] if row < len(self._lines) else "", self.rich_style)
+        if self.text_selection and (span := self.text_selection.get_span(row)):
+            start, end = span
+            style = self.screen.get_component_rich_style("screen--selection")
+            line.stylize(style, start, len(line) if end == -1 else end)
+        strip = Strip(line.render(self.app.console)).adjust_cell_length(self.size.width, self.rich_style)
+        return strip.apply_offsets(0, row)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str]:
+        """The lines that are selected, as they are wrapped, and how they end."""
+        return selection.extract("\n".join(self._lines)), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Show what is selected."""
+        self.refresh()
+
+    def _extend(self, part: str) -> None:
+        self._lines[-1:] = wrapped(self._lines[-1] + part, self._width)
+        self.virtual_size = Size(self._width, len(self._lines))
+        self.scroll_end(animate=False)
+        self.refresh()
+
+
+MOST_ROWS = 1000
+"""The most rows of a table; all are saved."""
 
 _KINDS_OF_FILES = {"images": "images or folders of images", "audio": "sounds or folders of them"}
 
@@ -45,7 +117,7 @@ def writes_text(form: DataFormat | None) -> bool:
 
 
 class PredictScreen(JobScreen):
-    """Predicts examples with the trained model of a run, in an engine process of its own.
+    """Predicts examples with the trained model of a run, in an engine process.
 
     Args:
         directory: The run's directory.
@@ -59,24 +131,19 @@ class PredictScreen(JobScreen):
     ]
 
     def __init__(self, directory: Path) -> None:
-        super().__init__()
+        super().__init__(f"Predict {directory.name}")
         self._directory = directory
         self._format: DataFormat | None = None
         self._found: ExamplePredictions | None = None
         self._parts = list[str]()  # of the text, which are not shown yet
 
-    @property
-    def heading(self) -> str:
-        """The title in the top bar."""
-        return f"Predict {self._directory.name}"
-
     def make_form(self) -> None:
         """The form follows from the run's data, which is read first."""
 
     def compose_result(self) -> ComposeResult:
-        """Compose the room for predictions and texts."""
         with Container(id="result"):
             yield GrowingText(id="text")
+            yield ResultTables()
 
     def on_mount(self) -> None:
         """Read what examples the model takes, for the form."""
@@ -159,15 +226,15 @@ class PredictScreen(JobScreen):
             check_files(self._directory.name, self._format, files)
         return PredictionRequest(self._directory, tuple(files), options.texts, options.checkpoint)
 
-    def run(self, job: Job, prepared: PredictionRequest | WritingRequest) -> tuple[Any, list[ShownTable]]:
+    def run(self, job: Job, prepared: PredictionRequest | WritingRequest) -> tuple[Any, list[ResultTable]]:
         """Predict, or write."""
         found = job.ask(prepared)
-        return found, [] if isinstance(found, WrittenText) else shown_tables(found, self.options.top)
+        return found, [] if isinstance(found, WrittenText) else shown_tables(found, self.options.top, MOST_ROWS)
 
     def begin(self, prepared: PredictionRequest | WritingRequest) -> None:
         """Begin with the prompt, or without tables."""
         self._found = None
-        self.query(PredictionTables).remove()
+        self.query_one(ResultTables).show(())
         writes = isinstance(prepared, WritingRequest)
         self.set_class(writes, "-writing").set_class(not writes, "-predicting")
         if isinstance(prepared, WritingRequest):
@@ -179,7 +246,7 @@ class PredictScreen(JobScreen):
         if isinstance(part, WrittenPart):
             self._parts.append(part.text)
         else:
-            self.progress.tell_examples(part)
+            self.progress.show_examples(part)
 
     def draw(self) -> None:
         """Show what was written."""
@@ -187,7 +254,7 @@ class PredictScreen(JobScreen):
             self.query_one(GrowingText).append("".join(self._parts))
             self._parts.clear()
 
-    async def finish(self, found: tuple[Any, list[ShownTable]] | None) -> Sequence[str]:
+    async def finish(self, found: tuple[Any, list[ResultTable]] | None) -> Sequence[str]:
         """Show the tables of what was predicted."""
         if found is None:
             return ()
@@ -196,9 +263,7 @@ class PredictScreen(JobScreen):
             tokens = numbers.counted(answer.tokens, "token")
             return f"{answer.name} at step {answer.step:,}, {tokens}", *answer.notes
         self._found = answer
-        await self.query_one("#result").mount(PredictionTables(shown))
-        if table := next(iter(self.query(TextTable)), None):
-            table.focus()
+        self.query_one(ResultTables).show(shown)
         return _summary(answer), *answer.notes
 
     @work(thread=True, exit_on_error=False, group="save")

@@ -1,29 +1,126 @@
 """Queue screen: the runs that wait for free devices, their order, and why each waits."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.events import ScreenResume
 from textual.widgets import Static
 
 from accel_engine.errors import AccelError
 from accel_engine.run_queue import queue
 from accel_engine.text import printable
+from accel_engine.words import numbers
+from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.host import Screens, open_screen
-from accel_tui.run_list.queue_rows import QueueList, QueueReader
-from accel_tui.screens.asking import awaiting
+from accel_tui.run_list.columns import SYMBOLS
+from accel_tui.run_list.queue_rows import QueueList, QueueReader, QueueRow
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
 from accel_tui.screens.entry_screen import Entry, EntryScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.run_actions import RunActionsScreen
 from accel_tui.screens.run_questions import CANCEL_RUN, cancel_question
-from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.queue.queue_table import QueueDetail, QueueTable
-from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
+from accel_tui.widgets.table import RowDetails, Table
+
+BAR = 16
+"""Cells of a progress bar."""
+
+_STATE_WIDTH = 30
+
+
+class QueueTable(Table[QueueRow]):
+    """The runs that were started from the queue, then those that wait."""
+
+    BINDING_GROUP_TITLE = "List of the queue"
+
+    def key_of(self, row: QueueRow) -> Hashable:
+        return row.entry.run
+
+    def show_queue(self, rows: Sequence[QueueRow]) -> None:
+        """Show the queue; columns that are empty in all rows are left out."""
+        self.show_rows(rows, [column for column in COLUMNS if any(column.text(row, 0.0) for row in rows)])
+
+
+def _symbol(row: QueueRow) -> tuple[str, str]:
+    """The symbol of a run's state and its colour."""
+    if row.entry.is_started:
+        return SYMBOLS[row.status]
+    return ("‖", "warning") if row.entry.is_held else ("○", "")
+
+
+def _priority(row: QueueRow) -> str:
+    priority = row.entry.request.priority
+    return f"{priority:+}" if priority else ""
+
+
+def _state(row: QueueRow) -> str:
+    """The progress of a run, or why it waits."""
+    if not row.entry.is_started:
+        return row.entry.waits
+    status = str(row.status or "cannot be read")
+    if row.progress is None:
+        return status
+    done = round(row.progress * BAR)
+    return f"{'━' * done}{'─' * (BAR - done)} {int(100 * row.progress):3}%  {status}"
+
+
+COLUMNS: tuple[Column[QueueRow], ...] = (
+    Column(
+        "", 5, lambda row, _: f"{_symbol(row)[0]} {row.entry.position or '':>3}", colour=lambda row: _symbol(row)[1]
+    ),
+    Column("run", 18, lambda row, _: row.entry.run, widest=28),
+    Column("prio", 4, lambda row, _: _priority(row), right=True, drop_priority=2),
+    Column("devices", 9, lambda row, _: row.entry.on_devices, drop_priority=1),
+    Column(
+        "state",
+        _STATE_WIDTH,
+        lambda row, _: _state(row),
+        colour=lambda row: "accent" if row.entry.is_started else "warning" if row.entry.is_held else "note",
+        widest=ALL_ROOM,
+    ),
+)
+"""The columns of the queue, whose order is the order of the runs."""
+
+
+class QueueDetail(RowDetails):
+    """Title, why it waits in full, command, and what it asks for."""
+
+    def show_row(self, row: QueueRow | None) -> None:
+        """Show the details of a run."""
+        self.update(_detail(row) if row else Content(""))
+
+
+def _detail(row: QueueRow) -> Content:
+    entry, plan = row.entry, row.info.plan if row.info else None
+    since = f"  queued {numbers.ago(time.time() - entry.added)}" if entry.added else ""
+    lines = [Content.assemble((row.info.title if row.info else entry.run, "bold"), (since, "$text-muted"))]
+    if entry.is_started:
+        where = f" on {', '.join(entry.devices)}" if entry.devices else ""
+        lines.append(Content(f"{row.status or 'cannot be read'}{where}, {numbers.counted(row.steps, 'step')}"))
+    else:
+        lines.append(Content.styled(_sentence(row), "$text-warning" if entry.is_held else ""))
+    asks = [f"after {', '.join(entry.request.after)}"] if entry.request.after else []
+    if entry.request.group:
+        most = f", at most {entry.request.at_once} at once" if entry.request.at_once else ""
+        asks.append(f"of {entry.request.group}{most}")
+    if asks:
+        lines.append(Content.styled("; ".join(asks), "$text-muted"))
+    lines.append(Content(f"$ {plan.command()}" if plan else "the plan cannot be read on this machine"))
+    return Content("\n").join(lines)
+
+
+def _sentence(row: QueueRow) -> str:
+    text = row.entry.waits
+    if row.entry.is_held:
+        return text[:1].upper() + text[1:]
+    return f"Waits: {text}" if row.entry.reason else "Waits"
+
 
 INTERVAL = 1.0
 """Seconds between two readings of the queue."""
@@ -51,22 +148,8 @@ class QueueScreen(RunActionsScreen):
         Binding("h", "hold", "Hold", id="queue.hold", tooltip="Let the run wait until you release it"),
         Binding("h", "release", "Release", id="queue.hold", tooltip="Let the held run start when its turn comes"),
         Binding("c,delete", "cancel", "Cancel run", id="queue.cancel", tooltip="Cancel the run; asks first"),
-        Binding(
-            "plus,equals_sign",
-            "prioritize(1)",
-            "Priority +",
-            id="queue.raise",
-            show=False,
-            tooltip="Raise the priority of the run",
-        ),
-        Binding(
-            "minus",
-            "prioritize(-1)",
-            "Priority -",
-            id="queue.lower",
-            show=False,
-            tooltip="Lower the priority of the run",
-        ),
+        Binding("plus,equals_sign", "prioritize(1)", id="queue.raise", tooltip="Raise the priority of the run"),
+        Binding("minus", "prioritize(-1)", id="queue.lower", tooltip="Lower the priority of the run"),
         Binding("L", "limit", "Limit", id="queue.limit", tooltip="Change how many runs train at once"),
         Binding("Q", "back", "Back", id="queue.back", tooltip="Go back, with the key that opened this screen"),
         Binding("p", "app.show_plan", "New run", id="queue.new-run", tooltip="Go to the New run form"),
@@ -81,7 +164,6 @@ class QueueScreen(RunActionsScreen):
         self._queue = QueueList()
 
     def compose(self) -> ComposeResult:
-        """Compose a summary, the list and the details of the current run."""
         yield TopBar("Queue")
         yield Static("reading the queue…", id="about", markup=False)
         yield QueueTable()
@@ -89,12 +171,10 @@ class QueueScreen(RunActionsScreen):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Start reading."""
         self.set_interval(INTERVAL, self.take_changes)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done with the current run."""
-        del parameters
         row = self._table.current if self.is_mounted else None
         if action not in (*_WAITING, "cancel"):
             return True
@@ -105,11 +185,9 @@ class QueueScreen(RunActionsScreen):
         return True
 
     def action_hold(self) -> None:
-        """Hold the current run."""
         self._change_current(queue.hold)
 
     def action_release(self) -> None:
-        """Release the current run."""
         self._change_current(queue.release)
 
     def action_reorder(self, by: int) -> None:
@@ -118,7 +196,6 @@ class QueueScreen(RunActionsScreen):
             self._change_current(queue.move, max(row.entry.position + by, 1))
 
     def action_prioritize(self, by: int) -> None:
-        """Change the priority of the current run."""
         if row := self._table.current:
             self._change_current(queue.set_priority, row.entry.request.priority + by)
 

@@ -1,12 +1,13 @@
 """Race screen: measures the configurations of a plan side by side, and takes one into the form."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widgets import Static
 
 from accel_engine.devices import detect
@@ -20,12 +21,67 @@ from accel_engine.words import numbers
 from accel_tui.formatting import race
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.host import Screens, open_screen, settings_of
-from accel_tui.screens.asking import awaiting
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.jobs.race_table import RaceTable, details
+from accel_tui.widgets.table import Table
+
+
+class RaceTable(Table[ConfigurationResult]):
+    """The configurations, in the order in which they race."""
+
+    BINDING_GROUP_TITLE = "Configurations"
+    opens = False
+
+    def key_of(self, row: ConfigurationResult) -> Hashable:
+        return row.title
+
+    def show(self, results: Sequence[ConfigurationResult]) -> None:
+        """Show results."""
+        self.show_rows(results, race.columns_of(results, self.room, race.TITLE))
+
+    def select(self, title: str) -> None:
+        """Move the cursor to a configuration, if it is there."""
+        titles = [each.title for each in self.shown]
+        if title in titles:
+            self.go_to(titles.index(title))
+
+    def on_resize(self) -> None:
+        self.show(self.shown)
+
+
+def details(result: ConfigurationResult) -> Content:
+    """The changes of a configuration, and what was measured, each with its name."""
+    options = Content.styled(result.configuration.options or "the plan as it is", "$accent")
+    lines = [Content.assemble((printable(result.title), "bold"), "  ", options)]
+    lines += [Content.assemble((f"{name:<12}", "$text-muted"), printable(text)) for name, text in _facts(result)]
+    return Content("\n").join(lines)
+
+
+def _facts(result: ConfigurationResult) -> Iterator[tuple[str, str]]:
+    if result.reason:
+        yield result.state.value, result.reason
+    if result.is_measured:
+        low, high = result.between or (0.0, 0.0)
+        rate = numbers.compact(result.examples_per_second or 0.0)
+        rounds = numbers.counted(len(result.rates), "turn")
+        if race.is_alone(result):
+            rounds += ", not beside this plan"
+        yield "examples/s", f"{rate}, between {numbers.compact(low)} and {numbers.compact(high)} ({rounds})"
+    elif result.state not in (ConfigurationState.FAILED, ConfigurationState.REFUSED):
+        yield "state", race.state_text(result)
+    measured = [
+        f"memory {numbers.size(result.memory)} of the {result.memory_of}" if result.memory is not None else "",
+        f"compiled in {race.compile_text(result)}" if result.compile_seconds is not None else "",
+    ]
+    if any(measured):
+        yield "takes", ", ".join(filter(None, measured))
+    if result.compile_seconds is not None:
+        yield "energy", race.energy_text(result) + (" an example" if result.joules is not None else "")
+    if result.losses:
+        yield "losses", race.losses_text(result)
+
 
 TAKE = Answer("take", "Stop and take it", "t")
 
@@ -33,7 +89,7 @@ _DONE = (ConfigurationState.FINISHED, ConfigurationState.ENDED_EARLY, Configurat
 
 
 class RaceScreen(JobScreen):
-    """Races the configurations of a plan, each in processes of its own, which end with the screen.
+    """Races the configurations of a plan, each in separate processes, which end with the screen.
 
     Args:
         plan: The plan.
@@ -56,27 +112,16 @@ class RaceScreen(JobScreen):
     _configurations = getters.query_one(RaceTable)
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__()
+        super().__init__(f"Race  {printable(plan.title)}", RaceOptions())
         self._plan = plan
         self._results: dict[str, ConfigurationResult] = {}
         self._remaining = RaceTime()
-
-    @property
-    def heading(self) -> str:
-        """The title in the top bar."""
-        return f"Race  {printable(self._plan.title)}"
-
-    @property
-    def first_options(self) -> RaceOptions:
-        """All configurations."""
-        return RaceOptions()
 
     def make_form(self) -> OptionForm:
         """What may change, and for how long each is measured."""
         return OptionForm(RaceOptions, ("seconds", "kinds"))
 
     def compose_result(self) -> ComposeResult:
-        """Compose the configurations, and what is known of the selected one."""
         with Vertical(id="result"):
             yield RaceTable()
             yield Static(classes="details", markup=False)
@@ -125,7 +170,7 @@ class RaceScreen(JobScreen):
         app, devices = self.app, detect().devices
         resolved = resolve_to_train(self._plan, devices)
         check_raceable(resolved)
-        raced = Race(resolved, devices, prepared, job.tell, should_stop=lambda: job.is_cancelled or not app.is_running)
+        raced = Race(resolved, devices, prepared, job.send, should_stop=lambda: job.is_cancelled or not app.is_running)
         self.warn((*device_warnings(raced.devices), isolation.warning(resolved)))
         return raced.run()
 
@@ -148,7 +193,7 @@ class RaceScreen(JobScreen):
         if self._results and self.is_working:
             now = next((each for each in self._sorted if each.state is ConfigurationState.COMPILING), None)
             doing = f"compiling {now.title}" if now else "taking turns"
-            self.progress.tell(f"{self._progress}, {doing}", self._remaining.of_race())
+            self.progress.show(f"{self._progress}, {doing}", self._remaining.of_race())
 
     @property
     def _progress(self) -> str:

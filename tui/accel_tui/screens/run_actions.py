@@ -16,17 +16,16 @@ from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.requests.protocol.model_reference import check_checkpoint
 from accel_engine.run import Annotations, RunInfo, Status, request
 from accel_engine.run.runs.listing import summarize
-from accel_engine.run.runs.removal import Contents, contents, remove
+from accel_engine.run.runs.removal import Contents, count_contents, remove
 from accel_engine.run.store.annotations import TagChanges, set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
-from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
+from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, find_mixed_kinds
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.asking import AskingScreen, awaiting
-from accel_tui.screens.options_screen import OptionsScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, awaiting
+from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.run_questions import (
     CANCEL_RUN,
     LearningRateScreen,
@@ -106,7 +105,6 @@ class RunActionsScreen(AskingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the actions that the runs allow."""
-        del parameters
         row = ACTIONS.get(action)
         if row is None:
             return True
@@ -151,7 +149,7 @@ class RunAction:
     """An action on runs.
 
     Attributes:
-        id: Its name, also of its key in the settings, after that of the screen.
+        id: Its name; its key in the settings has the name of the screen before it.
         key: Its keys.
         label: A word or two for the line of keys.
         tooltip: What it does, for help and palette.
@@ -300,7 +298,7 @@ async def _train_longer(screen: RunActionsScreen, runs: Runs) -> None:
 async def _compare(screen: RunActionsScreen, runs: Runs) -> None:
     infos = [run.info for run in runs if run.info]
     screen.app.clear_notifications()  # an earlier toast would cover the charts
-    if problem := mixed(infos):
+    if problem := find_mixed_kinds(infos):
         screen.notify(problem, severity="warning", markup=False)
         return
     directories = [run.directory for run in runs if run.is_readable]
@@ -386,7 +384,7 @@ async def _duplicate(screen: RunActionsScreen, runs: Runs) -> None:
 async def _delete(screen: RunActionsScreen, runs: Runs) -> None:
     """Read the sizes of runs, then ask."""
     try:
-        found = await asyncio.to_thread(lambda: [contents(run.directory) for run in runs])
+        found = await asyncio.to_thread(lambda: [count_contents(run.directory) for run in runs])
     except AccelError as error:
         screen.notify(str(error), severity="error", markup=False)
         return
@@ -435,7 +433,7 @@ _ROWS = (
         "learning_rate",
         "r",
         "Learning rate",
-        "Change the learning rate. In a script, that of the current fit",
+        "Change the learning rate. In a script, of the current fit",
         (RUN,),
         _change_rate,
         _can_change_rate,

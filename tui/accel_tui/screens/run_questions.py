@@ -9,8 +9,8 @@ from accel_engine.words import numbers
 from accel_tui.formatting.runs import part_title
 from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 from accel_tui.run_state.state import RunState
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.entry_screen import Entry, EntryScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 
 DETACH = Answer("detach", "Detach", "d")
 STOP = Answer("stop", "Stop with checkpoint", "s")

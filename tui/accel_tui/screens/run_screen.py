@@ -26,18 +26,17 @@ from accel_tui.run_state.state import RunState
 from accel_tui.screens.asking import ask_user, awaiting
 from accel_tui.screens.run_actions import RUN, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.screens.run_questions import DETACH, after_detach, leave_question, stop_command
-from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
-from accel_tui.widgets.devices.device_panel import DevicePanel
+from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.run_details import RunDetails
-from accel_tui.widgets.run.run_lines import SHOWN, AdviceLines, DamageLine, Notices, ProgressLine, RunTitle
-from accel_tui.widgets.run.run_outcome import RunOutcome
+from accel_tui.widgets.run.run_lines import SHOWN, AdviceLines, Notices, ProgressLine, RunTitle
+from accel_tui.widgets.run.run_outcome import RunOutcome, notify_end, notify_notices
 from accel_tui.widgets.run.run_view import RunView
 from accel_tui.widgets.run.worker_list import WorkerList, WorkerSummary
 from accel_tui.widgets.visibility import is_covered
@@ -100,13 +99,11 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self._follower = RunFollower(directory)
 
     def compose(self) -> ComposeResult:
-        """Compose title, progress, charts beside details, log, devices and keys."""
         self._follower.start(self.app)  # reads the run while the widgets are made
         yield RunTitle()
         yield PhaseLine().data_bind(RunScreen.pending_commands, RunScreen.problem)
         yield ProgressLine()
         yield WorkerSummary()
-        yield DamageLine()
         yield RunOutcome().data_bind(RunScreen.problem)
         yield AdviceLines().data_bind(RunScreen.findings)
         with Horizontal(id="middle"):
@@ -130,7 +127,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self.watch(self.app, "inventory", lambda: self._show_devices(self.state), init=False)
 
     def on_unmount(self) -> None:
-        """Stop the follower and restore the terminal's title."""
         self._follower.stop()
         host_of(self).notifier.restore()
 
@@ -308,7 +304,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         return answer == DETACH.id
 
     def action_log(self) -> None:
-        """Show or hide the log."""
         log = self.query_one(LogView)
         log.toggle_class("-open")  # a class of the screen would restyle all of it
         had_focus = log.has_focus_within
@@ -317,7 +312,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             self.query_one(RunCharts).focus()
 
     def action_search_log(self) -> None:
-        """Show the log and open its search."""
         self.query_one(LogView).add_class("-open")
         self._update_layout()
         self.query_one(LogView).action_search()

@@ -14,15 +14,14 @@ from textual.widgets import Input, Label
 from accel_engine.run import RunSummary, Status, runs_directory
 from accel_engine.text import printable
 from accel_engine.words import numbers
-from accel_tui.formatting.runs import how_lost
+from accel_tui.formatting.runs import lost_reason
 from accel_tui.host import Screens, open_screen
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.columns import has_model
 from accel_tui.screens.run_actions import RUNS, RunActionsScreen, TargetRun, run_bindings
-from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.line_input import LineInput
-from accel_tui.widgets.runs.runs_table import RunsTable, SelectedRun
-from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.runs_table import RunsTable, SelectedRun
 
 
 class RunsCommands(SearchedCommands):
@@ -48,7 +47,6 @@ class FilterInput(LineInput):
     ]
 
     async def action_clear(self) -> None:
-        """Clear the filter and go to the list."""
         await self.app.run_action("screen.back")
 
 
@@ -81,7 +79,6 @@ class RunsScreen(RunActionsScreen):
         self._statuses: dict[str, Status | None] = {}
 
     def compose(self) -> ComposeResult:
-        """Compose the filter, the table and the details of the current run."""
         yield TopBar("Runs")
         with Horizontal(id="finding"):
             yield FilterInput(placeholder="/ filter, e.g. cnn  status:failed  tag:paper", id="words", compact=True)
@@ -111,7 +108,6 @@ class RunsScreen(RunActionsScreen):
         self.table.refresh_runs()
 
     def action_filter(self) -> None:
-        """Focus the filter."""
         self._filter_input.focus()
 
     def action_back(self) -> None:
@@ -125,7 +121,6 @@ class RunsScreen(RunActionsScreen):
             open_screen(self, Screens.NEW_RUN)
 
     def action_open(self) -> None:
-        """Open the current run."""
         self.table.action_open()
 
     @on(ScreenResume)
@@ -147,7 +142,7 @@ class RunsScreen(RunActionsScreen):
         for run in event.runs:
             before = self._statuses.get(run.id)
             if run.status is Status.LOST and before is not None and before.live:
-                self.notify(f"{run.id}: {how_lost(run.info)}.", title="Run lost", severity="error", markup=False)
+                self.notify(f"{run.id}: {lost_reason(run.info)}.", title="Run lost", severity="error", markup=False)
         self._statuses = {run.id: run.status for run in event.runs}
         self._describe()
 

@@ -22,8 +22,7 @@ from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.text import printable_line
 from accel_tui.follower import Unreadable
 from accel_tui.host import Screens, open_screen
-from accel_tui.screens.asking import awaiting
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
 from accel_tui.screens.run_actions import SEARCH, RunActionsScreen, TargetRun
 from accel_tui.screens.run_questions import STOP as STOP_TRIAL
 from accel_tui.screens.search_keys import BINDINGS, is_offered
@@ -32,10 +31,9 @@ from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import Answered, StudyFollower, StudyRequest
 from accel_tui.study_state.trial_columns import columns_of
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
-from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.search.study_view import VIEWS, StudyView, views_of
 from accel_tui.widgets.search.trials_table import SearchHeader, TrialLoss, TrialReason, TrialsTable
-from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.visibility import is_covered
 
 SETTLE_SECONDS = 0.25

@@ -1,6 +1,7 @@
 """Searches screen: all searches of this machine."""
 
 import asyncio
+import threading
 from typing import ClassVar
 
 from textual import getters, on, work
@@ -12,9 +13,8 @@ from accel_engine.text import printable
 from accel_tui.host import Screens, open_screen
 from accel_tui.screens.asking import BackScreen
 from accel_tui.study_state.study_list import COLUMNS, ListedStudy, StudyList
-from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.search.trials_table import StudiesTable
-from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.visibility import is_covered
 
 INTERVAL = 5.0
@@ -62,9 +62,9 @@ class SearchesScreen(BackScreen):
             self._table.empty = EMPTY
             self._table.show_rows(found, COLUMNS)
 
-    async def on_unmount(self) -> None:
-        """Close the studies."""
-        await asyncio.to_thread(self._studies.close)
+    def on_unmount(self) -> None:
+        """Close the studies, without waiting for a storage that is being read."""
+        threading.Thread(target=self._studies.close, daemon=True).start()
 
     @on(StudiesTable.Opened)
     def _open(self, event: StudiesTable.Opened) -> None:

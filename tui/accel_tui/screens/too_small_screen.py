@@ -25,7 +25,6 @@ class TooSmallScreen(ModalScreen[None]):
     """
 
     def compose(self) -> ComposeResult:
-        """Compose a centred text."""
         yield Static(markup=False)
 
     def on_screen_resume(self) -> None:
@@ -34,7 +33,6 @@ class TooSmallScreen(ModalScreen[None]):
             self.dismiss()
 
     def on_resize(self, event: Resize) -> None:
-        """Show the current and the required size."""
         self.query_one(Static).update(
             f"The terminal is {event.size.width}x{event.size.height}.\n"
             f"accel-tui needs at least {MIN_SIZE.width}x{MIN_SIZE.height} (80x24 recommended)."

@@ -2,13 +2,18 @@
 
 import os
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import platformdirs
+
 from accel_engine.errors import PlanError, UsageError, first_errors, show_value
+from accel_engine.files import private_directory, replacing
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan import Plan
 from accel_engine.plan.field_spec import FieldSpec
@@ -17,8 +22,17 @@ from accel_engine.plan.plan_checks import NoEffectError, valid_fields
 from accel_engine.plan.plan_file import valid_part
 from accel_engine.plan.source_text import SourceError, parse_toml, read_source, toml_lines
 from accel_engine.text import suggestion
-from accel_tui.settings.settings_paths import SETTINGS as SETTINGS_VARIABLE
-from accel_tui.settings.settings_paths import settings_path
+from accel_engine.user_paths import user_path
+
+SETTINGS_VARIABLE = "ACCEL_TUI_SETTINGS"
+"""The environment variable with the path of another settings file."""
+
+
+def settings_path() -> Path:
+    """The path of the settings file: ``ACCEL_TUI_SETTINGS``, or the platform's directory for user settings."""
+    chosen = os.environ.get(SETTINGS_VARIABLE)
+    return user_path(chosen) if chosen else platformdirs.user_config_path("accel-tui") / "settings.toml"
+
 
 COLOURS = ("auto", "none", "16", "256", "all")
 """Settings for the number of colours."""
@@ -281,3 +295,55 @@ def _keys(values: Mapping[str, Any], source: SettingSource, errors: list[str], a
             allowed = 'must be a key, e.g. "ctrl+x", or a list of keys, e.g. ["x", "f5"]'
             errors.append(source.at(f"keys.{whole}", f"{whole} = {show_value(value)}: {allowed}"))
     return keys
+
+
+def save_setting(file: Path, name: str, value: str) -> None:
+    """Save a top-level setting; create the file if it does not exist.
+
+    Args:
+        file: The settings file.
+        name: The setting.
+        value: A valid value.
+
+    Raises:
+        UsageError: The file has errors or cannot be written; it is not changed.
+    """
+    import tomlkit  # late, as reading the settings does not need it
+
+    advice = f"add it yourself: {tomlkit.dumps({name: value}).strip()}"
+    file = file.resolve()
+    try:
+        if file.exists() and (errors := read(file)[1]):
+            raise UsageError(f"{errors[0]}; {advice}")
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        expected = tomllib.loads(text) | {name: value}
+        changed = next((each for each in _edits(text, name, value) if _has_values(each, expected)), None)
+        if changed is None:
+            raise UsageError(f"{file}: {name} cannot be changed automatically here; {advice}")
+        private_directory(file.parent)
+        with replacing(file) as temporary:
+            temporary.touch(file.stat().st_mode & 0o777 if file.exists() else 0o600)
+            temporary.write_text(changed, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror}; {advice}") from error
+
+
+def _edits(text: str, name: str, value: str) -> Iterator[str]:
+    """The text with the name set: in place of its commented default, or else where tomlkit puts it."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    if name not in tomllib.loads(text):
+        line = tomlkit.dumps({name: value}).strip()
+        yield re.sub(rf"(?m)^#\s*{re.escape(name)}\s*=.*", lambda _: line, text, count=1)
+    with suppress(TOMLKitError):
+        document = tomlkit.parse(text)
+        document[name] = value
+        yield document.as_string()
+
+
+def _has_values(text: str, values: dict[str, Any]) -> bool:
+    try:
+        return tomllib.loads(text) == values
+    except tomllib.TOMLDecodeError:
+        return False

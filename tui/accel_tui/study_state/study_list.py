@@ -1,5 +1,6 @@
 """All studies, for the list of searches."""
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,23 +43,26 @@ class ListedStudy:
 
 
 class StudyList:
-    """All studies, which stay open, so that only what is new is read."""
+    """All studies, which stay open, so that only what is new is read; for any thread."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._open: dict[Path, StudyReader] = {}
         self._states: dict[Path, StudyState] = {}
 
     def read(self) -> tuple[ListedStudy, ...]:
         """Read all studies, newest first; blocks."""
-        found = studies()
-        for directory in self._open.keys() - {*found}:
-            self._close(directory)
-        return tuple(map(self._listed, found))
+        with self._lock:
+            found = studies()
+            for directory in self._open.keys() - {*found}:
+                self._close(directory)
+            return tuple(map(self._listed, found))
 
     def close(self) -> None:
-        """Close all studies."""
-        for directory in tuple(self._open):
-            self._close(directory)
+        """Close all studies; blocks while they are read."""
+        with self._lock:
+            for directory in tuple(self._open):
+                self._close(directory)
 
     def _listed(self, directory: Path) -> ListedStudy:
         try:

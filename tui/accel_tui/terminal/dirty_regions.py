@@ -1,4 +1,4 @@
-"""Paints only the dirty regions of a screen, and those of widgets that change often at once.
+"""Paints only the dirty regions of a screen, and widgets that change often at once.
 
 Textual has each changing widget post a message and wait for a timer.
 """
@@ -111,7 +111,7 @@ class DirtyRegionCompositor(PartialCompositor):
         self._layout: object = None
 
     def mark(self, widget: Widget, regions: Iterable[Region]) -> None:
-        """Mark regions of a widget's content as dirty; those of invisible widgets are ignored."""
+        """Mark regions of a widget's content as dirty; regions of invisible widgets are ignored."""
         if widget not in self.visible_widgets:
             return
         place, clip = self.visible_widgets[widget]

@@ -3,15 +3,14 @@
 If this version of Textual lacks one, Textual paints in its own way.
 """
 
-# ruff: noqa: SLF001 (for that reason)
-
 import codecs
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from inspect import signature
 from traceback import walk_tb
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.control import Control
@@ -40,7 +39,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import MountError, Widget
 
-from accel_tui.terminal.best_effort_writer import BestEffortWriter
+# ruff: noqa: SLF001 (for that reason)
 
 
 def is_supported() -> bool:
@@ -316,3 +315,28 @@ class DisconnectSafeDriver(LinuxDriver):
         # SIGCONT also comes with a hang-up, on which Textual would start a thread that nobody stops.
         if self._must_signal_resume:
             super()._sigcont_application(*args)
+
+
+class BestEffortWriter:
+    """A writer that ignores errors of a disconnected terminal.
+
+    Args:
+        terminal: The file to write to.
+    """
+
+    def __init__(self, terminal: IO[str]) -> None:
+        self._terminal = terminal
+
+    def write(self, text: str) -> None:
+        """Write text; ignores a disconnected terminal."""
+        with contextlib.suppress(OSError):
+            self._terminal.write(text)
+
+    def flush(self) -> None:
+        """Flush; ignores a disconnected terminal."""
+        with contextlib.suppress(OSError):
+            self._terminal.flush()
+
+    def fileno(self) -> int:
+        """File descriptor of the terminal."""
+        return self._terminal.fileno()

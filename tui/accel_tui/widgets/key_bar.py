@@ -1,5 +1,6 @@
-"""The line of keys at the bottom of a screen."""
+"""The lines at the top and at the bottom of a screen: program, screen and machine; and the keys."""
 
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,6 +9,9 @@ from textual.events import Click, MouseMove
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
+
+from accel_engine.text import printable_line
+from accel_engine.version import __version__
 
 DROP_ORDER = (
     "clone",
@@ -79,7 +83,7 @@ class KeyBar(Widget):
     A single widget: the keys change with the focus, and a widget each would take longer than the rest of the response.
 
     Args:
-        kept: An action whose key is not dropped: that of the command palette, which finds the dropped ones.
+        kept: An action whose key is not dropped, such as the command palette, which finds the dropped ones.
     """
 
     ALLOW_SELECT = False
@@ -101,7 +105,6 @@ class KeyBar(Widget):
         self._kept = kept
 
     def on_mount(self) -> None:
-        """Update the keys with the active bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
 
     def render(self) -> Content:
@@ -118,12 +121,10 @@ class KeyBar(Widget):
         return keys
 
     def on_click(self, event: Click) -> None:
-        """Run the action of the clicked key."""
         if (key := self._key_at(event.x)) and key.is_enabled:
             self.app.simulate_key(key.key)
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        """Show the tooltip of the key under the mouse."""
         key = self._key_at(event.x)
         self.tooltip = key.tooltip if key else None
 
@@ -157,3 +158,33 @@ class KeyBar(Widget):
                     (f"{words} ", f"$footer-description-foreground{style}"),
                 )
                 yield ActiveKey(binding.key, action, label, active.tooltip, is_enabled=active.enabled)
+
+
+class TopBar(Widget):
+    """A header of one line.
+
+    Args:
+        place: The screen's title.
+    """
+
+    DEFAULT_CSS = """
+    TopBar {
+        dock: top;
+        height: 1;
+        padding: 0 1;
+        background: $surface;
+    }
+    """
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self._place = place
+
+    def render(self) -> Content:
+        """Program and title on the left, host and version on the right."""
+        left = Content.assemble(("accel-tui", "bold $accent"), ("  " + self._place, "bold"))
+        right = Content.assemble(
+            (printable_line(socket.gethostname()), "$text-muted"), ("  " + __version__, "$text-disabled")
+        )
+        gap = self.size.width - left.cell_length - right.cell_length
+        return Content.assemble(left, " " * gap, right) if gap > 1 else left

@@ -18,7 +18,6 @@ class LineInput(Input):
     """
 
     def render_line(self, y: int) -> Strip:
-        """A line as wide as the widget."""
         width = self.size.width
         if y or self.has_focus or cell_len(self.value) <= width:
             return super().render_line(y)

@@ -15,9 +15,18 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widgets import Static
 
 from accel_engine.text import printable_line
-from accel_tui.formatting.table_columns import GAP, Column, SortOrder, fitting, laid_out, ordered, widths
+from accel_tui.formatting.table_columns import (
+    GAP,
+    Column,
+    SortOrder,
+    column_widths,
+    fitting_columns,
+    line_cells,
+    sort_rows,
+)
 from accel_tui.formatting.text import fit, wrapped
 from accel_tui.widgets.list_keys import LIST_KEYS, SIDEWAYS_KEYS
 
@@ -28,6 +37,17 @@ _COLOURS = {name: name for name in ("accent", "primary", "secondary", "success",
 _PARTS = ("row", "header", "order", "cursor", "mark")
 
 T = TypeVar("T")
+
+
+class RowDetails(Static):
+    """Below a table: what is known of its current row."""
+
+    DEFAULT_CSS = """
+    RowDetails { height: auto; min-height: 4; max-height: 7; padding: 0 1; border-top: solid $border; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
 
 
 class Table(ScrollView, Generic[T], can_focus=True):
@@ -86,7 +106,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
             tooltip="Sort by the next column; so does a click on a column",
         ),
         Binding("less_than_sign", "sort(-1)", id="table.sort-previous", tooltip="Sort by the previous column"),
-        Binding("o", "reverse", "Reverse the order", show=False, id="table.reverse", tooltip="Reverse the sort order"),
+        Binding("o", "reverse", id="table.reverse", tooltip="Reverse the sort order"),
         *LIST_KEYS,
         *SIDEWAYS_KEYS,
     ]
@@ -146,7 +166,6 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only what the table can do."""
-        del parameters
         match action:
             case "open":
                 return self.opens
@@ -163,12 +182,12 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
         Args:
             rows: In the order that is kept where no column is sorted by.
-            columns: ``None`` for those of before.
+            columns: ``None`` keeps the present ones.
         """
         kept = self.key_of(self.current) if self.current is not None and self.keeps_row else None
         if columns is not None:
             self.columns = columns
-        had_rows, self.shown = bool(self.shown), ordered(rows, self.columns, self.order)
+        had_rows, self.shown = bool(self.shown), sort_rows(rows, self.columns, self.order)
         if bool(self.shown) is not had_rows:
             self._painted.clear()
             self.refresh()
@@ -194,12 +213,10 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self.refresh()
 
     def watch_selected(self) -> None:
-        """Show the selection."""
         self.repaint_changed()
         self.post_message(self.Moved())
 
     def action_open(self) -> None:
-        """Open the current row."""
         if self.current is not None and self.opens:
             self.post_message(self.Opened(self.current))
 
@@ -210,7 +227,6 @@ class Table(ScrollView, Generic[T], can_focus=True):
             self.go_to(self._cursor + 1)
 
     def action_select_next(self, direction: int) -> None:
-        """Select the current row and its neighbour."""
         self._select_range(self._cursor, self._cursor + direction)
         self.go_to(self._cursor + direction)
 
@@ -222,23 +238,18 @@ class Table(ScrollView, Generic[T], can_focus=True):
             self.order = SortOrder(titles[(at + direction) % len(titles)])
 
     def action_reverse(self) -> None:
-        """Reverse the sort order."""
         self.order = self.order.by(self.order.column)
 
     def action_go_first(self) -> None:
-        """Move the cursor to the first line."""
         self.go_to(0)
 
     def action_go_last(self) -> None:
-        """Move the cursor to the last line."""
         self.go_to(len(self.shown) - 1)
 
     def action_move(self, lines: int) -> None:
-        """Move the cursor by lines."""
         self.go_to(self._cursor + lines)
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by pages."""
         self.action_move(pages * max(1, self._lines_visible - 1))
 
     def go_to(self, line: int) -> None:
@@ -253,7 +264,6 @@ class Table(ScrollView, Generic[T], can_focus=True):
             self.post_message(self.Moved())
 
     def on_resize(self) -> None:
-        """Choose the columns that fit."""
         self._painted.clear()
         self._lay_out()
         self.go_to(self._cursor)
@@ -265,7 +275,6 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self.refresh()
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """Keep clicks that select rows from selecting text."""
         if self.selectable and (event.shift or event.ctrl):
             event.prevent_default()
 
@@ -317,8 +326,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
     def _lay_out(self) -> None:
         """Choose the columns that fit, and repaint what has changed by it."""
-        chosen = list(self.columns) if self.sideways else fitting(self.columns, self.room, self.shown)
-        visible = list(zip(chosen, widths(chosen, self.room), strict=True))
+        chosen = list(self.columns) if self.sideways else fitting_columns(self.columns, self.room, self.shown)
+        visible = list(zip(chosen, column_widths(chosen, self.room), strict=True))
         if [(each.title, width) for each, width in visible] != [(each.title, width) for each, width in self._visible]:
             self._painted.clear()
             self.refresh()
@@ -350,7 +359,6 @@ class Table(ScrollView, Generic[T], can_focus=True):
         return (mark, *((column.text(row, now), column.colour(row)) for column, _ in self._visible))
 
     def render_line(self, y: int) -> Strip:
-        """The header, or a row."""
         if y == 0 and self.shown:
             return self._placed(self._header(), self._style("header"))
         line = self.scroll_offset.y + y - 1
@@ -365,7 +373,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         plain = self._style("cursor" if at_cursor else "row")
         mark, *texts = cells
         segments = [Segment(f" {mark} "[-self._lead :], plain + self._style("mark"))]
-        for text, colour in laid_out(self._visible, texts):
+        for text, colour in line_cells(self._visible, texts):
             segments.append(Segment(text, plain + self._style(colour) if colour and not in_focus else plain))
         return self._placed(segments, plain)
 

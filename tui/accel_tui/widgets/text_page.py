@@ -9,11 +9,9 @@ from textual.color import Color
 from textual.strip import Strip
 from textual.widget import Widget
 
-from accel_tui.appearance.colour_scales import Colour
+from accel_tui.appearance.colours import Colour
 from accel_tui.host import settings_of
-
-TextSpan = tuple[str, str]
-"""Text and the name of its component class; empty for none."""
+from accel_tui.widgets.styled_text import TextSpan
 
 
 class TextPage(Widget, can_focus=True):
@@ -51,7 +49,6 @@ class TextPage(Widget, can_focus=True):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Rebuild for the new size."""
         self.rebuild()
 
     def notify_style_update(self) -> None:
@@ -60,7 +57,6 @@ class TextPage(Widget, can_focus=True):
         self._lines_cache = None
 
     def render_line(self, y: int) -> Strip:
-        """A line of the page."""
         if self._lines_cache is None:
             self._lines_cache = list(self.build_page(self.size.width, self.size.height))
         strip = self._lines_cache[y] if y < len(self._lines_cache) else Strip.blank(0)

@@ -1,38 +1,25 @@
-"""Tables of texts: as lines with colours, and as a table with a cursor and an order."""
+"""Tables of texts: one with a cursor and an order, and several below one another, as a job has found them."""
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from rich.cells import cell_len, set_cell_size
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.events import Click
+from textual.widgets import Label, Static
 
-from accel_engine.text import printable_line
-from accel_tui.formatting.table_columns import Column, SortKey, width_of
+from accel_engine.text import printable, printable_line
+from accel_tui.formatting.table_columns import Column, ResultTable, SortKey, column_width
 from accel_tui.widgets.table import Table
 
-
-def table_content(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Mapping[str, str]) -> Content:
-    """A table with aligned columns.
-
-    Args:
-        header: The headings.
-        rows: The cells.
-        styles: Styles of texts in the last column.
-    """
-    cells = [[printable_line(text) for text in row] for row in (header, *rows)]
-    widths = [max(cell_len(row[index]) for row in cells) for index in range(len(header))]
-
-    def line(row: Sequence[str], style: str = "") -> Content:
-        padded = (set_cell_size(text, width) for text, width in zip(row[:-1], widths[:-1], strict=True))
-        last = Content.styled(row[-1], style or styles.get(row[-1], ""))
-        return Content.styled("  ".join([*padded, ""]), style) + last
-
-    return Content("\n").join([line(cells[0], "bold $text-muted"), *map(line, cells[1:])])
-
-
-_NUMBER = re.compile(r"(-?[\d.,]+(?:e[+-]?\d+)?)([kMGT]?)")
-_FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_NUMBER = re.compile(r"[(~]?([+-]?[\d.,]+(?:e[+-]?\d+)?) ?([kMGTPE]?)(?:(µs|ms|[KMGT]iB)|s|B|%|x)?\)?(?: [(±━╸].*)?")
+_FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_FACTORS |= {"µs": 1e-6, "ms": 1e-3, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+_MISSING = ("", "-", "—", "none")
+_WIDEST = 200  # cells of a column
+_LEAST = 8  # cells of the last column, where columns do not scroll
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +29,12 @@ class TextRow:
     Attributes:
         number: Its place among the rows.
         texts: A text per column.
-        colour: The theme colour of its texts that are no numbers; empty for none.
+        colours: The theme colour of each; empty for none at all.
     """
 
     number: int
     texts: tuple[str, ...]
-    colour: str = ""
+    colours: tuple[str, ...] = ()
 
 
 class TextTable(Table[TextRow]):
@@ -57,10 +44,9 @@ class TextTable(Table[TextRow]):
     sideways = True
 
     def key_of(self, row: TextRow) -> Hashable:
-        """The number of a row."""
         return row.number
 
-    def show_texts(self, titles: Sequence[str], rows: Sequence[TextRow], widest: int) -> None:
+    def show_texts(self, titles: Sequence[str], rows: Sequence[TextRow], widest: int = _WIDEST) -> None:
         """Show texts.
 
         Args:
@@ -68,12 +54,28 @@ class TextTable(Table[TextRow]):
             rows: The texts.
             widest: The most cells of a column.
         """
-        self.show_rows(rows, [_text_column(at, title, rows, widest) for at, title in enumerate(titles)])
+        columns = [_text_column(at, title, rows, widest) for at, title in enumerate(titles)]
+        if columns and not self.sideways:
+            columns[-1] = replace(columns[-1], width=min(columns[-1].width, _LEAST), widest=columns[-1].width)
+        self.show_rows(rows, columns)
+
+
+class FollowingTable(TextTable, can_focus=False):
+    """Its cursor follows another one; a click on a row opens it."""
+
+    opens = True
+    sideways = False
+
+    def on_click(self, event: Click) -> None:
+        """Sort by a column, or open a row."""
+        super().on_click(event)
+        if event.y:
+            self.action_open()
 
 
 def _text_column(at: int, title: str, rows: Sequence[TextRow], widest: int) -> Column[TextRow]:
     texts = [row.texts[at] for row in rows]
-    is_number = all(_number(text) is not None for text in texts if text not in ("", "-"))
+    is_number = all(_number(text) is not None for text in texts if text not in _MISSING)
 
     def key(row: TextRow) -> SortKey | None:
         text = row.texts[at]
@@ -83,18 +85,106 @@ def _text_column(at: int, title: str, rows: Sequence[TextRow], widest: int) -> C
 
     return Column(
         title,
-        width_of(title, texts, widest),
+        column_width(title, texts, widest),
         lambda row, _: row.texts[at],
-        key,
+        key if title else None,
         right=is_number,
-        colour=lambda row: "" if is_number else row.colour,
+        colour=lambda row: row.colours[at] if row.colours else "",
     )
 
 
 def _number(text: str) -> float | None:
-    if (found := _NUMBER.fullmatch(text)) is None:
+    """The number that a text begins with, in seconds or bytes if it has such a unit; ``None`` for any other text."""
+    if (found := _NUMBER.fullmatch(text.strip())) is None:
         return None
     try:
-        return float(found[1].replace(",", "")) * _FACTORS[found[2]]
+        return float(found[1].replace(",", "")) * _FACTORS[found[2]] * _FACTORS[found[3] or ""]
     except ValueError:
         return None
+
+
+class _Section(Vertical):
+    """A table below its title, and a note below it."""
+
+    def __init__(self, table: TextTable) -> None:
+        super().__init__()
+        self.table = table
+        self._title, self._note = Label(markup=False), Static(classes="note", markup=False)
+
+    def compose(self) -> ComposeResult:
+        yield self._title
+        yield self.table
+        yield self._note
+
+    def show(self, found: ResultTable, sign: Content, colours: Mapping[str, str]) -> None:
+        for widget, text in ((self._title, found.title), (self._note, found.note)):
+            widget.display = bool(text)
+        self._title.update(Content.assemble(sign, (printable_line(found.title), "bold")))
+        self._note.update(printable(found.note))
+        rows = [
+            TextRow(number, texts, tuple(colours.get(text, found.colour) for text in texts))
+            for number, texts in enumerate(found.rows)
+        ]
+        self.table.show_texts(found.header, rows)
+
+
+class ResultTables(VerticalScroll):
+    """Tables below one another.
+
+    Args:
+        follows: Whether the cursors of the tables follow others, rather than moving by keys.
+        colours: The theme colours of some texts.
+        id: The widget's id.
+    """
+
+    DEFAULT_CSS = """
+    ResultTables {
+        scrollbar-size: 1 1;
+        _Section { height: auto; margin: 0 0 1 0; }
+        Label, .note { padding: 0 1; }
+        TextTable { height: auto; max-height: 100%; scrollbar-gutter: auto; }
+        .note { height: auto; color: $text-muted; }
+        FollowingTable > .table--cursor { background: $block-cursor-blurred-background; text-style: bold; }
+    }
+    """
+
+    def __init__(
+        self,
+        *,
+        follows: bool = False,
+        colours: Mapping[str, str] | None = None,
+        id: str | None = None,  # noqa: A002 (Textual's own name)
+    ) -> None:
+        super().__init__(id=id, can_focus=follows)  # to scroll, where the tables take no keys
+        self._follows, self._colours = follows, colours or {}
+        self._sections = list[_Section]()
+
+    def show(self, tables: Sequence[ResultTable], signs: Sequence[Content] = ()) -> None:
+        """Show tables; those at the same place keep their cursors and orders.
+
+        Args:
+            tables: The tables.
+            signs: What is before the titles of the first ones.
+        """
+        for section in self._sections[len(tables) :]:
+            section.disabled = True  # takes no focus until it is removed
+            section.remove()
+        new = [_Section(FollowingTable() if self._follows else TextTable()) for _ in tables[len(self._sections) :]]
+        self._sections = [*self._sections[: len(tables)], *new]
+        for place, (section, table) in enumerate(zip(self._sections, tables, strict=True)):
+            section.show(table, signs[place] if place < len(signs) else Content(""), self._colours)
+        if new:
+            self.mount_all(new)
+            self.call_after_refresh(self._focus_first)
+
+    def select(self, number: int) -> None:
+        """Move the cursor of the first table to a row."""
+        table = self._sections[0].table
+        table.go_to([row.number for row in table.shown].index(number))
+
+    def _focus_first(self) -> None:
+        """Take the focus, if nothing else that is shown has it."""
+        if self._sections and not self._follows and self.is_attached and self.is_on_screen:
+            other = self.screen.focused
+            if other is None or not other.is_on_screen:
+                self._sections[0].table.focus()

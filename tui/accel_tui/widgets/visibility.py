@@ -20,9 +20,7 @@ class VisibilityMixin(Widget):
     """Whether the widget has a place in the layout."""
 
     def on_show(self) -> None:
-        """Record that the widget is displayed."""
         self.in_sight = True
 
     def on_hide(self) -> None:
-        """Record that the widget is not displayed."""
         self.in_sight = False

@@ -23,7 +23,7 @@ from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.history import CureChange, History, stored_history
 from accel_engine.run.runs.plan_changes import CHANGEABLE
-from accel_engine.run.store.connection import reading
+from accel_engine.run.store.database import reading
 
 Why = tuple[str, str]
 """The reason of a change, in words, and its purpose."""

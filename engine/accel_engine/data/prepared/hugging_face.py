@@ -361,11 +361,8 @@ class _ArrowColumns:
 
 def _pad_lists(values: Any, spec: ArraySpec) -> npt.NDArray[Any]:
     """The lists of an array, padded."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks() if values.num_chunks else pa.array([], values.type)
     return pad(_to_numpy(values), pc.list_value_length(values).to_numpy(zero_copy_only=False), spec)
 
 
@@ -373,8 +370,6 @@ def _to_numpy(values: Any) -> npt.NDArray[Any]:
     """The numbers or texts of an array, those of lists one after the other."""
     import pyarrow as pa
 
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks() if values.num_chunks else pa.array([], values.type)
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     while (

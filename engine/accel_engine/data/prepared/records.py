@@ -29,8 +29,8 @@ _FIRST = 1 << 24
 """Bytes of a packed file that are unpacked for its first records."""
 
 _BLOCK = 1 << 20
-_GZIP, _ZLIB = 31, 15
-"""Window bits of zlib for each form."""
+_GZIP_OR_ZLIB = 47
+"""Window bits by which zlib unpacks both forms."""
 
 
 class Records:
@@ -111,7 +111,7 @@ def first_records(path: Path, count: int) -> list[bytes]:
 
 def is_packed(path: Path) -> bool:
     """Whether a file is packed, so that only unpacking it tells its records."""
-    return _window_bits(_mapped(path)[:_BEFORE].tobytes()) != 0
+    return _is_packed(_mapped(path)[:_BEFORE].tobytes())
 
 
 def unpacked(name: str, content: Bytes, limit: int | None = None) -> Bytes:
@@ -125,12 +125,11 @@ def unpacked(name: str, content: Bytes, limit: int | None = None) -> Bytes:
     Raises:
         DataError: It is damaged, or does not fit in memory.
     """
-    bits = _window_bits(content[:_BEFORE].tobytes())
-    if not bits:
+    if not _is_packed(content[:_BEFORE].tobytes()):
         return content
     parts, size, free = [], 0, available_memory()
     try:
-        for part in _unpack(content, bits):
+        for part in _unpack(content):
             parts.append(part)
             size += len(part)
             if size > free:
@@ -143,14 +142,14 @@ def unpacked(name: str, content: Bytes, limit: int | None = None) -> Bytes:
     return np.frombuffer(b"".join(parts), np.uint8)
 
 
-def _unpack(content: Bytes, bits: int) -> Iterator[bytes]:
+def _unpack(content: Bytes) -> Iterator[bytes]:
     """The content of a packed file, which may be several one after the other, in parts of bounded size."""
-    unpacker = zlib.decompressobj(bits)
+    unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)
     for first in range(0, len(content), _BLOCK):
         left = content[first : first + _BLOCK].tobytes()
         while left:
             if unpacker.eof:
-                unpacker = zlib.decompressobj(bits)
+                unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)
             yield unpacker.decompress(left, _BLOCK)
             left = unpacker.unused_data.lstrip(b"\0") if unpacker.eof else unpacker.unconsumed_tail
     while tail := unpacker.decompress(b"", _BLOCK) if not unpacker.eof else b"":
@@ -159,14 +158,10 @@ def _unpack(content: Bytes, bits: int) -> Iterator[bytes]:
         raise EOFError("it ends too early: the file is not complete")
 
 
-def _window_bits(start: bytes) -> int:
-    """The window bits by which a file is unpacked; 0 if it is not packed."""
-    if _is_head(start):
-        return 0
-    if start.startswith(b"\x1f\x8b"):
-        return _GZIP
+def _is_packed(start: bytes) -> bool:
+    """Whether a file begins as gzip or zlib write it."""
     is_zlib = len(start) > 1 and start[0] & 0x0F == 8 and int.from_bytes(start[:2], "big") % 31 == 0
-    return _ZLIB if is_zlib else 0
+    return not _is_head(start) and (start.startswith(b"\x1f\x8b") or is_zlib)
 
 
 def _is_head(start: bytes) -> bool:

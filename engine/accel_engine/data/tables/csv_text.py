@@ -36,7 +36,7 @@ class CsvHead:
         separator: What separates fields.
         skipped: Lines before that row.
         has_header: Whether it has names.
-        comments: How many of these are comments.
+        before: How many of these are comments, or a title.
         line_end: What ends lines.
         encoding: Python's name of the encoding of the file.
     """
@@ -45,7 +45,7 @@ class CsvHead:
     separator: str
     skipped: int
     has_header: bool
-    comments: int
+    before: int
     line_end: str
     encoding: str
 
@@ -73,8 +73,10 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
     rest = text[start:].lstrip("\r\n")
     if not rest.strip():
         raise DataError(f"{path} is empty")
-    comments = _comments(rest)
-    rest = rest[len("".join(comments)) :]
+    before = _comments(rest)
+    rest = rest[len("".join(before)) :]
+    if not special and (title := _title(rest)):
+        before, rest = [*before, title], rest[len(title) :]
     separator = special[1] if special else "\t" if tabs else _separator(rest)
     first, second = (tuple(map(str.strip, row)) for row in _first_rows(rest, separator))
     skipped = len(text[: len(text) - len(rest)].splitlines())
@@ -82,7 +84,7 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
     first = (first[0].removeprefix("#").strip() or first[0], *first[1:])
     if has_header and len(second) == len(first) + 1:
         first = (*first, "") if not second[-1] else ("", *first)
-    return CsvHead(first, separator, skipped, has_header, len(comments), "\n" if "\n" in text else "\r", encoding)
+    return CsvHead(first, separator, skipped, has_header, len(before), "\n" if "\n" in text else "\r", encoding)
 
 
 def _comments(text: str) -> list[str]:
@@ -96,6 +98,19 @@ def _comments(text: str) -> list[str]:
     last, (first, second) = _first_rows(lines[-1], separator)[0], _first_rows(body, separator)
     are_names = len(last) == len(first) and not (_is_header(first) and not _is_header(second))
     return lines[:-1] if are_names else lines
+
+
+def _title(text: str) -> str:
+    """The line of a title above the names of the columns, as reports of spreadsheets have; empty if there is none."""
+    line = re.match(r"[^\r\n]*[\r\n]+", text)
+    body = text[line.end() :] if line else ""
+    if not line or not body.strip():
+        return ""
+    separator = _separator(body)
+    title, (first, second) = _first_rows(line[0], separator)[0], _first_rows(body, separator)
+    is_alone = sum(map(bool, title)) == 1 and len(title) in (1, len(first))
+    are_names = len(first) == len(second) > 2 and all(first) and _is_header(first) and not _is_header(second)
+    return line[0] if is_alone and are_names else ""
 
 
 def _separator(text: str) -> str:

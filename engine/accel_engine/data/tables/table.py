@@ -1,6 +1,6 @@
 """Describes and loads a table: its columns, and the matrix and targets that they become; without TensorFlow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,18 @@ from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset import Dataset, LazyArray, Split, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.data.roles import Roles
+from accel_engine.data.roles import Roles, choose_roles
 from accel_engine.data.splits import Rows, SplitRows
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.data.tables.column_reading import read_columns
-from accel_engine.data.tables.columns import Columns, describe_column, sample_rows
+from accel_engine.data.tables.columns import KINDS, Columns, TableColumn, describe_column, sample_rows
 from accel_engine.data.tables.preprocessing import LazyMatrix, Preprocessing, learn, unseen_notes
-from accel_engine.data.tables.roles import choose_table_roles, left_out, notes_of
 from accel_engine.data.tables.table_series import describe_series, load_series
 from accel_engine.data.tables.targets import TargetColumnForm, choose_form, target_scaling
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
 from accel_engine.data.targets import standardized
+from accel_engine.errors import PlanError
 
 LARGE = 4 << 20
 """Files of more bytes than this are not read whole to describe them."""
@@ -33,6 +33,9 @@ _ROWS = 2000
 """Rows of large files that are looked at."""
 
 _MAX_LISTED = 6
+_MAX_LEFT_OUT = 5
+"""Columns that are left out that are named."""
+
 _SPLITS = ("training", "validation", "test")
 
 
@@ -57,7 +60,7 @@ class _Table:
     @classmethod
     def of(cls, path: Path, columns: Columns, options: DataOptions) -> "_Table":
         """Understand the columns of a file."""
-        roles = choose_table_roles(columns.columns, options)
+        roles = _choose_roles(columns.columns, options)
         form = choose_form(columns.columns, roles.targets, options)
         return cls(columns, roles, form, valid_rows(path, columns.columns, roles, form, options), options)
 
@@ -67,12 +70,12 @@ class _Table:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (*self.columns.notes, *notes_of(self.roles, self.options))
+        return (*self.columns.notes, *_notes_of(self.roles, self.options))
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """What reading changes, before anything is learned from the training rows."""
-        unused = left_out(self.columns.columns, self.roles, self.options)
+        unused = _left_out(self.columns.columns, self.roles, self.options)
         return (*self.columns.changes_of(self.roles), *unused, *self.rows.changes)
 
     def split(self) -> SplitRows:
@@ -100,6 +103,60 @@ class _Table:
         category = "; a category with one of its own" if kinds & {"category", "boolean"} else ""
         total = sum(column.missing for column in columns)
         yield Change("filled", "missing values", total, None, f"{counts}{number}{category}")
+
+
+def _choose_roles(columns: Mapping[str, TableColumn], options: DataOptions) -> Roles:
+    """Choose the inputs and targets of a table, the inputs in the order of the file.
+
+    Without a common name of a target, the last column is predicted.
+
+    Args:
+        columns: The columns by name.
+        options: The columns that the plan names.
+
+    Raises:
+        PlanError: A target or feature cannot be used.
+        DataError: No column is left for the inputs.
+    """
+    usable = [name for name, column in columns.items() if column.kind in KINDS]
+    keys = [name for name, column in columns.items() if column.kind == "key"]
+    predicts = options.task != "reconstruction"
+    # Numbers of the rows are better than nothing, as in y = f(x).
+    roles = choose_roles(usable, options, None if predicts else (), spare=keys, predicts_last=predicts)
+    for field, names in (("target", roles.targets), ("features", options.features)):
+        for name in names:
+            if columns[name].kind not in (*KINDS, "key"):
+                raise PlanError(field, name, f"the column {_without_use(columns[name])}")
+    return replace(roles, inputs=tuple(name for name in columns if name in roles.inputs))
+
+
+def _left_out(columns: Mapping[str, TableColumn], roles: Roles, options: DataOptions) -> Iterator[Change]:
+    """The columns that are left out although the plan does not say so."""
+    if options.features:
+        return
+    used = {*roles.by_name(), *options.ignore}
+    unused = [column for name, column in columns.items() if name not in used]
+    for column in unused[:_MAX_LEFT_OUT]:
+        yield Change("left out", f"column {column.name}", detail=f"it {_without_use(column)}")
+    if len(unused) > _MAX_LEFT_OUT:
+        yield Change("left out", "more columns without categories or numbers", len(unused) - _MAX_LEFT_OUT)
+
+
+def _notes_of(roles: Roles, options: DataOptions) -> Iterator[str]:
+    """What was chosen that the plan does not say."""
+    if roles.targets and not options.target:
+        yield f"the target is the column {roles.targets[0]}: choose another one with --target"
+    if roles.weight:
+        yield f"sample weights are those of the column {roles.weight}"
+
+
+def _without_use(column: TableColumn) -> str:
+    if column.kind == "empty":
+        return "has no values"
+    if column.kind == "other":
+        return "has values that cannot be used, such as lists or bytes"
+    hint = "number" if column.integers else "category"
+    return f"has a different value in most rows (use it with --kinds '{column.name}={hint}')"
 
 
 def describe(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:

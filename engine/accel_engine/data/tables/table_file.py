@@ -104,7 +104,7 @@ def _errors_named(path: Path) -> Iterator[None]:
         yield
     except (UnicodeDecodeError, pa.ArrowInvalid) as error:
         if _is_encoding(error):
-            raise DataError(f"{path} has a character that its encoding does not have: save it as UTF-8") from error
+            raise DataError(f"{path} is no text in UTF-8, UTF-16 or Windows-1252: save it as UTF-8") from error
         raise DataError(f"{path} cannot be read: {error}") from error
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
@@ -291,7 +291,7 @@ def _read_csv(
     table = pa.Table.from_batches(batches, reader.schema).slice(0, limit)
     if any(head.line_end in (row.text or "") for row in invalid) or _has_lines(table, head.line_end):
         check_quotes(path, head)
-    changes = (Change("left out", "lines of comments", head.comments),) if head.comments else ()
+    changes = (Change("left out", "lines before the table", head.before),) if head.before else ()
     size = table.nbytes - 3 * done * len(names)  # an offset of 4 bytes for each cell, instead of a separator
     return Cells(table, complete, done if complete else None, size, len(invalid), head.separator == ";", notes, changes)
 

@@ -2,11 +2,10 @@
 
 import os
 import shutil
-import sqlite3
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +13,13 @@ from accel_engine.errors import RunError
 from accel_engine.run.damage.repaired_rows import SavedCount, copy_whole_rows, is_whole
 from accel_engine.run.damage.salvage import copy_readable
 from accel_engine.run.directory import lock
-from accel_engine.run.directory.checkpoint_files import damage, steps_in
+from accel_engine.run.directory.checkpoint_files import find_damage, steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS, LOG, MODEL, WORKERS, latest_checkpoint, make_private
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.creation import new_run
 from accel_engine.run.runs.worker_runs import path_of, worker_runs_of
-from accel_engine.run.store.connection import DATABASE, explained, initialize, reading
+from accel_engine.run.store.database import DATABASE, RunDatabase, create_file, reading
+from accel_engine.versioned_database import WRITING, database_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def repair_run(directory: Path) -> Repair | None:
     if _is_whole(directory):
         return None
     with (
-        explained(f"the repaired run of {directory.name} cannot be written", (sqlite3.Error, OSError)),
+        database_errors(f"the repaired run of {directory.name}", WRITING),
         new_run(f"{directory.name.partition('-')[2]} repaired", ".repair-") as new,
     ):
         final = new.parents[1] / new.name
@@ -89,7 +89,7 @@ def _is_whole(directory: Path) -> bool:
     checkpoints = directory / CHECKPOINTS
     return (
         all(_is_database_whole(run) for run in (directory, *own))
-        and not any(damage(checkpoints, step) for step in steps_in(checkpoints))
+        and not any(find_damage(checkpoints, step) for step in steps_in(checkpoints))
         and _is_model_whole(directory) is not False
     )
 
@@ -102,7 +102,8 @@ def _is_database_whole(directory: Path) -> bool:
 
 def _save(directory: Path, new: Path) -> tuple[dict[str, SavedCount], int]:
     """Save the rows and the log of a run to an empty directory; returns its last step, too."""
-    with closing(initialize(new / DATABASE)) as database:
+    create_file(new / DATABASE)
+    with RunDatabase(new) as database:
         rows = copy_whole_rows(directory, database, path_of(directory))
         steps = database.chunk_from_end()[1]
     with suppress(OSError):
@@ -141,7 +142,7 @@ def _copy_checkpoints(directory: Path, new: Path) -> SavedCount:
     folder, figures = directory / CHECKPOINTS, SavedCount()
     for step in steps_in(folder):
         paths = sorted(folder.glob(f"step-{step}.*"))
-        is_saved = not damage(folder, step) and _copy_all(paths, new / CHECKPOINTS)
+        is_saved = not find_damage(folder, step) and _copy_all(paths, new / CHECKPOINTS)
         figures += SavedCount(saved=1) if is_saved else SavedCount(lost=1)
     return figures
 

@@ -2,33 +2,53 @@
 
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from accel_engine.events import RunStarted
+from accel_engine.events import KINDS, RunStarted, from_stored
 from accel_engine.json_values import encode
 from accel_engine.run import diagnostics, media
 from accel_engine.run.damage.salvage import DamagedFile, damaged_file
+from accel_engine.run.engine.commands import Command
 from accel_engine.run.store import downsampled_steps
 from accel_engine.run.store.annotations import NAME_LENGTH
-from accel_engine.run.store.connection import SCHEMA_VERSION
-from accel_engine.run.store.database import Database
-from accel_engine.run.store.meta import read_meta, stored_plan
+from accel_engine.run.store.database import SCHEMA_VERSION, RunDatabase
+from accel_engine.run.store.meta import decode_meta, read_meta, stored_plan
 from accel_engine.run.store.sample_packing import SampleUnpacker
-from accel_engine.run.store.schema import SPANS, is_series
-from accel_engine.run.store.stored_events import decoded_events, last_event
-from accel_engine.run.store.whole_rows import TABLES
+from accel_engine.run.store.schema import (
+    FIXED_CHUNK_COLUMNS,
+    ChunkRow,
+    DiagnosticsRow,
+    EventRow,
+    MediaRow,
+    MetaRow,
+    SampleRow,
+    SummaryRow,
+    decode_chunk,
+    is_series,
+)
+from accel_engine.run.store.stored_events import last_event
 from accel_engine.text import encodable
-from accel_engine.versioned_database import check_version
+from accel_engine.versioned_database import NOT_DECODED, AnswerRow, R, Row, check_version, convert_row
 
 _KEPT_META = ("plan", "created", "script", "launched", "source", "bench", "host", "name", "note", "tags")
 """The keys of ``meta`` that a repaired run keeps; the others are about processes."""
 
-_TABLES = ("event", "chunk", "sample", "command", "inside", "media")
+_KINDS: Mapping[str, tuple[type[Row], ...]] = {
+    "meta": (MetaRow,),
+    "event": (EventRow,),
+    "chunk": (ChunkRow,),
+    "sample": (SampleRow,),
+    "command": (Command, AnswerRow),
+    "inside": (DiagnosticsRow,),
+    "media": (MediaRow,),
+    "summary": (SummaryRow,),
+}
+"""The rows of each table, and their parts that may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +67,7 @@ class SavedCount:
         return SavedCount(self.saved + other.saved, self.lost + other.lost)
 
 
-def copy_whole_rows(directory: Path, database: Database, run: str) -> dict[str, SavedCount]:
+def copy_whole_rows(directory: Path, database: RunDatabase, run: str) -> dict[str, SavedCount]:
     """Copy what is whole of a damaged database; returns the figures by table.
 
     Args:
@@ -69,7 +89,7 @@ def copy_whole_rows(directory: Path, database: Database, run: str) -> dict[str, 
         return _copy_rows(source, database, run)
 
 
-def _copy_rows(source: DamagedFile, database: Database, run: str) -> dict[str, SavedCount]:
+def _copy_rows(source: DamagedFile, database: RunDatabase, run: str) -> dict[str, SavedCount]:
     """Copy the whole rows of a run.
 
     Args:
@@ -83,107 +103,123 @@ def _copy_rows(source: DamagedFile, database: Database, run: str) -> dict[str, S
     rows = {"meta": _copy_meta(source, database)}
     for series in filter(is_series, source.columns("chunk") or ()):
         database.add_series(series)
-    rows |= {table: _copy(table, source, database) for table in _TABLES}
+    rows |= {table: _copy(table, source, database) for table in _KINDS if table not in ("meta", "summary")}
     _name(database, run)
     downsampled_steps.extend(database, database.chunk_from_end()[1])
     return rows
 
 
-def is_whole(database: Database) -> bool:
+def is_whole(database: RunDatabase) -> bool:
     """Whether nothing of a database is damaged or missing.
 
     Raises:
-        sqlite3.Error: A table, a column or a page is missing or damaged.
+        RunError: A table, a column or a page is missing or damaged.
     """
-    read_meta(database)
-    for table in TABLES:
-        database.count(table)
-        _decode(table, database)
-    database.find_damaged()
-    return database.is_sound() and not database.count_damaged()
+    for table, kinds in _KINDS.items():
+        columns, check = database.columns(table), _Check(table)
+        if not {name for kind in kinds for name in kind.__struct_fields__} <= {*columns}:
+            return False
+        for row in database.query(f"SELECT * FROM {table}"):
+            database.decode(table, row[0], check, dict(zip(columns, row, strict=True)))
+    return not _out_of_order(database) and database.value("PRAGMA integrity_check(1)") == "ok"
 
 
-def _copy_meta(source: DamagedFile, database: Database) -> SavedCount:
-    found = 0
+class _Check:
+    """Checks the rows of a table, oldest first; calls raise one of :data:`NOT_DECODED` for a damaged row."""
+
+    def __init__(self, table: str) -> None:
+        self._kind = _KINDS[table][0]
+        self._unpacker = SampleUnpacker()
+
+    def __call__(self, values: Mapping[str, Any]) -> None:
+        match _of(values, self._kind):
+            case MetaRow(key=key, value=value):
+                decode_meta(key, value)
+            case EventRow(kind=kind, time=time, body=body) if kind in KINDS:
+                from_stored(kind, time, body)
+            case ChunkRow():
+                series = (values[name] for name in values if is_series(name))
+                decode_chunk((*(values[name] for name in FIXED_CHUNK_COLUMNS), *series), has_all_series=True)
+            case SummaryRow() as row:
+                downsampled_steps.decode_summary(row)
+            case SampleRow(time=time, device=device, readings=readings):
+                self._unpacker.unpack(time, device, readings)
+            case Command() if values["answered"] is not None:
+                _of(values, AnswerRow)
+            case DiagnosticsRow() as row if diagnostics.is_known(row):
+                diagnostics.decode_row(row)
+            case MediaRow() as row if row.kind in media.KINDS:
+                media.LoggedItem.of_row(row)
+
+
+def _of(values: Mapping[str, Any], kind: type[R]) -> R:
+    return convert_row(tuple(values[name] for name in kind.__struct_fields__), kind)
+
+
+def _copy_meta(source: DamagedFile, database: RunDatabase) -> SavedCount:
+    figures = SavedCount()
     for key in _KEPT_META:
         try:
             row = source.value("meta", ("value",), key)
-        except sqlite3.DatabaseError:  # it may be there, or not
-            found += 1
+            if row is None:
+                continue
+            decode_meta(key, row[0])
+        except (sqlite3.DatabaseError, *NOT_DECODED):  # if it cannot be read, it may be there or not
+            figures += SavedCount(lost=1)
             continue
-        if row:
-            database.set_meta(**{key: row[0]})
-            found += 1
-    whole = read_meta(database)
-    for key in _KEPT_META:
-        if key not in whole:
-            database.set_meta(**{key: None})
-    kept = sum(key in whole for key in _KEPT_META)
-    return SavedCount(kept, found - kept)
+        database.set_meta(**{key: row[0]})
+        figures += SavedCount(saved=1)
+    return figures
 
 
-def _copy(table: str, source: DamagedFile, database: Database) -> SavedCount:
-    """Copy the whole rows of a table."""
+def _copy(table: str, source: DamagedFile, database: RunDatabase) -> SavedCount:
+    """Copy the rows of a table that can be decoded."""
     found_columns = source.columns(table)
     if found_columns is None:
         return SavedCount(lost=source.most_rows)
-    columns = [name for name in found_columns if name in database.columns(table)]
+    known, check = database.columns(table), _Check(table)
+    columns = [name for name in found_columns if name in known]
     if not columns:
         return SavedCount()
-    unreadable, found = [0], 0
+    names = ", ".join(f'"{name}"' for name in columns)
+    insert = f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"
+    unreadable, found, saved = [0], 0, 0
     with database.transaction():
         for row in source.rows(table, columns, unreadable):
-            database.add_row(table, columns, row)
             found += 1
-        _decode(table, database)
+            with suppress(*NOT_DECODED):
+                check(dict(zip(columns, row, strict=True)))
+                saved += database.execute(insert, row).rowcount
         if table == "chunk":
-            database.delete_rows("chunk", _out_of_order(database))
-        database.delete_damaged(table)
-    saved = database.count(table)
+            wrong = _out_of_order(database)
+            database.execute_many("DELETE FROM chunk WHERE id = ?", [(number,) for number in wrong])
+            saved -= len(wrong)
     return SavedCount(saved, unreadable[0] + found - saved)
 
 
-def _decode(table: str, database: Database) -> None:
-    """Find the rows of a table whose contents are damaged."""
-    decoded: Iterator[object] = iter(())
-    if table == "event":
-        decoded = decoded_events(database, database.events())
-    elif table == "sample":
-        decoded = database.decoded("sample", database.samples(0, -1), SampleUnpacker().unpack)
-    elif table == "summary":
-        decoded = chain.from_iterable(downsampled_steps.decoded_rows(database, level) for level in range(len(SPANS)))
-    elif table == "inside":
-        decoded = database.decoded("inside", diagnostics.known_rows(database), diagnostics.decode_row)
-    elif table == "media":
-        rows = ((row[0], *row) for row in database.media_after(0) if row[4] in media.KINDS)
-        decoded = database.decoded("media", rows, media.LoggedItem.of_row)
-    for _ in decoded:
-        pass
-
-
-def _out_of_order(database: Database) -> list[int]:
+def _out_of_order(database: RunDatabase) -> list[int]:
     """The ids of the chunks that are not in the longest sequence of rising chunks that do not overlap."""
-    ids, starts, stops = zip(*database.chunk_places(), strict=True) if database.count("chunk") else ((), (), ())
+    chunks = list(database.chunk_places())
     ends: list[int] = []  # the lowest end of a sequence of each length
     last: list[int] = []  # the index of its last chunk
     before: list[int] = []
-    for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-        length = bisect_right(ends, start)
+    for index, chunk in enumerate(chunks):
+        length = bisect_right(ends, chunk.first_step)
         before.append(last[length - 1] if length else -1)
         if length == len(ends):
-            ends.append(stop)
+            ends.append(chunk.stop)
             last.append(index)
-        elif stop < ends[length]:
-            ends[length], last[length] = stop, index
+        elif chunk.stop < ends[length]:
+            ends[length], last[length] = chunk.stop, index
     kept: set[int] = set()
     index = last[-1] if last else -1
     while index >= 0:
         kept.add(index)
         index = before[index]
-    return [number for index, number in enumerate(ids) if index not in kept]
+    return [chunk.id for index, chunk in enumerate(chunks) if index not in kept]
 
 
-def _name(database: Database, run: str) -> None:
+def _name(database: RunDatabase, run: str) -> None:
     """Complete the rows of ``meta``, with a name that says what the run is."""
     meta = read_meta(database)
     started = last_event(database, RunStarted)

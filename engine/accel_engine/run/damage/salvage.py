@@ -6,11 +6,12 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from accel_engine.errors import RunError
-from accel_engine.run.store.connection import DATABASE, initialize
-from accel_engine.run.store.table_connection import Row, is_missing
+from accel_engine.run.store.database import DATABASE, create_file
+
+Row = tuple[Any, ...]
 
 _LOG = f"{DATABASE}-wal"
 """SQLite's file with what is not yet in the database."""
@@ -62,7 +63,7 @@ class DamagedFile:
         try:
             found: Row | None = self._database.execute(query, (key,)).fetchone()
         except sqlite3.DatabaseError as error:
-            if not is_missing(error) or self.columns(table) is None:
+            if not _is_missing(error) or self.columns(table) is None:
                 raise
             return None
         return found
@@ -84,7 +85,7 @@ class DamagedFile:
                     first = row[0] + 1
                     yield row[1:]
             except sqlite3.DatabaseError as error:
-                if is_missing(error):
+                if _is_missing(error):
                     return
                 failures += 1
                 if first >= last or failures > _MAX_FAILURES:
@@ -173,8 +174,8 @@ def _can_be_opened(path: Path) -> bool:
 def _mend_header(path: Path, new_path: Path) -> None:
     """Replace a header that is none by that of a new run, which has the same settings."""
     new_path.unlink(missing_ok=True)
-    with closing(initialize(new_path)):
-        new = bytearray(new_path.read_bytes()[:_HEADER])
+    create_file(new_path)
+    new = bytearray(new_path.read_bytes()[:_HEADER])
     size = path.stat().st_size
     page = int.from_bytes(new[_PAGE_SIZE])
     new[_PAGES] = (-(-size // page)).to_bytes(4)
@@ -187,3 +188,8 @@ def _mend_header(path: Path, new_path: Path) -> None:
 
 def _quoted(columns: Sequence[str]) -> str:
     return ", ".join(f'"{name}"' for name in columns)
+
+
+def _is_missing(error: sqlite3.DatabaseError) -> bool:
+    """Whether SQLite says that a table or a column does not exist."""
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR and str(error).startswith("no such ")

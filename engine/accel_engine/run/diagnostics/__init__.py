@@ -28,9 +28,8 @@ from accel_engine.run.diagnostics.reports import (
     SequenceReport,
     ValidationReport,
 )
-from accel_engine.run.store.connection import reading
-from accel_engine.run.store.database import Database
-from accel_engine.run.store.table_connection import Row
+from accel_engine.run.store.database import reading
+from accel_engine.run.store.schema import DiagnosticsRow
 
 __all__ = [
     "ClassificationReport",
@@ -94,8 +93,6 @@ class Diagnostics:
     """The report of the last validation."""
     steps: Mapping[str, int] = field(default_factory=dict)
     """Steps taken when each was stored, by attribute name."""
-    damaged: int = 0
-    """Number of rows that are damaged and left out."""
 
 
 def row_name(item: DiagnosticsItem) -> str:
@@ -117,7 +114,7 @@ def modification_times(directory: Path) -> tuple[float, ...]:
         RunError: The run cannot be read.
     """
     with reading(directory) as database:
-        return tuple(time for (time,) in database.inside_times())
+        return database.diagnostics_times()
 
 
 def read(directory: Path) -> Diagnostics:
@@ -129,25 +126,26 @@ def read(directory: Path) -> Diagnostics:
     items: dict[str, Any] = {}
     steps: dict[str, int] = {}
     with reading(directory) as database:
-        for name, (step, item) in database.decoded("inside", known_rows(database), decode_row):
-            attribute, _ = _ITEMS[name]
-            items[attribute], steps[attribute] = item, step
-        database.find_damaged("inside")
-        return Diagnostics(**items, steps=steps, damaged=database.count_damaged())
+        for row in database.diagnostics():
+            if is_known(row):
+                attribute, _ = _ITEMS[row.name]
+                items[attribute] = database.decode("inside", row.name, decode_row, row)
+                steps[attribute] = row.step
+    return Diagnostics(**items, steps=steps)
 
 
-def known_rows(database: Database) -> list[Row]:
-    """Key, name, step, head and body of the rows of known names."""
-    return [(row[0], *row) for row in database.inside() if row[0] in _ITEMS]
+def is_known(row: DiagnosticsRow) -> bool:
+    """Whether this program knows what a row is."""
+    return row.name in _ITEMS
 
 
-def decode_row(name: str, step: int, head: str, body: bytes) -> tuple[int, DiagnosticsItem]:
-    """Decode a row of a known name: its step, and the item.
+def decode_row(row: DiagnosticsRow) -> DiagnosticsItem:
+    """Decode a row of a known name.
 
     Raises:
         KeyError, TypeError, ValueError: It is damaged.
     """
-    kind = _ITEMS[name][1]
+    kind = _ITEMS[row.name][1]
     if kind is ValidationReport:
-        return step, packing.unpack(parse_object(head), body)
-    return step, json_values.decode(head, kind)
+        return packing.unpack(parse_object(row.head), row.body)
+    return json_values.decode(row.head, kind)

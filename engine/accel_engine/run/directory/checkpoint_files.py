@@ -105,7 +105,7 @@ def has_garbage_checksums(folder: Path, step: int) -> bool:
     return _checksum_file(folder, step).exists() and not has_checksums(folder, step)
 
 
-def damage(folder: Path, step: int, *, quick: bool = False) -> str:
+def find_damage(folder: Path, step: int, *, quick: bool = False) -> str:
     """Say how a checkpoint differs from its checksums; empty if it does not, or has none.
 
     Args:
@@ -188,7 +188,7 @@ def check_any_whole(folder: Path) -> None:
     Raises:
         RunError: All are damaged.
     """
-    problems = {step: damage(folder, step, quick=True) for step in reversed(steps_in(folder))}
+    problems = {step: find_damage(folder, step, quick=True) for step in reversed(steps_in(folder))}
     if problems and all(problems.values()):
         raise RunError(all_damaged_message(folder, (damaged_message(*each) for each in problems.items())))
 

@@ -8,7 +8,7 @@ import platformdirs
 
 from accel_engine.errors import RunError
 from accel_engine.files import private_directory
-from accel_engine.run.directory.checkpoint_files import damage, first_whole, steps_in
+from accel_engine.run.directory.checkpoint_files import find_damage, first_whole, steps_in
 from accel_engine.user_paths import user_path
 
 LOG = "log.txt"
@@ -85,5 +85,5 @@ def latest_checkpoint(directory: Path) -> int:
     If all are damaged it is the last one: training does not start anew over it, but says what is damaged.
     """
     steps = checkpoint_steps(directory)
-    whole, _ = first_whole(reversed(steps), lambda step: damage(directory / CHECKPOINTS, step, quick=True))
+    whole, _ = first_whole(reversed(steps), lambda step: find_damage(directory / CHECKPOINTS, step, quick=True))
     return max(steps, default=0) if whole is None else whole

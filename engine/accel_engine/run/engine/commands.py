@@ -2,8 +2,6 @@
 
 import os
 import signal
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import DatabaseError, RunError
@@ -12,9 +10,9 @@ from accel_engine.json_values import decode_or_none
 from accel_engine.run.directory.disk_problem import DiskProblem, disk_problem
 from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import read_info
-from accel_engine.run.store.connection import reading, writing
+from accel_engine.run.store.database import reading, writing
 from accel_engine.run.store.meta import read_meta
-from accel_engine.versioned_database import current_user
+from accel_engine.versioned_database import CommandRow
 
 COMMANDS = {
     "stop": "Stop after this chunk without validating; save a checkpoint and the model",
@@ -33,26 +31,16 @@ _STOPS = ("stop", "stop_now")
 """Those that end the run; an engine obeys them while it waits for the disk, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command to a run's engine."""
+class Command(CommandRow, frozen=True):
+    """A command to a run's engine; its name is one of :data:`COMMANDS`.
 
-    id: int
-    """Its row in the run."""
-    time: float
-    """When it was sent, in seconds since the Unix epoch."""
-    who: str
-    """Who sent it, as ``user@host``."""
-    name: str
-    """One of :data:`COMMANDS`."""
+    Its purpose is :data:`~accel_engine.events.CURE`, :data:`~accel_engine.events.UNDO` or empty.
+    """
+
     argument: float | None = None
     """The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and ``checkpoint_every``; the most
     seconds, for ``pause``; the id of the only pause to end, for ``resume``; for ``stop``, the only part of a script to
     stop."""
-    reason: str = ""
-    """Why; empty if unknown."""
-    purpose: str = ""
-    """:data:`~accel_engine.events.CURE`, :data:`~accel_engine.events.UNDO` or empty."""
 
     @property
     def stops(self) -> bool:
@@ -116,7 +104,7 @@ def request(directory: Path, name: str, argument: float | None = None, *, reason
                 raise RunError(f"run {directory.name} is {info.status}: only a live run takes commands")
             if info.waiting and name not in _STOPS:  # it would be obeyed whenever there is space again
                 raise RunError(f"{info.waiting.waiting}: {_has_to_wait(name)}; it was not sent")
-            return database.add_command(time.time(), current_user(), name, argument, reason, purpose)
+            return database.add_command(name, argument, reason, purpose)
     except DatabaseError as error:
         problem = disk_problem(error, directory)
         if problem is None:
@@ -156,7 +144,7 @@ def withdraw(directory: Path, number: int) -> bool:
         RunError: The run cannot be written.
     """
     with writing(directory) as database:
-        return database.withdraw(number, time.time())
+        return database.withdraw(number)
 
 
 def read_answer(directory: Path, number: int) -> tuple[bool, str] | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from accel_engine.errors import RunError
 from accel_engine.run.engine.process_identity import machine_id
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS, RunInfo, Status, read_info
-from accel_engine.run.store.connection import reading
+from accel_engine.run.store.database import reading
 from accel_engine.run.store.meta import read_meta
 
 WATCH_SECONDS = 3 * HEARTBEAT_SECONDS

@@ -12,8 +12,8 @@ from typing import Any
 
 from accel_engine import clock
 from accel_engine.errors import UsageError
-from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
-from accel_engine.json_values import decode_or_none, parse_object
+from accel_engine.events import Event, Phase, PhaseChanged, RunEnded, RunStarted
+from accel_engine.json_values import decode_or_none
 from accel_engine.plan import Plan
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.disk_problem import DiskProblem, read_waiting
@@ -21,8 +21,7 @@ from accel_engine.run.directory.run_paths import LOCK, WATCHER_LOCK
 from accel_engine.run.engine.memory_loss import MemoryLoss, memory_loss
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.store.annotations import Annotations, read_annotations
-from accel_engine.run.store.connection import is_current
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.run.store.meta import ImportSource, effective_plan, read_meta, stored_plan
 from accel_engine.run.store.series_names import BATCH_SIZE
 from accel_engine.run.store.stored_events import last_event
@@ -71,7 +70,7 @@ class RunInfo:
     plan_values: dict[str, Any]
     """The plan's fields as stored; without an engine, those that are known."""
     created: float
-    """Seconds since the Unix epoch; 0 if that is damaged and there are no events."""
+    """Seconds since the Unix epoch; 0 if that is missing and there are no events."""
     host: str
     """Host name of its engine."""
     pid: int | None
@@ -93,8 +92,6 @@ class RunInfo:
     """Why its live engine waits for the disk; ``None`` if it does not."""
     is_directory_lost: bool = False
     """Whether its directory was deleted, moved or replaced since it was opened: no command finds it."""
-    is_end_damaged: bool = False
-    """Whether it is lost only because the record of its end is damaged."""
     memory_loss: MemoryLoss | None = None
     """How it was lost because memory ran out; ``None`` if it was not, as far as is known."""
     study: str = ""
@@ -151,8 +148,8 @@ class RunInfo:
         )
 
 
-def read_info(database: Database, *, watched: bool = True) -> RunInfo:
-    """Read a run's ``meta`` and find its status; what is damaged is as if it was not written.
+def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
+    """Read a run's ``meta`` and find its status.
 
     Args:
         database: The run.
@@ -161,7 +158,7 @@ def read_info(database: Database, *, watched: bool = True) -> RunInfo:
     directory, meta = database.directory, read_meta(database)
     script, source, bench, plan = meta.get("script", ""), meta.get("source"), meta.get("bench", ""), meta.get("plan")
     has_engine = _kind(script, source, bench) == "training"
-    is_directory_lost = not is_current(database)
+    is_directory_lost = not database.is_current()
     status = _status(database, meta, is_directory_lost=is_directory_lost)
     values = dict((effective_plan if has_engine else stored_plan)(plan)) if plan else {}
     return RunInfo(
@@ -181,14 +178,13 @@ def read_info(database: Database, *, watched: bool = True) -> RunInfo:
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
         waiting=read_waiting(directory) if status.live and not is_directory_lost else None,
         is_directory_lost=is_directory_lost,
-        is_end_damaged=status is Status.LOST and database.last_kind() == RunEnded.kind(),
         memory_loss=memory_loss(directory, meta) if status is Status.LOST else None,
         study=meta.get("study", ""),
         trial=meta.get("trial"),
     )
 
 
-def _will_restart(database: Database, plan: Mapping[str, Any], status: Status) -> bool:
+def _will_restart(database: RunDatabase, plan: Mapping[str, Any], status: Status) -> bool:
     """Whether a process beside the engine will start the lost or ended engine again."""
     if status.live or plan.get("keep_alive") != "on" or not lock.is_held(database.directory, WATCHER_LOCK):
         return False
@@ -210,7 +206,7 @@ def _plan_of(text: str) -> Plan | None:
     return None
 
 
-def _status(database: Database, meta: Mapping[str, Any], *, is_directory_lost: bool) -> Status:
+def _status(database: RunDatabase, meta: Mapping[str, Any], *, is_directory_lost: bool) -> Status:
     """Find the status from the lock, the last event, and ``pending`` (since when the run waits for an engine)."""
     if (pending := meta.get("pending")) is not None:
         return Status.STARTING if _is_starting(meta, pending) else Status.LOST
@@ -222,18 +218,17 @@ def _status(database: Database, meta: Mapping[str, Any], *, is_directory_lost: b
     if is_here and (is_directory_lost or not (database.directory / LOCK).exists()):  # its writer notices it in a moment
         process = decode_or_none(meta.get("process"), ProcessIdentity)
         has_writer = has_writer or (process is not None and process.alive)
-    rows = database.latest_events(*(kind.kind() for kind in (RunStarted, PhaseChanged, RunEnded)))
-    status = next((found for _, found in database.decoded("event", rows, _status_after)), Status.RUNNING)
+    status = _status_after(last_event(database, RunStarted, PhaseChanged, RunEnded))
     return status if has_writer or not status.live else Status.LOST
 
 
-def _status_after(kind: str, _: float, body: str) -> Status:
-    """The status after an event, of which other fields may be damaged: how a run ended is known all the same."""
-    values = parse_object(body)
-    if kind == RunEnded.kind():
-        return Status(Outcome(values["outcome"]))
-    is_paused = kind == PhaseChanged.kind() and Phase(values["phase"]) is Phase.PAUSED
-    return Status.PAUSED if is_paused else Status.RUNNING
+def _status_after(event: Event | None) -> Status:
+    match event:
+        case RunEnded(outcome=outcome):
+            return Status(outcome)
+        case PhaseChanged(phase=Phase.PAUSED):
+            return Status.PAUSED
+    return Status.RUNNING
 
 
 def _is_written_elsewhere(meta: Mapping[str, Any]) -> bool:

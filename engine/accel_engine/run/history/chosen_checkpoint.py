@@ -8,15 +8,15 @@ from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run.directory.checkpoint_files import (
     all_damaged_message,
     by_preference,
-    damage,
     damaged_message,
+    find_damage,
     first_whole,
 )
 from accel_engine.run.directory.run_paths import CHECKPOINTS, checkpoint_steps
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.early_stopping import EarlyStopping
 from accel_engine.run.history.history import stored_history
-from accel_engine.run.store.connection import reading
+from accel_engine.run.store.database import reading
 
 CHOICES = ("auto", "best", "last")
 """What can be chosen besides a step: ``auto`` is ``best`` for a run that restores its best weights, else ``last``."""
@@ -39,7 +39,7 @@ def chosen_step(directory: Path, warn: Callable[[str], None] = lambda _: None, c
         return _given_step(directory, choice)
 
     def find_problem(step: int) -> str:
-        problem = damage(folder, step)
+        problem = find_damage(folder, step)
         return damaged_message(step, problem) if problem else ""
 
     steps = by_preference(checkpoint_steps(directory), _preference(directory, choice))
@@ -61,7 +61,7 @@ def _given_step(directory: Path, choice: str) -> int:
     step = int(choice)
     if step not in steps:
         raise RunError(f"run {directory.name} has no checkpoint of step {step:,}, only of {_listed(steps)}")
-    if problem := damage(directory / CHECKPOINTS, step):
+    if problem := find_damage(directory / CHECKPOINTS, step):
         raise RunError(damaged_message(step, problem))
     return step
 

@@ -12,8 +12,7 @@ from accel_engine import events
 from accel_engine.events import CURE, NOT_A_NUMBER, UNDO, Event, Outcome, Phase
 from accel_engine.plan import Plan
 from accel_engine.plan.monitor import is_better_lower
-from accel_engine.run.store.connection import reading
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import RunDatabase, reading
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.run.store.stored_events import decoded_events
 
@@ -252,7 +251,7 @@ def read_session(directory: Path) -> Session:
     return read_history(directory, *kinds).session
 
 
-def stored_history(database: Database, *kinds: type[Event]) -> History:
+def stored_history(database: RunDatabase, *kinds: type[Event]) -> History:
     """The history of a run from its database, as :func:`read_history` gives it."""
     rows = database.events(kinds=[kind.kind() for kind in kinds])
     return fold(History(), (event for _, event in decoded_events(database, rows)))

@@ -3,15 +3,15 @@
 import math
 import zlib
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+from typing import ClassVar, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.json_values import Count, convert, decode, encode
+from accel_engine.json_values import Count, decode, encode
 from accel_engine.json_values import Text as StoredText
 from accel_engine.run.store.compressed_body import decompressed
-from accel_engine.run.store.whole_rows import MAX_TIME
+from accel_engine.run.store.schema import MediaRow
 from accel_engine.words import numbers
 
 MAX_IMAGE_BYTES = 4 << 20
@@ -136,15 +136,13 @@ class LoggedItem:
     """The item."""
 
     @classmethod
-    def of_row(cls, number: int, time: float, step: int, name: str, kind: MediaKind, *stored: Any) -> Self:
-        """Decode a row.
+    def of_row(cls, row: MediaRow) -> Self:
+        """Decode a row of a known kind.
 
         Raises:
-            ValueError: Its time or its item is damaged.
+            ValueError: It is damaged.
         """
-        if not 0 <= convert(time, float) <= MAX_TIME:
-            raise ValueError(f"there is no time {time}")
-        return cls(number, time, step, name, unpack_media(kind, *stored))
+        return cls(row.id, row.time, row.step, row.name, unpack_media(cast("MediaKind", row.kind), row.head, row.body))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,21 @@
 """Reads a run: what was written since the last poll, any range of its steps, or everything in batches."""
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import astuple
+
 from accel_engine.devices.device_types import Sample
-from accel_engine.errors import RunError
 from accel_engine.events import KINDS, Event, RunStarted
 from accel_engine.run.engine.status import RunInfo, read_info
 from accel_engine.run.reading.update import NewSteps, Update, chunk_of
-from accel_engine.run.store.connection import check_unchanged, connect, explained
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.run.store.sample_packing import SampleUnpacker
+from accel_engine.run.store.schema import EventRow, SampleRow, StoredChunk
 from accel_engine.run.store.stored_events import decoded_events
-from accel_engine.run.store.table_connection import Row
 
 if TYPE_CHECKING:  # NumPy is slow to import, and listing runs or sending a command does not need it
     from accel_engine.run.media import LoggedItem, MediaItem, MediaSeries
@@ -74,7 +75,7 @@ class RunReader:
         self._polls_steps = steps
         self._max_events = -1 if max_events is None else max_events
         self._past_phases = past_phases
-        self._database = connect(directory, read_only=True)
+        self._database = RunDatabase(directory, read_only=True)
         self._position = _Position()
         self._unpacker = SampleUnpacker()
 
@@ -92,9 +93,8 @@ class RunReader:
 
         Takes a few microseconds if nothing was written.
         """
-        with self._explained():
-            if self._database.data_version() == self._position.data_version and not self._database.is_outdated():
-                return Update()
+        if self._database.data_version() == self._position.data_version and not self._database.is_outdated():
+            return Update()
         with self._reading() as version:
             update = self._read()
         if not update.more:
@@ -128,8 +128,9 @@ class RunReader:
     def new_steps(self, chunk: int = 0) -> NewSteps | None:
         """Find the steps recorded after a chunk (default: all); ``None`` if there are none."""
         with self._reading(), self._database.snapshot():
+            oldest = next(self._database.chunk_places(chunk), None)
             newest, stop = self._database.chunk_from_end()
-            return NewSteps(self._database.first_step_after(chunk), stop, newest) if newest > chunk else None
+            return NewSteps(oldest.first_step, stop, newest) if oldest else None
 
     def steps(self, first: int, last: int) -> "Iterator[StepBatch]":
         """Read the recorded steps from ``first`` up to but not including ``last``, in batches."""
@@ -141,7 +142,7 @@ class RunReader:
     def chunk_ends(self, chunk: int = 0) -> list[tuple[float, int]]:
         """End time of each chunk after ``chunk``, and the number of steps taken by then."""
         with self._reading():
-            return self._database.chunk_ends(chunk)
+            return [(each.ended, each.stop) for each in self._database.chunk_places(chunk)]
 
     def events(self, after: int = 0, *kinds: type[Event]) -> Iterator[tuple[int, Event]]:
         """Read events with their ids, after the id ``after``; only those of ``kinds`` if any are given."""
@@ -161,7 +162,7 @@ class RunReader:
         """
         with self._reading():
             while rows := self._database.samples(after, limit):
-                after = rows[-1][0]
+                after = rows[-1].id
                 yield after, self._unpacked(rows, unpacker)
 
     def media_list(self) -> "list[MediaSeries]":
@@ -170,7 +171,7 @@ class RunReader:
 
         with self._reading():
             rows = self._database.media_series()
-        found = (MediaSeries(kind, *row[1:]) for kind in KINDS for row in rows if row[0] == kind)
+        found = (MediaSeries(kind, *astuple(row)[1:]) for kind in KINDS for row in rows if row.kind == kind)
         return sorted(found, key=lambda series: (series.name, series.kind))
 
     def media_steps(self, series: "MediaSeries") -> list[int]:
@@ -180,35 +181,21 @@ class RunReader:
 
     def media(self, series: "MediaSeries", step: int) -> "tuple[int, MediaItem] | None":
         """Read the newest item of a series up to a step, with its step; ``None`` if there is none."""
-        from accel_engine.run.media import unpack_media  # see above
+        from accel_engine.run.media import LoggedItem  # see above
 
         with self._reading():
             row = self._database.media(series.kind, series.name, step)
-        if row is None:
-            return None
-        try:
-            return row[0], unpack_media(series.kind, *row[1:])
-        except ValueError as error:
-            where = f"run {self.directory.name}: {series.kind} {series.name!r} of step {row[0]}"
-            raise RunError(f"{where} is damaged: {error}") from error
+            item = row and self._database.decode("media", row.id, LoggedItem.of_row, row)
+            return (item.step, item.item) if item else None
 
     def media_items(self, after: int = 0) -> "Iterator[LoggedItem]":
         """Read images, texts and histograms after the id ``after``, in the order in which they were added."""
         from accel_engine.run.media import KINDS, LoggedItem  # see above
 
         with self._reading():
-            rows = ((row[0], *row) for row in self._database.media_after(after) if row[4] in KINDS)
-            for _, item in self._database.decoded("media", rows, LoggedItem.of_row):
-                yield item
-
-    def find_damaged(self) -> int:
-        """Number of damaged records, which are left out: all that no query finds, and what was met in reading others.
-
-        Reads all of the file once, but no content.
-        """
-        with self._reading():
-            self._database.find_damaged()
-            return self._database.count_damaged()
+            for row in self._database.media_after(after):
+                if row.kind in KINDS:
+                    yield self._database.decode("media", row.id, LoggedItem.of_row, row)
 
     def close(self) -> None:
         """Close the database."""
@@ -219,49 +206,51 @@ class RunReader:
         """Yields a number that changes when the run was written."""
         if self._database.is_outdated():
             self._database.close()
-            self._database = connect(self.directory, read_only=True)
+            self._database = RunDatabase(self.directory, read_only=True)
             self._position.data_version = -1
-        with self._explained():
-            yield self._database.show_changes()
-            check_unchanged(self._database)
-
-    def _explained(self) -> AbstractContextManager[None]:
-        return explained(f"run {self.directory.name} cannot be read", run=self.directory)
+        yield self._database.data_version()
+        self._database.check_unchanged()
 
     def _read(self) -> Update:
         database, position = self._database, self._position
         with database.snapshot():
-            events = database.events(position.event, self._max_events, past_phases=self._past_phases).fetchall()
-            if len(events) == self._max_events:
-                position.event = events[-1][0]
-                return Update(self._decoded(events), more=True, damaged=database.count_damaged())
+            rows = list(database.events(position.event, self._max_events, past_phases=self._past_phases))
+            events = self._decoded(rows)
+            if len(rows) == self._max_events:
+                position.event = rows[-1].id
+                return Update(events, more=True)
             step_range = None
             names, chunks = self._chunks(position.chunk, RECENT_CHUNKS + 1)
             if len(chunks) > RECENT_CHUNKS:
                 skipped, step_range = self._many_chunks()
                 names, chunks = self._chunks(max(position.chunk, skipped))
-            samples = database.samples(position.sample, self._max_samples, latest=True)
-        position.event = events[-1][0] if events else position.event
-        if chunks:
-            position.chunk, position.step = chunks[-1][0], chunks[-1][1] + chunks[-1][2]
-        position.sample = samples[0][0] if samples else position.sample
-        return Update(
-            self._decoded(events),
+            samples = database.latest_samples(position.sample, self._max_samples)
+        update = Update(
+            events,
             tuple(chunk_of(row, names) for row in chunks),
-            tuple(self._unpacked(reversed(samples), self._unpacker)),
+            tuple(self._unpacked(samples, self._unpacker)),
             step_range,
-            damaged=database.count_damaged(),
         )
+        position.event = rows[-1].id if rows else position.event
+        if chunks:
+            position.chunk, position.step = chunks[-1].chunk.id, chunks[-1].chunk.stop
+        position.sample = samples[-1].id if samples else position.sample
+        return update
 
-    def _decoded(self, rows: list[Row]) -> tuple[Event, ...]:
+    def _decoded(self, rows: Iterable[EventRow]) -> tuple[Event, ...]:
         return tuple(event for _, event in decoded_events(self._database, rows))
 
-    def _unpacked(self, rows: Iterable[Row], unpacker: SampleUnpacker) -> list[Sample]:
-        return [sample for _, sample in self._database.decoded("sample", rows, unpacker.unpack)]
+    def _unpacked(self, rows: Iterable[SampleRow], unpacker: SampleUnpacker) -> list[Sample]:
+        return [
+            self._database.decode("sample", row.id, unpacker.unpack, row.time, row.device, row.readings) for row in rows
+        ]
 
-    def _chunks(self, after: int, limit: int = -1) -> tuple[tuple[str, ...], list[Row]]:
-        """The names of all series, and the rows of up to ``limit`` chunks; none if steps are not read."""
-        return self._database.chunks(after, limit if self._polls_steps else 0)
+    def _chunks(self, after: int, limit: int = -1) -> tuple[tuple[str, ...], list[StoredChunk]]:
+        """The names of all series, and up to ``limit`` chunks; none if steps are not read."""
+        if not self._polls_steps:
+            return (), []
+        names = self._database.series()
+        return names, self._database.chunks(names, after, limit)
 
     def _many_chunks(self) -> "tuple[int, StepRange | None]":
         """If there are many new steps: the last chunk before the recent ones, and all steps up to it in buckets."""

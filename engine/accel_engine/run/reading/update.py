@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import Event
-from accel_engine.run.store.table_connection import Row
+from accel_engine.run.store.schema import StoredChunk
 
 if TYPE_CHECKING:  # NumPy is slow to import, and listing runs or sending a command does not need it
     import numpy as np
@@ -59,7 +59,6 @@ class Update:
         samples: Device samples.
         step_range: All steps before those of ``chunks``, in buckets, if there are many.
         more: Whether events remain; the next polls read them, and then everything else.
-        damaged: Number of damaged records that were left out, since the first poll.
     """
 
     events: tuple[Event, ...] = ()
@@ -67,21 +66,16 @@ class Update:
     samples: tuple[Sample, ...] = ()
     step_range: "StepRange | None" = None
     more: bool = False
-    damaged: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.events or self.chunks or self.samples)
 
 
-def chunk_of(row: Row, names: tuple[str, ...]) -> Chunk:
-    """Unpack a row: id, first step, count, start, end, and a packed column for each name."""
+def chunk_of(stored: StoredChunk, names: tuple[str, ...]) -> Chunk:
+    """Unpack a chunk, which has packed values or ``None`` for each name."""
     import numpy as np  # see above
 
-    _, first_step, count, started, ended, *columns = row
-    return Chunk(
-        first_step,
-        count,
-        started,
-        ended,
-        {name: np.frombuffer(blob, dtype="<f4") for name, blob in zip(names, columns, strict=True) if blob is not None},
-    )
+    series = zip(names, stored.series, strict=True)
+    chunk = stored.chunk
+    unpacked = {name: np.frombuffer(packed, dtype="<f4") for name, packed in series if packed is not None}
+    return Chunk(chunk.first_step, chunk.count, chunk.started, chunk.ended, unpacked)

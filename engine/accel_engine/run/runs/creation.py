@@ -3,7 +3,6 @@
 import re
 import secrets
 import socket
-import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -33,8 +32,9 @@ from accel_engine.run.history.history import stored_history
 from accel_engine.run.runs.listing import find
 from accel_engine.run.runs.plan_changes import check_changes, check_epochs
 from accel_engine.run.store.annotations import TAG_LENGTH
-from accel_engine.run.store.connection import DATABASE, create_file, explained, writing
+from accel_engine.run.store.database import DATABASE, create_file, writing
 from accel_engine.run.store.meta import ImportSource, read_meta
+from accel_engine.versioned_database import WRITING, database_errors
 
 _QUEUED: Mapping[str, object] = {"pending": None, "queued": 1}
 """The ``meta`` rows of a run that waits in the queue."""
@@ -154,7 +154,7 @@ def new_run(title: str, prefix: str) -> Iterator[Path]:
     """
     directory = _new_directory(title)
     with (
-        explained(f"cannot write the run {directory}", (OSError,)),
+        database_errors(f"run {directory}", WRITING),
         TemporaryDirectory(prefix=prefix, dir=directory.parent) as hidden,
     ):
         unfinished = Path(hidden, directory.name)
@@ -203,7 +203,7 @@ def _initialize_run(directory: Path, plan: str, **meta: object) -> None:
     try:
         # Under another name until it is complete, so that no listing reads half a run.
         with (
-            explained(f"cannot write the run {directory}", (sqlite3.Error, OSError)),
+            database_errors(f"run {directory}", WRITING),
             replacing(directory / DATABASE) as unfinished,
         ):
             create_file(unfinished, **stored)
@@ -253,7 +253,7 @@ def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
             check_changes(info.plan_values, plan)
             history = stored_history(database, RunStarted, ModelBuilt, EpochEnded)
             check_epochs(info, plan, history.trained_epochs(step))
-        database.reject_commands(time.time())
+        database.reject_commands()
         of_the_engine = dict.fromkeys(("pid", "process", "kills", "memory_loss", "log_start"))
         database.set_meta(plan=plan.to_json(), **of_the_engine, **{**_pending_meta(), **(_QUEUED if queued else {})})
 

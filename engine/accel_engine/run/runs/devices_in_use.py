@@ -12,8 +12,7 @@ from accel_engine.events import DevicesFound, RunStarted
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.engine.status import read_info
-from accel_engine.run.store.connection import reading
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import RunDatabase, reading
 from accel_engine.run.store.stored_events import last_event
 
 
@@ -78,7 +77,7 @@ def _of_run(directory: Path) -> list[DevicesInUse]:
     return [DevicesInUse(directory.name, devices or (), is_starting=devices is None and info.has_engine)]
 
 
-def _devices_found(database: Database) -> tuple[str, ...] | None:
+def _devices_found(database: RunDatabase) -> tuple[str, ...] | None:
     """The devices that the present engine of a run has found; ``None`` before it has."""
     started, found = last_event(database, RunStarted), last_event(database, DevicesFound)
     if found is None or (started is not None and found.time < started.time):

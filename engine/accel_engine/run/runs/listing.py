@@ -5,7 +5,7 @@ import threading
 import time
 from array import array
 from collections.abc import Iterable, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -16,8 +16,7 @@ from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directo
 from accel_engine.run.engine.status import RunInfo, Status, read_info
 from accel_engine.run.history.history import History, best_point, stored_history
 from accel_engine.run.runs.worker_runs import Membership, membership_of
-from accel_engine.run.store.connection import DATABASE, connect, explained
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import DATABASE, RunDatabase, reading
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor
 from accel_engine.run.store.stored_events import decoded_events
 from accel_engine.text import printable_line, suggestion
@@ -33,6 +32,9 @@ _BUCKETS = 64
 
 _LAST_CHUNKS = 1000
 """In how many of the last chunks a series' last value is looked for."""
+
+_AFTER_ALL = (1 << 63) - 1
+"""No id is larger."""
 
 _SETTLED = 2_000_000_000  # nanoseconds; the coarsest resolution of file times on common file systems
 
@@ -74,8 +76,6 @@ class RunSummary:
     """The step of its last checkpoint; 0 if there is none."""
     epochs: float = 0.0
     """Epochs trained at that checkpoint, as a fraction."""
-    damaged: int = 0
-    """Number of damaged records that reading these met, and left out; to search all of a run takes longer."""
     problem: str = ""
     """Why it cannot be read."""
 
@@ -184,10 +184,7 @@ def named(runs: Iterable[RunSummary], name: str) -> list[RunSummary]:
 def summarize(directory: Path) -> RunSummary:
     """Read one run; if it cannot be read, the summary has a ``problem``."""
     try:
-        with (
-            closing(connect(directory, read_only=True)) as database,
-            explained(f"run {directory.name} cannot be read", run=directory),
-        ):
+        with reading(directory) as database:
             info, checkpoint = read_info(database), latest_checkpoint(directory)
             history = stored_history(database, *_KINDS)
             ended, validated = history.ended, history.validated
@@ -212,22 +209,22 @@ def summarize(directory: Path) -> RunSummary:
                 reason=ended.reason if ended and info.status in (Status.STOPPED, Status.FAILED) else "",
                 checkpoint=checkpoint,
                 epochs=history.trained_epochs(checkpoint),
-                damaged=database.count_damaged(),
             )
     except RunError as error:
         return RunSummary(directory.name, directory, None, problem=str(error))
 
 
-def _seconds(database: Database) -> float:
+def _seconds(database: RunDatabase) -> float:
     """The run time of all engines: as each has measured it, else until its last event."""
-    ended = dict(decoded_events(database, database.events(kinds=[RunEnded.kind()])))
     total = 0.0
-    for started, last, end in database.engines():
-        event = None if end is None else ended.get(end)
-        if isinstance(event, RunEnded) and isfinite(event.seconds):
-            total += event.seconds
-        else:
-            total += max(0.0, last - started)  # not negative, also if the clock was set back in the meantime
+    starts = list(database.events(kinds=[RunStarted.kind()]))
+    ends = list(decoded_events(database, database.events(kinds=[RunEnded.kind()])))
+    for start, stop in zip(starts, [*(each.id for each in starts[1:]), _AFTER_ALL], strict=False):
+        ended = next((event for number, event in ends if start.id < number < stop), None)
+        if isinstance(ended, RunEnded) and isfinite(ended.seconds):
+            total += ended.seconds
+        elif last := database.last_event_before(stop):
+            total += max(0.0, last.time - start.time)  # not negative, also if the clock was set back in the meantime
     return total
 
 
@@ -240,7 +237,7 @@ def _monitor(history: History, info: RunInfo, metrics: Mapping[str, float]) -> s
 
 
 def _best(
-    database: Database, info: RunInfo, history: History, monitor: str, metrics: Mapping[str, float]
+    database: RunDatabase, info: RunInfo, history: History, monitor: str, metrics: Mapping[str, float]
 ) -> float | None:
     """The best value of a metric over all epochs; of a run without epochs, such as a script's loop, over all steps."""
     points = history.points(monitor)
@@ -254,7 +251,7 @@ def _best(
     return best[1] if best else None
 
 
-def _extremes(database: Database, name: str) -> tuple[float, ...]:
+def _extremes(database: RunDatabase, name: str) -> tuple[float, ...]:
     """The lowest and the highest finite value of each of a series' buckets; empty without one."""
     from accel_engine.run.store.downsampled_steps import read  # which imports NumPy
 
@@ -264,7 +261,7 @@ def _extremes(database: Database, name: str) -> tuple[float, ...]:
     return () if buckets is None else (*map(float, buckets["low"]), *map(float, buckets["high"]))
 
 
-def _last_values(database: Database) -> dict[str, float]:
+def _last_values(database: RunDatabase) -> dict[str, float]:
     """The last finite value of each series but the learning rate."""
     values: dict[str, float] = {}
     for name in database.series():

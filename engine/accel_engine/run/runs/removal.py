@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, WORKERS
 from accel_engine.run.engine.ownership import check_not_written_elsewhere
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.worker_runs import worker_runs_of
-from accel_engine.run.store.connection import DATABASE, check_writable, reading, writing
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import DATABASE, RunDatabase, check_writable, reading, writing
 
 _TRIES = 10  # to remove a directory to which another process adds files
 
@@ -36,7 +34,7 @@ class Contents:
     """Number of other workers' runs in it."""
 
 
-def contents(directory: Path) -> Contents:
+def count_contents(directory: Path) -> Contents:
     """Find what deleting a run would delete; linked workers' runs are not counted.
 
     Raises:
@@ -63,9 +61,9 @@ def remove(directory: Path) -> None:
     The database is deleted last, so that a partly deleted run is still listed.
 
     Raises:
-        RunError: As raised by :func:`contents`, or a file cannot be deleted.
+        RunError: As raised by :func:`count_contents`, or a file cannot be deleted.
     """
-    contents(directory)
+    count_contents(directory)
     check_not_written_elsewhere(*_runs_within(directory))
     try:
         with _without_engines(directory):
@@ -113,11 +111,11 @@ def _runs_within(directory: Path) -> Iterator[Path]:
             yield part
 
 
-def _refuse_live(database: Database) -> None:
+def _refuse_live(database: RunDatabase) -> None:
     directory = database.directory
     try:
         status = read_info(database).status
-    except sqlite3.Error as error:
+    except RunError as error:
         raise RunError(
             f"run {directory.name} is damaged, so it may still be training ({error}); "
             f"if it is not, delete {directory} yourself"

@@ -16,7 +16,7 @@ from accel_engine.events import RunStarted, WorkersMet
 from accel_engine.run.directory.run_paths import WORKERS, make_private, runs_directory
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.history import History, stored_history
-from accel_engine.run.store.connection import DATABASE, reading
+from accel_engine.run.store.database import DATABASE, reading
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
 _ROLES = {"": "worker", "ps": "parameter server"}

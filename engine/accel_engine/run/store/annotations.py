@@ -12,7 +12,7 @@ from typing import Any
 from accel_engine.errors import UsageError
 from accel_engine.json_values import encode
 from accel_engine.plan.options import OptionSpec, option
-from accel_engine.run.store.connection import check_writable, writing
+from accel_engine.run.store.database import check_writable, writing
 from accel_engine.run.store.meta import read_meta
 from accel_engine.text import printable
 

@@ -1,73 +1,147 @@
-"""Every query of ``run.db``, by table.
+"""The database of a run, ``run.db``, and every query of it, by table.
 
-SQLite in WAL mode lets one engine write while any number of dashboards read. Steps are stored by
-chunk, with a packed little-endian float32 column per series: a million steps are written in about
+Steps are stored by chunk, with a packed little-endian float32 column per series: a million steps are written in about
 half a second and read in milliseconds; with a row per step, reading takes a second.
 """
 
+import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Annotated
 
-from accel_engine.run.store.schema import SPANS, TABLES, is_series
-from accel_engine.run.store.table_connection import Row, TableConnection, listed, marks
+import msgspec
 
-_LAST_ID = (1 << 63) - 1
-"""No id is larger."""
+from accel_engine.errors import DatabaseError, RunError
+from accel_engine.run.directory.run_paths import repair_command
+from accel_engine.run.store.read_only_file import ReadOnlyFile
+from accel_engine.run.store.schema import (
+    FIXED_CHUNK_COLUMNS,
+    SPANS,
+    TABLES,
+    ChunkRow,
+    DiagnosticsRow,
+    EventRow,
+    MediaRow,
+    MetaRow,
+    Name,
+    SampleRow,
+    Step,
+    StoredChunk,
+    SummaryRow,
+    decode_chunk,
+    is_series,
+)
+from accel_engine.versioned_database import CommandDatabase, Row, Time, connect, convert_row, create_database
 
-_EVENTS = "SELECT id, kind, time, body FROM event WHERE id > ? {} ORDER BY id LIMIT ?"
-_LAST_PHASE = """
-AND (kind != 'phase_changed' OR id = (SELECT id FROM event WHERE kind = 'phase_changed' ORDER BY id DESC LIMIT 1))
-"""
+SCHEMA_VERSION = 4
+"""The version of the format; see *Compatibility* in ``CONTRIBUTING.md``. Versions 1 to 3 were never released."""
 
-_ENGINES = """
-SELECT time,
-    (SELECT max(time) FROM event WHERE id >= first AND id < next),
-    (SELECT min(id) FROM event WHERE kind = 'run_ended' AND id > first AND id < next)
-FROM (
-    SELECT id AS first, time, lead(id, 1, 1 << 62) OVER (ORDER BY id) AS next FROM event WHERE kind = 'run_started'
-) ORDER BY first
-"""
+DATABASE = "run.db"
+
+_ALL = -1  # as a limit
+
+_EARLIER_PHASES = (
+    "AND (kind != 'phase_changed' OR id = (SELECT id FROM event WHERE kind = 'phase_changed' ORDER BY id DESC LIMIT 1))"
+)
 
 
-class Database(TableConnection):
-    """A run's database; :func:`accel_engine.run.store.connection.connect` opens it.
+class MediaSeriesRow(Row, frozen=True):
+    """A series of logged items: the items of one kind and name."""
 
-    Methods raise :exc:`sqlite3.Error`, which :mod:`accel_engine.run.store.connection` translates.
+    kind: Name
+    name: Name
+    count: int
+    first_step: int
+    last_step: int
+    last_id: int
+
+
+class _Time(Row, frozen=True):
+    name: Name
+    time: Time
+
+
+class _End(Row, frozen=True):
+    first_step: Step
+
+
+class _MediaStep(Row, frozen=True):
+    step: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class RunDatabase(CommandDatabase):
+    """A run's database.
+
+    Args:
+        directory: The run's directory.
+        read_only: Whether nothing is written; it can then be on a full disk, or another user's.
+
+    Attributes:
+        directory: The run's directory.
+        file: Device and inode of its file.
+
+    Raises:
+        RunError: There is no run, it is damaged, or it has another version of the format. All methods raise it, too.
     """
+
+    def __init__(self, directory: Path, *, read_only: bool = False) -> None:
+        if not (directory / DATABASE).is_file():
+            raise RunError(f"no run in {directory}")
+        self.directory = directory
+        self.file = (0, 0)
+        self._read_only: ReadOnlyFile | None = None
+        cure = f"Save what is whole: {repair_command(directory)}"
+        super().__init__(directory / DATABASE, f"run {directory.name}", SCHEMA_VERSION, cure=cure, read_only=read_only)
+
+    def _connect(self, *, read_only: bool) -> sqlite3.Connection:
+        self._read_only = ReadOnlyFile(self.path) if read_only else None
+        connection = self._read_only.connection if self._read_only else connect(self.path)
+        file = os.stat(self.path)
+        self.file = (file.st_dev, file.st_ino)
+        return connection
+
+    def close(self) -> None:
+        """Close the database."""
+        super().close()
+        if self._read_only:
+            self._read_only.close()
+
+    def is_current(self) -> bool:
+        """Whether it is still the one in its directory."""
+        try:
+            file = os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:  # a network that does not answer, for example
+            return True
+        return (file.st_dev, file.st_ino) == self.file
+
+    def is_outdated(self) -> bool:
+        """Whether the file has changed, and this connection cannot see it."""
+        return self._read_only is not None and self._read_only.is_outdated()
+
+    def check_unchanged(self) -> None:
+        """Check that the file of a connection that sees no changes has not changed while it was read.
+
+        Raises:
+            DatabaseError: It has.
+        """
+        if self.is_outdated():
+            raise DatabaseError(f"run {self.directory.name} was written while it was read: try again")
 
     # meta
 
-    def create(self, **meta: object) -> None:
-        """Create all tables in an empty file that nobody else has opened, and set keys of ``meta``."""
-        # WAL comes last: closing a database copies its WAL into the file, and reports no error of that.
-        self.execute("PRAGMA journal_mode = MEMORY").fetchone()
-        self.executescript(f"BEGIN; {TABLES}")
-        self.set_meta(**meta)
-        self.execute("COMMIT")
-        self.execute("PRAGMA journal_mode = WAL").fetchone()  # stays a rollback journal where WAL is refused
-
-    def set_meta(self, **values: object) -> None:
-        """Set keys; ``None`` removes a key."""
-        for key, value in values.items():
-            if value is None:
-                self.execute("DELETE FROM main.meta WHERE key = ?", (key,))
-            else:
-                self.execute("INSERT OR REPLACE INTO main.meta VALUES (?, ?)", (key, value))
-
-    def meta(self) -> sqlite3.Cursor:
-        """Each key, twice, and its value."""
-        return self.query("SELECT key, key, value FROM meta")
-
-    def schema(self) -> Any:
-        """The version of the format; ``None`` if there is none."""
-        return (self.execute("SELECT value FROM main.meta WHERE key = 'schema'").fetchone() or (None,))[0]
+    def meta_rows(self) -> Iterator[MetaRow]:
+        """All values by key."""
+        return self.rows("meta", MetaRow)
 
     def beat(self, process: str, heartbeat: float, written: float) -> bool:
         """Write a heartbeat; returns whether the run is still ``process``'s."""
         return bool(
-            self.query(
-                "UPDATE main.meta SET value = CASE key WHEN 'heartbeat' THEN ? ELSE ? END "
+            self.execute(
+                "UPDATE meta SET value = CASE key WHEN 'heartbeat' THEN ? ELSE ? END "
                 "WHERE key IN ('heartbeat', 'written') AND EXISTS "
                 "(SELECT 1 FROM meta WHERE key = 'process' AND value = ?)",
                 (heartbeat, written, process),
@@ -78,12 +152,12 @@ class Database(TableConnection):
 
     def add_event(self, time: float, kind: str, body: str) -> None:
         """Add an event in its stored form."""
-        self.execute("INSERT INTO main.event (time, kind, body) VALUES (?, ?, ?)", (time, kind, body))
+        self.execute("INSERT INTO event (time, kind, body) VALUES (?, ?, ?)", (time, kind, body))
 
     def events(
-        self, after: int = 0, limit: int = -1, *, kinds: Collection[str] = (), past_phases: bool = True
-    ) -> sqlite3.Cursor:
-        """Id, kind, time and body of the events after an id, oldest first.
+        self, after: int = 0, limit: int = _ALL, *, kinds: Collection[str] = (), past_phases: bool = True
+    ) -> Iterator[EventRow]:
+        """The events after an id, oldest first.
 
         Args:
             after: The id.
@@ -91,30 +165,27 @@ class Database(TableConnection):
             kinds: Kinds to read; all by default.
             past_phases: Whether to read phases that another phase has followed.
         """
-        condition = f"AND kind IN ({marks(kinds)})" if kinds else "" if past_phases else _LAST_PHASE
-        return self.query(_EVENTS.format(condition), (after, *kinds, limit))
+        condition = f"AND kind IN ({_marks(kinds)})" if kinds else "" if past_phases else _EARLIER_PHASES
+        return self.rows("event", EventRow, f"WHERE id > ? {condition} ORDER BY id LIMIT ?", (after, *kinds, limit))
 
-    def latest_events(self, *kinds: str) -> Iterator[Row]:
-        """Id, kind, time and body of the events of any of these kinds, newest first, each searched when it is taken."""
-        last = _LAST_ID
-        query = f"SELECT id, kind, time, body FROM event WHERE id <= ? AND kind IN ({marks(kinds)})"
-        while row := self.query(f"{query} ORDER BY id DESC LIMIT 1", (last, *kinds)).fetchone():
-            last = row[0] - 1
-            yield row
+    def last_event(self, kinds: Collection[str]) -> EventRow | None:
+        """The last event of any of these kinds; ``None`` if there is none."""
+        return self.row("event", EventRow, f"WHERE kind IN ({_marks(kinds)}) ORDER BY id DESC", tuple(kinds))
 
-    def last_kind(self) -> object:
-        """The kind of the last event, also of a damaged one; ``None`` if there is none."""
-        return (self.execute("SELECT kind FROM main.event ORDER BY id DESC LIMIT 1").fetchone() or (None,))[0]
+    def last_event_before(self, before: int) -> EventRow | None:
+        """The last event before an id; ``None`` if there is none."""
+        return self.row("event", EventRow, "WHERE id < ? ORDER BY id DESC", (before,))
 
     def first_time(self) -> float:
         """The time of the first event; 0 if there is none."""
-        return float((self.query("SELECT time FROM event ORDER BY id LIMIT 1").fetchone() or (0.0,))[0])
-
-    def engines(self) -> list[tuple[float, float, int | None]]:
-        """For each engine of the run: start time, time of its last event, and id of its ``run_ended``."""
-        return self.query(_ENGINES).fetchall()
+        first = next(self.events(limit=1), None)
+        return first.time if first else 0.0
 
     # chunk
+
+    def series(self) -> tuple[str, ...]:
+        """Names of the per-step series."""
+        return tuple(filter(is_series, self.columns("chunk")))
 
     def add_series(self, name: str) -> None:
         """Add a column for a series.
@@ -124,78 +195,71 @@ class Database(TableConnection):
         """
         if not is_series(name):
             raise ValueError(f"{name!r} is not a valid series name")
-        self.execute(f'ALTER TABLE main.chunk ADD COLUMN "{name}" BLOB')
-        self.forget_schema()
+        self.execute(f'ALTER TABLE chunk ADD COLUMN "{name}" BLOB')
 
     def add_chunk(self, first_step: int, count: int, started: float, ended: float, series: Mapping[str, bytes]) -> None:
         """Add a chunk, with the packed values of each series."""
         self.execute(
-            f"INSERT INTO main.chunk (first_step, count, started, ended{listed(series)}) "
-            f"VALUES ({marks(range(4 + len(series)))})",
+            f"INSERT INTO chunk (first_step, count, started, ended{_listed(series)}) "
+            f"VALUES ({_marks(range(4 + len(series)))})",
             (first_step, count, started, ended, *series.values()),
         )
 
-    def chunks(self, after: int, limit: int = -1) -> tuple[tuple[str, ...], list[Row]]:
-        """The names of all series, and the rows of up to ``limit`` chunks after an id, oldest first."""
-        names = self.series()
-        query = (
-            f"SELECT id, first_step, count, started, ended{listed(names)} FROM chunk WHERE id > ? ORDER BY id LIMIT ?"
+    def chunks(self, series: Collection[str], after: int = 0, limit: int = _ALL) -> list[StoredChunk]:
+        """Up to ``limit`` chunks after an id, oldest first, with the values of ``series``, which are all of the run."""
+        return list(self._chunks(series, "WHERE id > ? ORDER BY id LIMIT ?", after, limit, has_all_series=True))
+
+    def chunks_between(self, first: int, last: int, series: Collection[str]) -> list[StoredChunk]:
+        """The chunks with a step from ``first`` to before ``last``, with the values of ``series``."""
+        condition = (
+            "WHERE first_step < ? AND first_step >= "
+            "coalesce((SELECT max(first_step) FROM chunk WHERE first_step <= ?), 0) ORDER BY first_step"
         )
-        return names, self.query(query, (after, limit)).fetchall()
+        return list(self._chunks(series, condition, last, first))
 
     def latest_values(self, name: str, limit: int) -> Iterator[bytes]:
         """The packed values of a series in each of the last ``limit`` chunks that have it, newest first."""
-        query = f'SELECT "{name}" FROM chunk WHERE typeof("{name}") = \'blob\' ORDER BY id DESC LIMIT ?'
-        for (packed,) in self.query(query, (limit,)):
-            yield packed[: len(packed) // 4 * 4]
+        rows = self._chunks([name], f'WHERE "{name}" NOT NULL ORDER BY id DESC LIMIT ?', limit)
+        return (packed for row in rows for packed in row.series if packed)
 
-    def chunks_between(self, first: int, last: int, series: Collection[str]) -> list[Row]:
-        """First step, count, start, end and ``series`` of the chunks with a step from ``first`` to before ``last``."""
-        return self.query(
-            f"SELECT first_step, count, started, ended{listed(series)} FROM chunk WHERE first_step < ? AND "
-            "first_step >= coalesce((SELECT max(first_step) FROM chunk WHERE first_step <= ?), 0) ORDER BY first_step",
-            (last, first),
-        ).fetchall()
+    def _chunks(
+        self, series: Collection[str], condition: str, *values: int, has_all_series: bool = False
+    ) -> Iterator[StoredChunk]:
+        columns = f"{', '.join(FIXED_CHUNK_COLUMNS)}{_listed(series)}"
+        for row in self.query(f"SELECT {columns} FROM chunk {condition}", values):
+            yield self.decode("chunk", row[0], decode_chunk, row, has_all_series)
+
+    def chunk_places(self, after: int = 0) -> Iterator[ChunkRow]:
+        """The chunks after an id, oldest first, without their values."""
+        return self.new_rows("chunk", ChunkRow, after)
 
     def chunk_from_end(self, offset: int = 0) -> tuple[int, int]:
         """Id of the last chunk, or of one before it, and the step after it; zeros if there is none."""
-        query = "SELECT id, first_step + count FROM chunk ORDER BY id DESC LIMIT 1 OFFSET ?"
-        return self.query(query, (offset,)).fetchone() or (0, 0)
-
-    def chunk_places(self) -> sqlite3.Cursor:
-        """Id, first step and the step after the last one of each chunk, by id."""
-        return self.query("SELECT id, first_step, first_step + count FROM chunk ORDER BY id")
-
-    def first_step_after(self, chunk: int) -> int:
-        """The smallest first step of the chunks after an id, of which there is at least one."""
-        return int(self.query("SELECT min(first_step) FROM chunk WHERE id > ?", (chunk,)).fetchone()[0])
-
-    def chunk_ends(self, after: int) -> list[tuple[float, int]]:
-        """End time of each chunk after an id, and the step after it."""
-        query = "SELECT ended, first_step + count FROM chunk WHERE id > ? ORDER BY id"
-        return self.query(query, (after,)).fetchall()
+        chunk = self.row("chunk", ChunkRow, "ORDER BY id DESC LIMIT 1 OFFSET ?", (offset,))
+        return (chunk.id, chunk.stop) if chunk else (0, 0)
 
     def end_before(self, step: int, default: float) -> float:
         """End time of the last chunk that begins before a step."""
-        query = "SELECT ended FROM chunk WHERE first_step < ? ORDER BY first_step DESC LIMIT 1"
-        return float((self.query(query, (step,)).fetchone() or (default,))[0])
+        chunk = self.row("chunk", ChunkRow, "WHERE first_step < ? ORDER BY first_step DESC", (step,))
+        return chunk.ended if chunk else default
 
     def step_from(self, step: int) -> int:
         """The first recorded step from a step on; the step itself if there is none.
 
         If damaged chunks overlap, it may be a step that none of them has.
         """
-        query = "SELECT first_step + count FROM chunk WHERE first_step <= ? ORDER BY first_step DESC LIMIT 1"
-        (end,) = self.query(query, (step,)).fetchone() or (0,)
-        (later,) = self.query("SELECT min(first_step) FROM chunk WHERE first_step > ?", (step,)).fetchone()
-        return step if end > step or later is None else int(later)
+        chunk = self.row("chunk", ChunkRow, "WHERE first_step <= ? ORDER BY first_step DESC", (step,))
+        if chunk and chunk.stop > step:
+            return step
+        later = self.row("chunk", ChunkRow, "WHERE first_step > ? ORDER BY first_step", (step,))
+        return later.first_step if later else step
 
     def delete_steps(self, step: int, series: Collection[str]) -> None:
         """Delete the steps from ``step`` on, and cut the chunk that contains it."""
-        self.execute("DELETE FROM main.chunk WHERE first_step >= ?", (step,))
+        self.execute("DELETE FROM chunk WHERE first_step >= ?", (step,))
         cuts = "".join(f', "{name}" = substr("{name}", 1, 4 * (:step - first_step))' for name in series)
         self.execute(
-            "UPDATE main.chunk SET count = :step - first_step, "
+            "UPDATE chunk SET count = :step - first_step, "
             f"ended = started + (ended - started) * (:step - first_step) / count{cuts} "
             "WHERE id = :last AND first_step + count > :step",
             {"step": step, "last": self.chunk_from_end()[0]},
@@ -205,130 +269,150 @@ class Database(TableConnection):
 
     def add_summary(self, rows: Iterable[tuple[int, int, str, bytes]]) -> None:
         """Add rows: level, first step, series and packed buckets."""
-        self.executemany("INSERT INTO main.summary VALUES (?, ?, ?, ?)", rows)
+        self.execute_many("INSERT INTO summary VALUES (?, ?, ?, ?)", rows)
 
-    def summary(self, level: int, first: int, last: int, series: Collection[str]) -> sqlite3.Cursor:
-        """First step, series and packed buckets of a level's rows that begin from ``first`` to before ``last``."""
-        return self.query(
-            "SELECT first_step, series, buckets FROM summary "
-            f"WHERE level = ? AND first_step >= ? AND first_step < ? AND series IN ({marks(series)})",
-            (level, first, last, *series),
-        )
+    def summary(self, level: int, first: int, last: int, series: Collection[str]) -> Iterator[SummaryRow]:
+        """The rows of a level that begin from ``first`` to before ``last``."""
+        condition = f"WHERE level = ? AND first_step >= ? AND first_step < ? AND series IN ({_marks(series)})"
+        return self.rows("summary", SummaryRow, condition, (level, first, last, *series))
 
     def summary_end(self, level: int) -> int:
         """The step after the last row of a level; 0 if it has none."""
-        (first,) = self.query("SELECT max(first_step) FROM summary WHERE level = ?", (level,)).fetchone()
-        return 0 if first is None else int(first) + SPANS[level]
+        last = self.row("summary", _End, "WHERE level = ? ORDER BY first_step DESC", (level,))
+        return last.first_step + SPANS[level] if last else 0
 
     # sample
 
     def add_samples(self, rows: Iterable[tuple[float, str, str]]) -> None:
         """Add rows: time, device and packed readings."""
-        self.executemany("INSERT INTO main.sample (time, device, readings) VALUES (?, ?, ?)", rows)
+        self.execute_many("INSERT INTO sample (time, device, readings) VALUES (?, ?, ?)", rows)
 
-    def samples(self, after: int, limit: int, *, latest: bool = False) -> list[tuple[int, float, str, str]]:
-        """Id, time, device and packed readings of up to ``limit`` samples after an id, the oldest or the latest ones.
+    def samples(self, after: int = 0, limit: int = _ALL) -> list[SampleRow]:
+        """Up to ``limit`` samples after an id, oldest first."""
+        return list(self.new_rows("sample", SampleRow, after, limit))
 
-        The latest ones are in reverse order.
-        """
-        return self.query(
-            f"SELECT id, time, device, readings FROM sample WHERE id > ? ORDER BY id {'DESC' * latest} LIMIT ?",
-            (after, limit),
-        ).fetchall()
-
-    # command
-
-    def add_command(
-        self, time: float, who: str, name: str, argument: float | None, reason: str = "", purpose: str = ""
-    ) -> int:
-        """Add a command and return its id."""
-        query = "INSERT INTO main.command (time, who, name, argument, reason, purpose) VALUES (?, ?, ?, ?, ?, ?)"
-        return int(self.execute(query, (time, who, name, argument, reason, purpose)).lastrowid or 0)
-
-    def unanswered(self) -> list[tuple[int, float, str, str, float | None, str, str]]:
-        """The fields of a :class:`Command` for each without an answer, oldest first."""
-        columns = "id, time, who, name, argument, reason, purpose"
-        query = f"SELECT {columns} FROM command WHERE answered IS NULL ORDER BY id"
-        return self.query(query).fetchall()
-
-    def answer(self, command: int, time: float, answer: str, *, obeyed: bool) -> None:
-        """Answer a command."""
-        query = "UPDATE main.command SET answered = ?, obeyed = ?, answer = ? WHERE id = ?"
-        self.execute(query, (time, obeyed, answer, command))
-
-    def answer_to(self, command: int) -> tuple[bool, str] | None:
-        """Whether a command was carried out, and the answer; ``None`` without an answer."""
-        query = "SELECT obeyed, answer FROM command WHERE id = ? AND answered IS NOT NULL"
-        row = self.query(query, (command,)).fetchone()
-        return (bool(row[0]), str(row[1])) if row else None
-
-    def withdraw(self, command: int, time: float) -> bool:
-        """Answer a command for its sender, so that no engine obeys it; returns whether it had no answer."""
-        query = (
-            "UPDATE main.command SET answered = ?, obeyed = 0, answer = 'withdrawn' WHERE id = ? AND answered IS NULL"
-        )
-        return bool(self.execute(query, (time, command)).rowcount)
-
-    def reject_commands(self, time: float) -> None:
-        """Reject the commands that an engine has left unanswered at its exit."""
-        query = (
-            "UPDATE main.command SET answered = ?, obeyed = 0, answer = 'the engine had exited' WHERE answered IS NULL"
-        )
-        self.execute(query, (time,))
+    def latest_samples(self, after: int, limit: int) -> list[SampleRow]:
+        """The last ``limit`` samples after an id, oldest first."""
+        return [*self.rows("sample", SampleRow, "WHERE id > ? ORDER BY id DESC LIMIT ?", (after, limit))][::-1]
 
     # inside
 
-    def set_inside(self, name: str, time: float, step: int, head: str, body: bytes) -> None:
+    def set_diagnostics(self, name: str, time: float, step: int, head: str, body: bytes) -> None:
         """Write a row of diagnostics in place of the one with its name."""
-        self.execute("INSERT OR REPLACE INTO main.inside VALUES (?, ?, ?, ?, ?)", (name, time, step, head, body))
+        self.execute("INSERT OR REPLACE INTO inside VALUES (?, ?, ?, ?, ?)", (name, time, step, head, body))
 
-    def inside(self) -> list[tuple[str, int, str, bytes]]:
-        """Name, step, head and body of the diagnostics by name."""
-        return self.query("SELECT name, step, head, body FROM inside ORDER BY name").fetchall()
+    def diagnostics(self) -> list[DiagnosticsRow]:
+        """The diagnostics by name."""
+        return list(self.rows("inside", DiagnosticsRow, "ORDER BY name"))
 
-    def inside_times(self) -> list[tuple[float]]:
+    def diagnostics_times(self) -> tuple[float, ...]:
         """When each row of diagnostics was written, by name."""
-        return self.query("SELECT time FROM inside ORDER BY name").fetchall()
+        return tuple(row.time for row in self.rows("inside", _Time, "ORDER BY name"))
 
-    def delete_inside(self, step: int) -> None:
+    def delete_diagnostics(self, step: int) -> None:
         """Delete the diagnostics of later steps."""
-        self.execute("DELETE FROM main.inside WHERE step > ?", (step,))
+        self.execute("DELETE FROM inside WHERE step > ?", (step,))
 
     # media
 
     def set_media(self, kind: str, name: str, step: int, time: float, head: str, body: bytes) -> None:
         """Write an item in place of the one of its kind, name and step."""
-        query = "INSERT OR REPLACE INTO main.media (kind, name, step, time, head, body) VALUES (?, ?, ?, ?, ?, ?)"
+        query = "INSERT OR REPLACE INTO media (kind, name, step, time, head, body) VALUES (?, ?, ?, ?, ?, ?)"
         self.execute(query, (kind, name, step, time, head, body))
 
-    def media_series(self) -> list[tuple[str, str, int, int, int, int]]:
-        """Kind, name, number of items, first step, last step and last id of each series; read from an index alone."""
-        return self.query(
-            "SELECT kind, name, count(*), min(step), max(step), max(id) FROM media GROUP BY kind, name"
-        ).fetchall()
+    def media_series(self) -> list[MediaSeriesRow]:
+        """Each series; read from an index alone."""
+        columns = "kind, name, count(*), min(step), max(step), max(id)"
+        rows = self.query(f"SELECT {columns} FROM media GROUP BY kind, name")
+        return [self.decode("media", row[1], convert_row, row, MediaSeriesRow) for row in rows]
 
     def media_steps(self, kind: str, name: str) -> list[int]:
         """The steps of a series, in order."""
-        query = "SELECT step FROM media WHERE kind = ? AND name = ? ORDER BY step"
-        return [row[0] for row in self.query(query, (kind, name))]
+        found = self.rows("media", _MediaStep, "WHERE kind = ? AND name = ? ORDER BY step", (kind, name))
+        return [row.step for row in found]
 
-    def media(self, kind: str, name: str, step: int) -> tuple[int, str, bytes] | None:
-        """Step, head and body of the newest item of a series up to a step."""
-        query = (
-            "SELECT step, head, body FROM media WHERE kind = ? AND name = ? AND step <= ? ORDER BY step DESC LIMIT 1"
-        )
-        row: tuple[int, str, bytes] | None = self.query(query, (kind, name, step)).fetchone()
-        return row
+    def media(self, kind: str, name: str, step: int) -> MediaRow | None:
+        """The newest item of a series up to a step; ``None`` if there is none."""
+        condition = "WHERE kind = ? AND name = ? AND step <= ? ORDER BY step DESC"
+        return self.row("media", MediaRow, condition, (kind, name, step))
 
-    def media_after(self, after: int) -> sqlite3.Cursor:
-        """Id, time, step, name, kind, head and body of the items after an id, in the order in which they were added."""
-        query = "SELECT id, time, step, name, kind, head, body FROM media WHERE id > ? ORDER BY id"
-        return self.query(query, (after,))
+    def media_after(self, after: int) -> Iterator[MediaRow]:
+        """The items after an id, in the order in which they were added."""
+        while row := self.row("media", MediaRow, "WHERE id > ? ORDER BY id", (after,)):  # each may be megabytes
+            after = row.id
+            yield row
 
     def media_bytes(self) -> int:
         """Bytes of all bodies."""
-        return int(self.query("SELECT coalesce(sum(length(body)), 0) FROM media").fetchone()[0])
+        return int(self.value("SELECT coalesce(sum(length(body)), 0) FROM media"))
 
     def delete_media(self, step: int) -> None:
         """Delete the items of later steps."""
-        self.execute("DELETE FROM main.media WHERE step > ?", (step,))
+        self.execute("DELETE FROM media WHERE step > ?", (step,))
+
+
+def create_file(path: Path, **meta: object) -> None:
+    """Create the database of a run, complete and closed, which only its owner can read.
+
+    Args:
+        path: Its file.
+        meta: Rows of ``meta``.
+    """
+    create_database(path, TABLES, schema=SCHEMA_VERSION, **meta)
+
+
+@contextmanager
+def reading(directory: Path) -> Iterator[RunDatabase]:
+    """Open a run's database for the queries of a block.
+
+    Raises:
+        RunError: There is no run, or it cannot be read.
+    """
+    with closing(RunDatabase(directory, read_only=True)) as database:
+        yield database
+        database.check_unchanged()
+
+
+@contextmanager
+def writing(directory: Path) -> Iterator[RunDatabase]:
+    """Open a run's database for one transaction, in a process that is not the run's engine.
+
+    Raises:
+        RunError: There is no run, or it cannot be written.
+    """
+    try:
+        with closing(RunDatabase(directory)) as database, database.transaction():
+            yield database
+    except DatabaseError as error:  # of SQLite, which does not say which file it cannot create
+        try:
+            check_writable(directory)
+        except RunError as reason:
+            raise DatabaseError(str(reason)) from error
+        raise
+
+
+def check_writable(directory: Path, *others: Path) -> None:
+    """Check that a run can be changed: SQLite creates files in its directory, too.
+
+    Args:
+        directory: The run's directory.
+        others: What else is to be written.
+
+    Raises:
+        RunError: Its directory, its database, or one of the others cannot be written.
+    """
+    for path in (directory, directory / DATABASE, *others):
+        if path.exists() and not os.access(path, os.W_OK):
+            # On a disk that is mounted read-only, nobody can.
+            why = "read-only disk" if os.statvfs(path).f_flag & os.ST_RDONLY else "permission denied"
+            raise RunError(f"run {directory.name} cannot be changed: {path} cannot be written ({why})")
+
+
+def _marks(values: Collection[object]) -> str:
+    """A placeholder for each value."""
+    return ", ".join("?" * len(values))
+
+
+def _listed(columns: Iterable[str]) -> str:
+    """Names of columns, each after a comma."""
+    return "".join(f', "{name}"' for name in columns)

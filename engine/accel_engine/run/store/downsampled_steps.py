@@ -6,17 +6,15 @@ row of a level are read from the level below, and finally from the chunks. So ro
 can be read, only more slowly. A database trigger deletes the rows that a deleted chunk was part of.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from accel_engine.run.store.buckets import BUCKET, Buckets, downsample, empty, merge, unpacked
-from accel_engine.run.store.database import Database
-from accel_engine.run.store.schema import SPANS
+from accel_engine.run.store.database import RunDatabase
+from accel_engine.run.store.schema import SPANS, SummaryRow
 from accel_engine.run.store.steps import THROUGHPUT, TIME, read_steps
-from accel_engine.run.store.whole_rows import MAX_STEP
 
 ROW = 64
 """Buckets per row."""
@@ -45,7 +43,7 @@ class StepRange:
     series: Mapping[str, Buckets]
 
 
-def extend(database: Database, last: int) -> None:
+def extend(database: RunDatabase, last: int) -> None:
     """Add the rows that are complete once all steps before ``last`` are recorded."""
     for level, span in enumerate(SPANS):
         stop = database.summary_end(level)
@@ -62,7 +60,7 @@ def extend(database: Database, last: int) -> None:
             )
 
 
-def read(database: Database, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> StepRange:
+def read(database: RunDatabase, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> StepRange:
     """Read a range of a run's steps.
 
     Args:
@@ -98,44 +96,38 @@ def read(database: Database, first: int, last: int, width: int, wanted: Collecti
     return StepRange(first, last, width, series)
 
 
-def _checked(width: int, step: int, name: str, packed: bytes) -> tuple[int, str, Buckets]:
-    """The buckets of a row, each of ``width`` steps.
+def decode_summary(row: SummaryRow) -> Buckets:
+    """The buckets of a row.
 
     Raises:
-        ValueError: No steps have these statistics.
+        ValueError: No steps have these statistics, or they are of no such steps.
     """
-    buckets = np.frombuffer(packed, BUCKET)
+    if row.first_step % SPANS[row.level] or len(row.buckets) != ROW * BUCKET.itemsize:
+        raise ValueError("it has not the steps of a row")
+    buckets = np.frombuffer(row.buckets, BUCKET)
     low, high, total, finite = unpacked(buckets)
     known = finite > 0
-    if not (np.isfinite(total).all() and (finite <= width).all() and (low[known] <= high[known]).all()):
+    if not (np.isfinite(total).all() and (finite <= WIDTHS[row.level]).all() and (low[known] <= high[known]).all()):
         raise ValueError("its buckets are damaged")
     if not (np.isfinite(low[known]).all() and np.isfinite(high[known]).all()):
         raise ValueError("its buckets are damaged")
-    return step, name, buckets
-
-
-def decoded_rows(
-    database: Database, level: int, first: int = 0, last: int = MAX_STEP, wanted: Collection[str] | None = None
-) -> Iterator[tuple[int, str, Buckets]]:
-    """The whole rows of a level that begin from ``first`` to before ``last``: first step, series and buckets."""
-    names = (*(database.series() if wanted is None else wanted), THROUGHPUT, TIME)
-    rows = (((level, *row[:2]), *row) for row in database.summary(level, first, last, names))
-    for _, row in database.decoded("summary", rows, partial(_checked, WIDTHS[level])):
-        yield row
+    return buckets
 
 
 def _rows(
-    database: Database, level: int, first: int, last: int, wanted: Collection[str] | None = None
+    database: RunDatabase, level: int, first: int, last: int, wanted: Collection[str] | None = None
 ) -> dict[str, Buckets]:
     """Read the buckets of a level for a range of steps, all recorded; its limits are multiples of the width."""
     series: dict[str, Buckets] = {}
     start = first - first % SPANS[level]
     size = -(-(last - start) // SPANS[level]) * ROW
-    for step, name, buckets in decoded_rows(database, level, start, last, wanted):
-        if name not in series:
-            series[name] = empty(size)
-        offset = (step - start) // WIDTHS[level]
-        series[name][offset : offset + ROW] = buckets
+    names = (*(database.series() if wanted is None else wanted), THROUGHPUT, TIME)
+    for row in database.summary(level, start, last, names):
+        if row.series not in series:
+            series[row.series] = empty(size)
+        offset = (row.first_step - start) // WIDTHS[level]
+        key = (level, row.first_step, row.series)
+        series[row.series][offset : offset + ROW] = database.decode("summary", key, decode_summary, row)
     return {
         name: buckets[(first - start) // WIDTHS[level] : (last - start) // WIDTHS[level]]
         for name, buckets in series.items()

@@ -1,4 +1,4 @@
-"""The rows of ``meta``, each decoded and checked by its key; damaged ones are left out and counted."""
+"""The rows of ``meta``, each decoded and checked by its key."""
 
 import sys
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ import msgspec
 from accel_engine.json_values import Count, JsonValue, Text, convert, decode
 from accel_engine.plan import SPECS
 from accel_engine.plan.plan_checks import without_ignored
-from accel_engine.run.store.database import Database
-from accel_engine.run.store.whole_rows import MAX_TIME
+from accel_engine.run.store.database import RunDatabase
+from accel_engine.versioned_database import MAX_TIME, Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,6 @@ class ImportSource:
     fingerprint: Text = ""
 
 
-_Time = Annotated[float, msgspec.Meta(ge=0, le=MAX_TIME)]
-
 _OtherTime = Annotated[float, msgspec.Meta(ge=-MAX_TIME, le=MAX_TIME)]
 """A time of another clock, such as seconds since boot, or the difference of two."""
 
@@ -44,7 +42,7 @@ _KINDS: Mapping[str, Any] = {
     **dict.fromkeys(("name", "note"), Text),
     **dict.fromkeys(("pending", "clock_offset", "heartbeat", "written"), _OtherTime),
     **dict.fromkeys(("launched", "queued", "trial", "log_start"), Count),
-    "created": _Time,
+    "created": Time,
     "pid": _Pid,
 }
 
@@ -80,12 +78,17 @@ def effective_plan(text: str) -> Mapping[str, Any]:
     return without_ignored(stored_plan(text))
 
 
-def read_meta(database: Database) -> dict[str, Any]:
-    """Read all whole values by key; a plan is its text, tags are a tuple, a source is an :class:`ImportSource`."""
-    return dict(database.decoded("meta", database.meta(), _decoded))
+def read_meta(database: RunDatabase) -> dict[str, Any]:
+    """Read all values by key; a plan is its text, tags are a tuple, a source is an :class:`ImportSource`."""
+    return {row.key: database.decode("meta", row.key, decode_meta, row.key, row.value) for row in database.meta_rows()}
 
 
-def _decoded(key: str, value: Any) -> Any:
+def decode_meta(key: str, value: Any) -> Any:
+    """Decode a value.
+
+    Raises:
+        ValueError: It is none that its key can have.
+    """
     if key == "plan":
         stored_plan(value)
     elif key in _JSON:

@@ -7,7 +7,6 @@ is one string with a hexadecimal digit per core, in fifteenths, and a dash if un
 """
 
 import math
-import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
@@ -16,8 +15,9 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from accel_engine.devices.device_types import CountedItem, Reading, Sample
+from accel_engine.errors import DatabaseError
 from accel_engine.json_values import Count, decode, encode
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import RunDatabase
 
 FULL_SECONDS = 30.0
 """Interval between rows with every reading of a device."""
@@ -205,7 +205,7 @@ class HeldSamples:
         self.dropped += max(0, len(self._samples) + len(samples) - MAX_HELD)
         self._samples.extend(samples)
 
-    def insert(self, database: Database) -> None:
+    def insert(self, database: RunDatabase) -> None:
         """Write the samples; they are held no longer unless the database fails."""
         if not self._samples:
             return
@@ -215,7 +215,7 @@ class HeldSamples:
             with database.transaction():
                 database.add_samples(rows)
             self._packer = packer
-        except sqlite3.OperationalError:
+        except DatabaseError:
             raise
         except BaseException:
             self.clear()  # these can never be written

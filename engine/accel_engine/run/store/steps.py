@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import RunDatabase
 
 THROUGHPUT = "steps/s"
 """Name of the steps per second, constant within a chunk. No series can have this name."""
@@ -74,7 +74,7 @@ def rate_of(steps: float, seconds: float) -> float | None:
 
 
 def read_steps(
-    database: Database, first: int, last: int, wanted: Collection[str] | None = None
+    database: RunDatabase, first: int, last: int, wanted: Collection[str] | None = None
 ) -> dict[str, npt.NDArray[np.floating]]:
     """Read the steps from ``first`` up to but not including ``last``.
 
@@ -96,24 +96,28 @@ def read_steps(
     values[TIME] = np.full(last - first, np.nan)
     if not rows:
         return values
-    firsts, counts, started, ended, *blobs = zip(*rows, strict=True)
-    lengths, ends = np.array(counts), np.array(ended, np.float64)
-    seconds = working_seconds(np.array(started, np.float64), ends, database.end_before(firsts[0], -math.inf))
-    in_chunk = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    index = in_chunk + np.repeat(np.array(firsts) - first, lengths)
-    inside = (index >= 0) & (index < last - first)
-    index = index[inside]
-    for name, column in zip(names, blobs, strict=True):
-        packed = b"".join(blob or count * _NAN for blob, count in zip(column, counts, strict=True))
-        values[name][index] = np.frombuffer(packed, "<f4")[inside]
-    rates = np.divide(lengths, seconds, out=np.full(len(seconds), np.nan), where=seconds > 0)
-    values[THROUGHPUT][index] = np.repeat(rates, lengths)[inside]
-    remaining = (np.repeat(lengths, lengths) - in_chunk - 1) * np.repeat(seconds / lengths, lengths)
-    values[TIME][index] = (np.repeat(ends, lengths) - remaining)[inside]
+    chunks = [row.chunk for row in rows]
+    firsts, counts = np.array([(chunk.first_step, chunk.count) for chunk in chunks]).T
+    started, ended = np.array([(chunk.started, chunk.ended) for chunk in chunks]).T
+    seconds = working_seconds(started, ended, database.end_before(chunks[0].first_step, -math.inf))
+    begins, stops = np.maximum(firsts, first), np.minimum(firsts + counts, last)
+    lengths = np.maximum(stops - begins, 0)  # of the parts within the range
+    index = np.arange(lengths.sum()) + np.repeat(begins - first - (np.cumsum(lengths) - lengths), lengths)
+    in_chunk = index - np.repeat(firsts - first, lengths)
+    parts = list(map(slice, (4 * (begins - firsts)).tolist(), (4 * (stops - firsts)).tolist()))
+    gaps = [length * _NAN for length in lengths.tolist()]
+    for number, name in enumerate(names):
+        column = [row.series[number] for row in rows]
+        packed = [blob[part] if blob else gap for blob, part, gap in zip(column, parts, gaps, strict=True)]
+        values[name][index] = np.frombuffer(b"".join(packed), "<f4")
+    rates = np.divide(counts, seconds, out=np.full(len(seconds), np.nan), where=seconds > 0)
+    values[THROUGHPUT][index] = np.repeat(rates, lengths)
+    remaining = (np.repeat(counts, lengths) - in_chunk - 1) * np.repeat(seconds / counts, lengths)
+    values[TIME][index] = np.repeat(ended, lengths) - remaining
     return values
 
 
-def read_batches(database: Database, first: int, last: int) -> Iterator[StepBatch]:
+def read_batches(database: RunDatabase, first: int, last: int) -> Iterator[StepBatch]:
     """Read the recorded steps from ``first`` up to but not including ``last``, in batches of :data:`BATCH_STEPS`."""
     stop = first
     while (start := database.step_from(stop)) < last:

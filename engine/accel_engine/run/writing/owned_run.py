@@ -20,11 +20,11 @@ from accel_engine.run.engine.memory_loss import KillCounts, count_kills, log_siz
 from accel_engine.run.engine.ownership import already_training_error
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import Status, read_info
-from accel_engine.run.store.connection import DATABASE, connect, explained, is_current
+from accel_engine.run.store.database import DATABASE, RunDatabase
 from accel_engine.run.store.meta import read_meta
 from accel_engine.run.store.sample_packing import HeldSamples
+from accel_engine.run.store.schema import check_times
 from accel_engine.run.store.stored_events import last_event
-from accel_engine.run.store.whole_rows import check_times
 from accel_engine.run.writing.step_writer import StepWriter
 
 LOCK_TIMEOUT_SECONDS = 60.0
@@ -57,7 +57,9 @@ class OwnedRun:
         self._held_samples = HeldSamples()
         self._lock = threading.Lock()
         self._writer_lock: WriterLock | None = None
-        self._database = self.disk.repeat(lambda: connect(directory), lambda *_: None) if waits else connect(directory)
+        self._database = (
+            self.disk.repeat(lambda: RunDatabase(directory), lambda *_: None) if waits else RunDatabase(directory)
+        )
         self._process = encode(ProcessIdentity.of(os.getpid()))
         self._kills = KillCounts()
         self._steps = StepWriter()
@@ -113,7 +115,7 @@ class OwnedRun:
             if is_pending and info.pid not in (None, os.getpid()):
                 raise already_training_error(info)  # it is assigned to another process, which has not started yet
             if not is_pending:  # else reopening has done it, and commands sent since are for this engine
-                self._database.reject_commands(time.time())
+                self._database.reject_commands()
             self._database.set_meta(
                 pid=os.getpid(),
                 process=self._process,
@@ -166,7 +168,7 @@ class OwnedRun:
             if self._writer_lock is None or (self._writer_lock.is_current and self._has_current_file()):
                 return
             reason = _how_lost(self.directory)
-            with suppress(sqlite3.Error):  # it does not write a deleted file that has no WAL
+            with suppress(RunError):  # it does not write a deleted file that has no WAL
                 if self._database.beat(self._process, clock.boot_seconds(), time.time()):
                     self._write_end(reason)  # for whoever has the file open, and where it was moved to
                 else:
@@ -177,9 +179,9 @@ class OwnedRun:
 
     def _has_current_file(self) -> bool:
         """Whether the file in the directory is the open one; some file systems change the numbers of files."""
-        if is_current(self._database):
+        if self._database.is_current():
             return True
-        with suppress(RunError, sqlite3.Error), closing(connect(self.directory, read_only=True)) as other:
+        with suppress(RunError), closing(RunDatabase(self.directory, read_only=True)) as other:
             open_one, found = read_meta(self._database), read_meta(other)
             return all(open_one.get(key) == found.get(key) for key in ("process", "heartbeat"))
         return False
@@ -241,20 +243,20 @@ class OwnedRun:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._lock, explained(f"cannot write the run {self.directory.name}", (sqlite3.Error,)):
+        with self._lock:
             end = self._steps.end
             try:
                 yield
-            except sqlite3.Error as error:
+            except RunError as error:
                 self._steps.end = end  # what was deleted is there again
-                if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY:
+                if getattr(error.__cause__, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY:
                     self._reopen()
                 raise
 
     def _reopen(self) -> None:
         """Open the database again: SQLite opens it read-only, for good, if the disk fails as it is opened."""
         with suppress(RunError):
-            database = connect(self.directory)
+            database = RunDatabase(self.directory)
             if database.file != self._database.file:  # another run's: the next heartbeat saves this one
                 database.close()
                 return
@@ -269,7 +271,7 @@ class OwnedRun:
     def _delete_after(self, step: int) -> None:
         """Delete the steps, diagnostics and media after those that training continues from."""
         self._steps.delete(self._database, step)
-        self._database.delete_inside(step)
+        self._database.delete_diagnostics(step)
         self._database.delete_media(step)
 
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from accel_engine.errors import RunError
-from accel_engine.run.store.database import Database
-from accel_engine.run.store.schema import SPANS
-from accel_engine.run.store.whole_rows import MAX_CHUNK, MAX_STEP
+from accel_engine.run.store.database import RunDatabase
+from accel_engine.run.store.schema import MAX_CHUNK, MAX_STEP, SPANS
 
 if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need it
     import numpy as np
@@ -14,7 +13,7 @@ if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need i
 
 
 class StepWriter:
-    """Knows which steps and series a run has. Its methods raise :exc:`sqlite3.Error`.
+    """Knows which steps and series a run has. Its methods raise :exc:`~accel_engine.errors.RunError`.
 
     Attributes:
         end: The step after the last one; after a write that failed, the caller sets it back.
@@ -24,13 +23,13 @@ class StepWriter:
         self._series: tuple[str, ...] = ()
         self.end = 0
 
-    def load(self, database: Database) -> None:
+    def load(self, database: RunDatabase) -> None:
         """Find out which steps and series a database has; the other methods take it, or one with the same steps."""
         self._series = database.series()
         self.end = database.chunk_from_end()[1]
 
     def add(
-        self, database: Database, first_step: int, started: float, ended: float, columns: Mapping[str, bytes]
+        self, database: RunDatabase, first_step: int, started: float, ended: float, columns: Mapping[str, bytes]
     ) -> None:
         """Add a chunk; steps from its first one on are deleted.
 
@@ -58,33 +57,33 @@ class StepWriter:
                 downsampled_steps.extend(database, last)
         self.end = last
 
-    def delete(self, database: Database, step: int) -> None:
+    def delete(self, database: RunDatabase, step: int) -> None:
         """Delete the steps from ``step`` on."""
         if step < self.end:
             database.delete_steps(step, self._series)
             self.end = database.chunk_from_end()[1]
 
-    def read(self, database: Database, first: int, last: int) -> "tuple[dict[str, npt.NDArray[np.float32]], float]":
+    def read(self, database: RunDatabase, first: int, last: int) -> "tuple[dict[str, npt.NDArray[np.float32]], float]":
         """Read the series of the chunks within the steps from ``first`` up to ``last``, and their total seconds."""
         import numpy as np  # see above
 
         rows = database.chunks_between(first, last, self._series)
-        rows = [row for row in rows if first <= row[0] and row[0] + row[1] <= last]
+        rows = [row for row in rows if first <= row.chunk.first_step and row.chunk.stop <= last]
         missing = np.float32(np.nan).tobytes()
         packed = {
-            name: b"".join(row[index] or row[1] * missing for row in rows)
-            for index, name in enumerate(self._series, 4)
-            if any(row[index] for row in rows)
+            name: b"".join(row.series[index] or row.chunk.count * missing for row in rows)
+            for index, name in enumerate(self._series)
+            if any(row.series[index] for row in rows)
         }
         series = {name: np.frombuffer(values, dtype="<f4") for name, values in packed.items()}
-        return series, sum(ended - started for _, _, started, ended, *_ in rows)
+        return series, sum(row.chunk.ended - row.chunk.started for row in rows)
 
 
 def pack_chunk(first_step: int, series: "Mapping[str, npt.ArrayLike]") -> dict[str, bytes]:
     """Pack the values of consecutive steps, by series name; all of one length.
 
     Raises:
-        RunError: A run cannot have so many steps; see :mod:`accel_engine.run.store.whole_rows`.
+        RunError: A run cannot have so many steps; see :mod:`accel_engine.run.store.schema`.
     """
     import numpy as np  # see above
 

@@ -1,6 +1,5 @@
 """Writes a run's events, steps, samples, diagnostics and media."""
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -9,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from accel_engine import clock
 from accel_engine.devices.device_types import Sample
-from accel_engine.errors import RunError
+from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import Outcome, RunEnded, RunStarted, Warned
 from accel_engine.json_values import encode
 from accel_engine.run.directory.disk_problem import waits_for_disk
 from accel_engine.run.engine.commands import Command, answered
 from accel_engine.run.engine.memory_loss import log_size
-from accel_engine.run.store.connection import explained
+from accel_engine.run.store.schema import check_times
 from accel_engine.run.store.stored_events import last_event
-from accel_engine.run.store.whole_rows import check_times
 from accel_engine.run.writing.owned_run import OwnedRun
 from accel_engine.run.writing.step_writer import pack_chunk
 from accel_engine.words import numbers
@@ -85,7 +83,7 @@ class RunWriter(OwnedRun):
             series: Values of each step by series name; all of one length.
 
         Raises:
-            RunError: A step or a time is none that a run can have; see :mod:`accel_engine.run.store.whole_rows`.
+            RunError: A step or a time is none that a run can have; see :mod:`accel_engine.run.store.schema`.
         """
         check_times(started, ended)
         columns = pack_chunk(first_step, series)
@@ -107,7 +105,7 @@ class RunWriter(OwnedRun):
 
         name, (head, body) = diagnostics.row_name(item), diagnostics.serialize(item)
         with self._writing():
-            self._database.set_inside(name, clock.now(), step, head, body)
+            self._database.set_diagnostics(name, clock.now(), step, head, body)
 
     def write_media(self, step: int, time: float, name: str, item: "MediaItem") -> None:
         """Write an image, a text or a histogram, replacing the one of the same kind, name and step.
@@ -124,19 +122,24 @@ class RunWriter(OwnedRun):
         """
         from accel_engine.run import media  # see above
 
-        with explained(f"cannot log {name!r} at step {step}", (ValueError,)):
+        try:
             media.check_position(step, name)
             kind, head, body = media.pack_media(item)
             with self._writing():
-                if self._media_bytes is None or self._media_bytes + len(body) > MAX_MEDIA_BYTES:
-                    self._media_bytes = self._database.media_bytes()  # items may have been deleted or replaced
-                if self._media_bytes + len(body) > MAX_MEDIA_BYTES:
-                    raise ValueError(
-                        f"the run's images, texts and histograms would take more than {numbers.size(MAX_MEDIA_BYTES)}: "
-                        "log smaller ones, or at fewer steps"
-                    )
+                self._check_room(len(body))
                 self._database.set_media(kind, name, int(step), time, head, body)
-                self._media_bytes += len(body)
+                self._media_bytes = (self._media_bytes or 0) + len(body)
+        except ValueError as error:
+            raise RunError(f"cannot log {name!r} at step {step}: {error}") from error
+
+    def _check_room(self, size: int) -> None:
+        if self._media_bytes is None or self._media_bytes + size > MAX_MEDIA_BYTES:
+            self._media_bytes = self._database.media_bytes()  # items may have been deleted or replaced
+        if self._media_bytes + size > MAX_MEDIA_BYTES:
+            raise ValueError(
+                f"the run's images, texts and histograms would take more than {numbers.size(MAX_MEDIA_BYTES)}: "
+                "log smaller ones, or at fewer steps"
+            )
 
     @waits_for_disk
     def rewind(self, step: int) -> None:
@@ -154,7 +157,7 @@ class RunWriter(OwnedRun):
     def commands(self) -> list[Command]:
         """Read the commands without an answer, oldest first."""
         with self._writing():
-            return [Command(*row) for row in self._database.unanswered()]
+            return self._database.unanswered(Command)
 
     def is_withdrawn(self, command: Command) -> bool:
         """Whether the sender of a command that was read has withdrawn it since, as far as can be read."""
@@ -168,7 +171,7 @@ class RunWriter(OwnedRun):
     def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
         """Answer a command."""
         with self._writing():
-            self._database.answer(command.id, clock.now(), answer, obeyed=obeyed)
+            self._database.answer(command.id, answer, obeyed=obeyed)
 
     def end(self, ended: RunEnded) -> None:
         """Answer pending commands, write the samples that are held and the last event, and close the run."""
@@ -180,7 +183,7 @@ class RunWriter(OwnedRun):
 
         def write() -> None:
             with self._writing():
-                with suppress(sqlite3.OperationalError):
+                with suppress(DatabaseError):
                     self._held_samples.insert(self._database)
                 with self._database.transaction():
                     if missing := self._held_samples.dropped + len(self._held_samples):

@@ -176,7 +176,7 @@ class Checkpoints:
 
     def damage_after(self, step: int) -> list[str]:
         """The faults of the damaged checkpoints after a step."""
-        problems = {each: checkpoint_files.damage(self._directory, each) for each in self.steps if each > step}
+        problems = {each: checkpoint_files.find_damage(self._directory, each) for each in self.steps if each > step}
         return [checkpoint_files.damaged_message(each, problem) for each, problem in problems.items() if problem]
 
     def restore_newest(self, limit: int) -> tuple[int, list[str]]:

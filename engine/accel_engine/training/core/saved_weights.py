@@ -10,8 +10,8 @@ import tensorflow as tf
 from accel_engine.errors import RunError
 from accel_engine.run.directory.checkpoint_files import (
     checkpoint_path,
-    damage,
     damaged_message,
+    find_damage,
     has_checksums,
     steps_in,
 )
@@ -121,7 +121,7 @@ def whole_checkpoint(folder: Path, step: int) -> Iterator[str]:
     if step not in steps_in(folder):
         problem = "its files are missing"
     elif has_checksums(folder, step):
-        problem = damage(folder, step)
+        problem = find_damage(folder, step)
     elif not _is_readable(path):
         problem = "TensorFlow cannot read its files"
     if problem:

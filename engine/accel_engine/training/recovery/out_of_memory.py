@@ -117,7 +117,7 @@ def _newest_whole(directory: Path, limit: int) -> int:
     """The step of the newest whole checkpoint of a run, up to a step; 0 if there is none."""
     folder = directory / CHECKPOINTS
     steps = [step for step in checkpoint_files.steps_in(folder) if step <= limit]
-    return next((step for step in reversed(steps) if not checkpoint_files.damage(folder, step)), 0)
+    return next((step for step in reversed(steps) if not checkpoint_files.find_damage(folder, step)), 0)
 
 
 def _reason(error: BaseException, step: int) -> str:

@@ -57,6 +57,8 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "names of texts in a comment": ("#a,b\nBo,x\nJo,y\n", {"a": ["Bo", "Jo"], "b": ["x", "y"]}),
     "a column called #": ("#,b\n1,x\n2,y\n", {"#": [1, 2], "b": ["x", "y"]}),
     "hours of Americans": ("a\n1/31/23 1:05 PM\n2/1/23 12:00 AM\n", {"a": [1675170300, 1675209600]}),
+    "a title in the first cell": ("Sales,,\na,b,c\n1,x,3\n2,y,4\n", {"a": [1, 2], "b": ["x", "y"], "c": [3, 4]}),
+    "a title and an empty line": ("Sales\n\na;b;c\n1;x;3\n2;y;4\n", {"a": [1, 2], "b": ["x", "y"], "c": [3, 4]}),
     "zip codes": ("a,b\n01234,x\n99999,y\n", {"a": ["01234", "99999"], "b": ["x", "y"]}),
 }  # fmt: skip
 
@@ -65,8 +67,8 @@ ERRORS: dict[str, tuple[str | bytes, str]] = {
     "line ends only": ("\r\r\n", "is empty"),
     "a header only": ("a,b\n", "has no rows"),
     "sep= only": ("sep=;\n", "is empty"),
-    "UTF-16 that ends within a character": ("a,b\n1,2\n".encode("utf-16")[:-1], "that its encoding does not have"),
-    "an encoding of Japan": ("a,b\n1,\u7533\n".encode("shift-jis") + b"\x81\n", "that its encoding does not have"),
+    "UTF-16 that ends within a character": ("a,b\n1,2\n".encode("utf-16")[:-1], "is no text in UTF-8, UTF-16"),
+    "an encoding of Japan": ("a,b\n1,\u7533\n".encode("shift-jis") + b"\x81\n", "is no text in UTF-8, UTF-16"),
     "too many fields": ("a,b\n1,2\n1,2,3\n", "line 3: 3 fields instead of 2: '1,2,3'"),
     "too few fields": ("sep=,\na,b\n\n1,2\n1\n", "line 5: 1 fields instead of 2: '1'"),
     "ragged after a cell of lines": ('a,b\n1,"x\ny"\n\n1,2,3\n', "line 5: 3 fields instead of 2"),
@@ -131,7 +133,7 @@ def test_another_encoding_is_said(tmp_path: Path, encoding: str, name: str, suff
 def test_lines_of_comments_are_counted_and_an_error_names_its_line(tmp_path: Path) -> None:
     path = written(tmp_path, "# one\r\n# two\r\na,b\r\n1,2\r\n3\r\n")
     assert [*map(str, read_columns(path, DataOptions(invalid_examples="skip")).row_changes)] == [
-        "2 lines of comments left out",
+        "2 lines before the table left out",
         "1 row of odd.csv left out: they cannot be parsed",
     ]
     with pytest.raises(DataError, match=r"line 5: 1 fields instead of 2"):

@@ -14,7 +14,7 @@ import damaged_runs
 from accel_engine.errors import RunError
 from accel_engine.run.damage import salvage
 from accel_engine.run.damage.salvage import DamagedFile, damaged_file
-from accel_engine.run.store.connection import DATABASE
+from accel_engine.run.store.database import DATABASE
 
 
 class Damaged:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accel_engine.errors import RunError
 from accel_engine.run import RunWriter, diagnostics
 from accel_engine.run.diagnostics import (
     ClassificationReport,
@@ -31,7 +32,7 @@ from accel_engine.run.diagnostics import (
 )
 from accel_engine.run.diagnostics.packing import check_shapes
 from accel_engine.run.diagnostics.views import Curve, Image, Labels, Mask, Parts, Row, Spectrogram, Text, Tokens
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from recorded_run import execute
 
 PIXELS = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
@@ -153,9 +154,9 @@ def test_reports_and_fields_of_newer_programs_are_left_out(directory: Path, writ
     values["outputs"][-1] |= {"mood": {"type": "Mood", "value": 1}}
     values["outputs"].append({"type": "HologramReport", "examples": 1})
     values["outputs"][0]["worst"][0]["input"] = {"type": "Hologram"}
-    with closing(connect(directory)) as database:
-        database.set_inside("validation", 0.0, 1, json.dumps(values), body)
-        database.set_inside("unknown", 0.0, 1, "{}", b"")
+    with closing(RunDatabase(directory)) as database:
+        database.set_diagnostics("validation", 0.0, 1, json.dumps(values), body)
+        database.set_diagnostics("unknown", 0.0, 1, "{}", b"")
 
     found = diagnostics.read(directory).validation
 
@@ -164,22 +165,20 @@ def test_reports_and_fields_of_newer_programs_are_left_out(directory: Path, writ
     assert found.outputs[0].worst[0].input is None
 
 
-def test_a_row_that_no_engine_writes_is_counted(directory: Path, writer: RunWriter) -> None:
+def test_a_row_that_no_engine_writes_is_an_error(directory: Path, writer: RunWriter) -> None:
     writer.write_diagnostics(REPORT, 7)
     execute(directory, "UPDATE main.inside SET step = -1")
-    found = diagnostics.read(directory)
-    assert (found.validation, found.damaged) == (None, 1)
-    assert diagnostics.Diagnostics().damaged == 0
+    with pytest.raises(RunError, match="row 'validation' of the table inside: Expected `int` >= 0 in step"):
+        diagnostics.read(directory)
 
 
 @pytest.mark.parametrize("body", [b"", b"damaged" * 400])
-def test_a_damaged_report_is_left_out_and_counted(directory: Path, writer: RunWriter, body: bytes) -> None:
+def test_a_damaged_report_is_an_error(directory: Path, writer: RunWriter, body: bytes) -> None:
     head, _ = diagnostics.serialize(REPORT)
-    with closing(connect(directory)) as database:
-        database.set_inside("validation", 0.0, 1, head, body)
-    found = diagnostics.read(directory)
-    assert found.validation is None
-    assert found.damaged == 1
+    with closing(RunDatabase(directory)) as database:
+        database.set_diagnostics("validation", 0.0, 1, head, body)
+    with pytest.raises(RunError, match="row 'validation' of the table inside"):
+        diagnostics.read(directory)
 
 
 def test_arrays_as_large_as_they_may_be_are_read(monkeypatch: pytest.MonkeyPatch) -> None:

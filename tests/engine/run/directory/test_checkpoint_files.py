@@ -9,7 +9,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.run.directory import checkpoint_files
-from accel_engine.run.directory.checkpoint_files import damage
+from accel_engine.run.directory.checkpoint_files import find_damage
 from accel_engine.run.directory.run_paths import CHECKPOINTS, checkpoint_steps, latest_checkpoint
 
 STEPS = (4, 8)
@@ -44,13 +44,13 @@ def edit(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
     ],
 )
 def test_damage_is_named(folder: Path, name: str, harm: Callable[[Path], object], words: str, quick: bool) -> None:
-    assert [damage(folder, step) for step in STEPS] == ["", ""]
+    assert [find_damage(folder, step) for step in STEPS] == ["", ""]
     harm(folder / f"step-8.{name}")
     if not words:
         assert checkpoint_steps(folder.parent) == [4]
         return
-    assert words in damage(folder, 8)
-    assert bool(damage(folder, 8, quick=True)) == quick
+    assert words in find_damage(folder, 8)
+    assert bool(find_damage(folder, 8, quick=True)) == quick
     assert latest_checkpoint(folder.parent) == (4 if quick else 8)
     checkpoint_files.check_any_whole(folder)
     (folder / "step-4.data-00000-of-00002").unlink()
@@ -75,7 +75,7 @@ def test_damage_is_named(folder: Path, name: str, harm: Callable[[Path], object]
 def test_unreadable_checksums_are_like_none(folder: Path, text: bytes) -> None:
     (folder / "step-8.json").write_bytes(text)
     assert not checkpoint_files.has_checksums(folder, 8)
-    assert damage(folder, 8) == ""
+    assert find_damage(folder, 8) == ""
     checkpoint_files.write_checksums(folder, 8)
     assert {*json.loads((folder / "step-8.json").read_text())["files"]} == {
         "step-8.index",

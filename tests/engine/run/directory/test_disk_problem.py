@@ -15,7 +15,7 @@ import pytest
 
 from accel_engine import run
 from accel_engine.devices.device_types import Sample
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, request
@@ -31,8 +31,8 @@ from accel_engine.run.directory.disk_problem import (
 from accel_engine.run.directory.lock import WriterLock, read_flag
 from accel_engine.run.engine.commands import COMMANDS
 from accel_engine.run.store import sample_packing
-from accel_engine.run.store.connection import explained
-from full_disk import fail, failing_disk, filled, small_disk, sqlite_error
+from accel_engine.versioned_database import WRITING, database_errors
+from full_disk import database_error, fail, failing_disk, filled, small_disk, sqlite_error
 from recorded_run import put
 
 
@@ -77,7 +77,7 @@ def test_an_error_of_the_system_is_told_by_its_number(
     ],
 )
 def test_an_error_of_sqlite_is_told_by_its_code(tmp_path: Path, code: int, problem: DiskProblem | None) -> None:
-    with pytest.raises(DatabaseError) as raised, explained("cannot write"):
+    with pytest.raises(RunError) as raised, database_errors("the run", WRITING):
         raise sqlite_error(code, "database or disk is full")
     assert disk_problem(raised.value, tmp_path) is problem
     assert os.listdir(tmp_path) == []
@@ -132,7 +132,7 @@ class Disk:
         def write(*arguments: Any, **named: Any) -> Any:
             if self.code is not None:
                 self.tries += 1
-                raise sqlite_error(self.code)
+                raise database_error(self.code)
             return method(*arguments, **named)
 
         return write
@@ -275,7 +275,7 @@ def test_a_rolled_back_deletion_is_repeated(
     def fail_once(*arguments: Any) -> None:
         calls.append(arguments)
         if len(calls) == 1:
-            raise sqlite_error(sqlite3.SQLITE_FULL)
+            raise database_error(sqlite3.SQLITE_FULL)
         add(*arguments)
 
     monkeypatch.setattr(disk._database, "add_chunk", fail_once)
@@ -316,7 +316,7 @@ def test_the_end_writes_held_samples_or_counts_them(
 
     def add_samples(rows: Any) -> None:
         if problem := codes.pop(0):
-            raise sqlite_error(problem)
+            raise database_error(problem)
         add(rows)
 
     monkeypatch.setattr(waiting._database, "add_samples", add_samples)
@@ -427,9 +427,9 @@ def test_a_stop_that_cannot_be_written_is_a_signal(
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append(signal.Signals(number).name))
 
     def refuse(*_: object) -> None:
-        raise sqlite_error(sqlite3.SQLITE_FULL)
+        raise database_error(sqlite3.SQLITE_FULL)
 
-    monkeypatch.setattr("accel_engine.run.store.database.Database.add_command", refuse)
+    monkeypatch.setattr("accel_engine.run.store.database.RunDatabase.add_command", refuse)
     assert request(directory, name) == 0
     assert sent == signals
     with pytest.raises(RunError, match=r"^disk full: the command cannot be written.* only stop works until then$"):
@@ -453,13 +453,13 @@ def test_a_stop_without_a_signal_says_what_to_do(
     directory: Path, waiting: RunWriter, monkeypatch: pytest.MonkeyPatch, meta: dict[str, Any], advice: str
 ) -> None:
     def refuse(*_: object) -> None:
-        raise sqlite_error(sqlite3.SQLITE_FULL)
+        raise database_error(sqlite3.SQLITE_FULL)
 
     def forbid(*_: object) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     put(directory, **meta)
-    monkeypatch.setattr("accel_engine.run.store.database.Database.add_command", refuse)
+    monkeypatch.setattr("accel_engine.run.store.database.RunDatabase.add_command", refuse)
     monkeypatch.setattr(os, "kill", forbid)
     with pytest.raises(RunError, match=f"^disk full: the command cannot be written{advice}$"):
         request(directory, "stop")
@@ -469,10 +469,10 @@ def test_a_command_that_fails_for_another_reason_is_no_signal(
     directory: Path, waiting: RunWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
-        raise sqlite_error(sqlite3.SQLITE_BUSY)
+        raise database_error(sqlite3.SQLITE_BUSY)
 
-    monkeypatch.setattr("accel_engine.run.store.database.Database.add_command", refuse)
-    with pytest.raises(RunError, match="cannot write the run"):
+    monkeypatch.setattr("accel_engine.run.store.database.RunDatabase.add_command", refuse)
+    with pytest.raises(RunError, match="disk I/O error"):
         request(directory, "stop")
 
 

@@ -1,4 +1,5 @@
 import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -13,8 +14,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create
 from accel_engine.run.engine.commands import COMMANDS, read_answer
 from accel_engine.run.reading.reader import RECENT_CHUNKS
-from accel_engine.run.store.connection import DATABASE, connect
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import DATABASE, RunDatabase
 from accel_engine.run.store.steps import THROUGHPUT, TIME
 from accel_engine.versioned_database import current_user
 from recorded_run import execute
@@ -149,54 +149,36 @@ def test_file_damaged_while_it_is_read_is_an_error_in_words(directory: Path, wri
 
 
 @pytest.mark.parametrize("max_events", [None, 1])
-def test_damaged_event_is_left_out_and_counted(directory: Path, max_events: int | None) -> None:
-    execute(directory, "INSERT INTO main.event (time, kind, body) VALUES (1.0, 'warned', '{')")
-    with closing(RunReader(directory, max_events=max_events)) as reader:
-        update = reader.poll()
-        assert update.events == ()
-        assert update.damaged == 1
-        assert reader.find_damaged() == 1
-
-
-def test_rows_that_could_not_be_searched_for_damage_are_searched_later(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("table", "row", "values"),
+    [
+        ("event", {"time": 1.0, "kind": "warned", "body": "{"}, "Expecting"),
+        ("event", {"time": "noon", "kind": "warned", "body": "{}"}, "got `str` in time"),
+        ("sample", {"time": 1.0, "device": "cpu:0", "readings": "{"}, "Expecting"),
+        ("chunk", {"first_step": 0, "count": 1 << 24, "started": 1.0, "ended": 2.0}, "no series has values"),
+    ],
+)
+def test_a_damaged_row_is_an_error_each_time_it_is_read(
+    directory: Path, max_events: int | None, table: str, row: dict[str, Any], values: str
 ) -> None:
-    execute(directory, "INSERT INTO main.event (time, kind, body) VALUES ('noon', 'warned', '{}')")
-    execute_statement = Database.execute
-
-    def fail(database: Database, statement: str, *values: Any) -> sqlite3.Cursor:
-        if "main.event WHERE" in statement:
-            error = sqlite3.OperationalError("database is locked")
-            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
-            raise error
-        return execute_statement(database, statement, *values)
-
-    with closing(RunReader(directory)) as reader:
-        with monkeypatch.context() as patch:
-            patch.setattr(Database, "execute", fail)
-            with pytest.raises(RunError, match="database is locked"):
-                reader.find_damaged()
-        assert reader.find_damaged() == 1
-
-
-def test_steps_that_overlap_are_counted_as_damaged(writer: RunWriter, directory: Path) -> None:
-    for first in (0, 2, 4):
-        writer.write_chunk(first, 1.0, 2.0, {"loss": [1.0, 2.0]})
-    execute(directory, "UPDATE main.chunk SET first_step = 1 WHERE id = 2")
-    with closing(RunReader(directory)) as counting:
-        assert [counting.find_damaged(), counting.find_damaged()] == [1, 1]
-    with closing(connect(directory)) as database:
-        database.find_damaged("event")
-        assert database.count_damaged() == 0
+    marks = ", ".join("?" * len(row))
+    execute(directory, f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", *row.values())
+    said = f"run {directory.name} cannot be read: its run.db is damaged (row 1 of the table {table}: "
+    with closing(RunReader(directory, max_events=max_events)) as reader:
+        for _ in range(2):
+            with pytest.raises(RunError, match=re.escape(said)) as caught:
+                reader.poll()
+            assert values in str(caught.value)
+            assert str(caught.value).endswith(f"). Save what is whole: accel-tui repair {directory.name}")
 
 
 def test_an_error_of_the_program_is_not_said_to_be_one_of_the_file(
     reader: RunReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: Database) -> int:
+    def fail(_: RunDatabase) -> int:
         raise KeyError("a mistake")
 
-    monkeypatch.setattr(Database, "data_version", fail)
+    monkeypatch.setattr(RunDatabase, "data_version", fail)
     with pytest.raises(KeyError, match="a mistake"):
         reader.poll()
 
@@ -237,7 +219,7 @@ def test_what_is_passed_over_is_not_read(directory: Path, writer: RunWriter, rea
 def test_a_column_that_no_engine_could_have_made_is_no_series(directory: Path, writer: RunWriter) -> None:
     for first in range(0, 3 * (1 << 12), 1 << 10):
         writer.write_chunk(first, 0.0, 1.0, {"loss": [1.0] * (1 << 10)})
-    with closing(connect(directory)) as connection:
+    with closing(RunDatabase(directory)) as connection:
         connection.execute('ALTER TABLE main.chunk ADD COLUMN "a\x1b[2J" BLOB')
         connection.execute('UPDATE main.chunk SET "a\x1b[2J" = loss')
         connection.execute(

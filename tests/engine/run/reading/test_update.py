@@ -22,6 +22,6 @@ def test_an_update_with_anything_is_true(written: dict[str, Any]) -> None:
     assert Update(**written)
 
 
-def test_an_update_with_nothing_is_false_and_knows_of_no_damage() -> None:
+def test_an_update_with_nothing_is_false() -> None:
     assert not Update()
-    assert (Update().damaged, Update().more) == (0, False)
+    assert not Update().more

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from accel_engine.events import DevicesFound, RunStarted, TensorFlowDevice
 from accel_engine.run.runs.devices_in_use import DevicesInUse, devices_in_use
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.run.writing.writer import RunWriter
 
 
@@ -25,7 +25,7 @@ def test_a_live_run_has_the_devices_that_its_engine_found(directory: Path, write
     assert devices_in_use(except_for=[directory]) == []
     begin(socket.gethostname())  # another engine continues the run, perhaps on other devices
     assert devices_in_use() == [DevicesInUse(directory.name, (), is_starting=True)]
-    with closing(connect(directory)) as connection:
+    with closing(RunDatabase(directory)) as connection:
         connection.set_meta(host="another")
     assert devices_in_use() == []
 

@@ -12,7 +12,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import SCHEMA_VERSION, RunList, RunSummary, RunWriter, Status, create, find, list_runs
 from accel_engine.run.runs import listing
 from accel_engine.run.store.annotations import rename_run
-from accel_engine.run.store.connection import DATABASE, connect
+from accel_engine.run.store.database import DATABASE, RunDatabase
 from recorded_run import execute, started
 
 
@@ -103,13 +103,14 @@ def test_summary_tells_steps_time_and_latest_metrics(directory: Path, writer: Ru
         "INSERT INTO main.event (time, kind, body) VALUES (1.0, 'validated', '{')",
     ],
 )
-def test_damaged_records_are_counted_and_hide_nothing_else(three: tuple[Path, Path, Path], damage: str) -> None:
+def test_a_damaged_run_says_so_and_hides_no_other(three: tuple[Path, Path, Path], damage: str) -> None:
     execute(three[1], damage)
     runs = {run.directory: run for run in list_runs()}
     assert set(runs) == set(three)
-    assert runs[three[1]].damaged == 1
-    assert runs[three[1]].status is not None
-    assert runs[three[0]].damaged == 0
+    assert "run.db is damaged (row " in runs[three[1]].problem
+    assert runs[three[1]].problem.endswith(f"accel-tui repair {three[1].name}")
+    assert runs[three[1]].status is None
+    assert not runs[three[0]].problem
 
 
 def test_a_run_without_a_table_says_so_and_hides_no_other(three: tuple[Path, Path, Path]) -> None:
@@ -125,7 +126,7 @@ def test_file_that_is_no_database_says_so(three: tuple[Path, Path, Path]) -> Non
     (three[0] / DATABASE).write_bytes(b"no database " * 100)
     (summary,) = [run for run in list_runs() if run.directory == three[0]]
     assert "cannot be read" in summary.problem
-    assert summary == RunSummary(three[0].name, three[0], None, 0, epochs=0.0, damaged=0, problem=summary.problem)
+    assert summary == RunSummary(three[0].name, three[0], None, 0, epochs=0.0, problem=summary.problem)
 
 
 def test_newer_run_is_listed_with_what_to_do(three: tuple[Path, Path, Path]) -> None:
@@ -223,7 +224,7 @@ def test_only_what_has_changed_is_read_again(three: tuple[Path, Path, Path], mon
     assert runs.refresh()
     assert read[4:] == [three[0]], "it was written only a moment ago"
     aged(three[0])
-    with closing(connect(three[0])) as database:
+    with closing(RunDatabase(three[0])) as database:
         database.set_meta(name="changed again")
         os.utime(three[0] / DATABASE, (1000.0, 1000.0))
         assert runs.refresh()

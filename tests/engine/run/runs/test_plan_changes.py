@@ -10,7 +10,7 @@ from accel_engine.run import RunReader, reopen
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.run.history.history import stored_history
 from accel_engine.run.runs.plan_changes import CHANGEABLE, check_changes
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from example_events import model_built
 from field_values import away, with_needs
 
@@ -61,7 +61,7 @@ def test_a_run_with_a_checkpoint_is_reopened_only_with_a_plan_that_goes_with_it(
 @pytest.mark.parametrize(("step", "epochs", "epoch"), [(164, 1, 2), (200, 1, 2), (301, 3, 4)])
 def test_a_run_that_is_past_an_epoch_does_not_go_on_to_it(directory: Path, step: int, epochs: int, epoch: int) -> None:
     save(directory, step)
-    with closing(connect(directory)) as connection:
+    with closing(RunDatabase(directory)) as connection:
         connection.add_event(1.0, "model_built", to_stored(model_built(steps_per_epoch=100)))
         connection.execute("UPDATE main.meta SET value = 0 WHERE key = 'pending'")  # nobody took it up in time
     with pytest.raises(PlanError, match=f"already trained: the checkpoint is of epoch {epoch}; increase --epochs"):
@@ -72,7 +72,7 @@ def test_a_run_that_is_past_an_epoch_does_not_go_on_to_it(directory: Path, step:
 
 def test_a_finished_run_over_a_stream_of_unknown_length_needs_more_epochs(ended: Path) -> None:
     save(ended, 11)
-    with closing(connect(ended)) as connection:
+    with closing(RunDatabase(ended)) as connection:
         assert [stored_history(connection).trained_epochs(step) for step in (0, 3)] == [
             0,
             0.5,

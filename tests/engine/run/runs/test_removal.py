@@ -1,7 +1,6 @@
 import errno
 import os
 import shutil
-import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,9 +15,8 @@ from accel_engine.run import RunWriter, create, list_runs
 from accel_engine.run.directory.disk_space import free_bytes
 from accel_engine.run.runs import removal
 from accel_engine.run.runs.creation import create_worker
-from accel_engine.run.runs.removal import Contents, contents, remove
-from accel_engine.run.store.connection import DATABASE, connect, initialize
-from accel_engine.run.store.database import Database
+from accel_engine.run.runs.removal import Contents, count_contents, remove
+from accel_engine.run.store.database import DATABASE, RunDatabase, create_file
 from full_disk import filled, small_disk
 from recorded_run import execute
 
@@ -34,7 +32,7 @@ def test_what_goes_with_a_run_is_told_and_then_all_of_it_goes(ended: Path, write
     writer.close()
     fill(ended)
     other = create(Plan())
-    found = contents(ended)
+    found = count_contents(ended)
     assert found == Contents(found.size, checkpoints=2, model=True, workers=0)
     assert 8000 < found.size < 200_000
     remove(ended)
@@ -53,7 +51,7 @@ def test_the_database_is_deleted_last(ended: Path, writer: RunWriter, monkeypatc
 
 def test_a_live_run_is_not_deleted(directory: Path, writer: RunWriter) -> None:
     writer.begin()
-    for act in (contents, remove):
+    for act in (count_contents, remove):
         with pytest.raises(RunError, match="is running: stop it before deleting it"):
             act(directory)
     assert list_runs()
@@ -72,7 +70,7 @@ def test_what_is_only_linked_into_a_run_stays(ended: Path) -> None:
     part = create(Plan())
     (ended / "workers").mkdir()
     (ended / "workers" / "1").symlink_to(part, target_is_directory=True)
-    assert contents(ended).workers == 0
+    assert count_contents(ended).workers == 0
     remove(ended)
     assert [run.directory for run in list_runs()] == [part]
 
@@ -97,13 +95,10 @@ def test_a_run_that_cannot_be_deleted_whole_stays_in_the_list(ended: Path, monke
 
 
 def test_a_run_whose_database_is_locked_is_said_to_be(ended: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: Database) -> None:
-        raise sqlite3.OperationalError("database is locked")
-
-    monkeypatch.setattr(Database, "transaction", refuse)
-    with pytest.raises(RunError) as caught:
+    monkeypatch.setattr("accel_engine.versioned_database.LOCK_TIMEOUT_SECONDS", 0.01)
+    with RunDatabase(ended) as other, other.transaction(), pytest.raises(RunError) as caught:
         remove(ended)
-    assert str(caught.value) == f"cannot write the run {ended.name}: database is locked"
+    assert str(caught.value) == f"run {ended.name} cannot be written: database is locked"
 
 
 def test_what_goes_while_it_is_looked_at_counts_nothing_and_what_cannot_be_read_says_why(
@@ -118,14 +113,14 @@ def test_what_goes_while_it_is_looked_at_counts_nothing_and_what_cannot_be_read_
         return iter(found)
 
     monkeypatch.setattr(removal, "_files", vanish)
-    assert contents(ended).size > 0
+    assert count_contents(ended).size > 0
 
     def refuse(_: Path) -> Iterator[os.DirEntry[str]]:
         raise PermissionError("not yours")
 
     monkeypatch.setattr(removal, "_files", refuse)
     with pytest.raises(RunError, match="not yours"):
-        contents(ended)
+        count_contents(ended)
 
 
 def test_a_run_that_is_deleted_while_it_is_listed_leaves_nothing(home: Path) -> None:
@@ -170,15 +165,15 @@ def test_opening_a_run_that_was_just_deleted_makes_no_file(directory: Path, monk
     monkeypatch.setattr(Path, "is_file", lambda _: True)  # it was there a moment ago
     (directory / DATABASE).unlink()
     with pytest.raises(RunError, match="cannot be read"):
-        connect(directory)
+        RunDatabase(directory)
     assert not (directory / DATABASE).exists()
 
 
 def test_a_run_in_a_directory_of_any_name_is_opened(tmp_path: Path) -> None:
     place = tmp_path / os.fsdecode(b"a?b #%41 \xff")
     place.mkdir()
-    initialize(place / DATABASE).close()
-    connect(place).close()
+    create_file(place / DATABASE)
+    RunDatabase(place).close()
 
 
 def test_a_run_on_a_full_disk_can_be_deleted_to_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,9 +79,9 @@ def test_what_is_no_run_takes_no_labels(tmp_path: Path) -> None:
         rename_run(tmp_path, "x")
 
 
-def test_damaged_labels_are_left_out_and_counted() -> None:
+def test_damaged_labels_are_an_error() -> None:
     directory = create(Plan())
     execute(directory, "INSERT INTO main.meta VALUES ('tags', '{')")
-    assert list_runs()[0].damaged == 1
-    assert rename_run(directory, "x").tags == ()
-    assert list_runs()[0].damaged == 0
+    assert "row 'tags' of the table meta" in list_runs()[0].problem
+    with pytest.raises(RunError, match="row 'tags' of the table meta"):
+        rename_run(directory, "x")

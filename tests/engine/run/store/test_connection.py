@@ -12,22 +12,21 @@ from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import Event, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import SCHEMA_VERSION, RunReader, RunWriter, create, list_runs
-from accel_engine.run.runs.removal import contents
+from accel_engine.run.runs.removal import count_contents
 from accel_engine.run.store.annotations import set_note
-from accel_engine.run.store.connection import DATABASE, connect, reading
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import DATABASE, RunDatabase, reading
 from full_disk import filled, small_disk
 from recorded_run import execute
 
 
 def test_runs_are_kept_in_wal_mode(directory: Path) -> None:
-    with closing(connect(directory)) as connection:
+    with closing(RunDatabase(directory)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_directory_without_a_run_is_said(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no run in"):
-        connect(tmp_path)
+        RunDatabase(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,7 @@ def test_directory_without_a_run_is_said(tmp_path: Path) -> None:
 )
 def test_another_format_is_refused_with_what_to_do(directory: Path, version: int, said: str) -> None:
     execute(directory, "UPDATE main.meta SET value = ? WHERE key = 'schema'", version)
-    for opening in (RunReader, RunWriter, connect):
+    for opening in (RunReader, RunWriter, RunDatabase):
         with pytest.raises(RunError, match=said):
             opening(directory)
 
@@ -52,7 +51,7 @@ def test_file_that_is_no_database_is_an_error_in_words(directory: Path, content:
         left.unlink()
     (directory / DATABASE).write_bytes(content)
     with pytest.raises(RunError, match="cannot be read"):
-        connect(directory)
+        RunDatabase(directory)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,7 @@ def test_database_without_a_format_version_is_an_error_in_words(directory: Path,
     with closing(sqlite3.connect(directory / DATABASE)) as connection, connection:
         connection.execute(change)
     with pytest.raises(RunError, match="cannot be read"):
-        connect(directory)
+        RunDatabase(directory)
 
 
 def test_a_damaged_name_of_a_table_is_an_error_in_words(directory: Path) -> None:
@@ -70,13 +69,13 @@ def test_a_damaged_name_of_a_table_is_an_error_in_words(directory: Path) -> None
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("UPDATE sqlite_master SET name = CAST(x'80' AS TEXT), sql = 'x' WHERE name = 'event'")
     with pytest.raises(RunError, match=r"is damaged .*accel-tui repair"):
-        connect(directory)
+        RunDatabase(directory)
 
 
 def test_the_missing_format_version_is_named(directory: Path) -> None:
     execute(directory, "DELETE FROM main.meta WHERE key = 'schema'")
-    with pytest.raises(RunError, match=r"is damaged \(no format version\)"):
-        connect(directory)
+    with pytest.raises(RunError, match=r"is damaged \(it has no version of its format\)"):
+        RunDatabase(directory)
 
 
 def test_a_file_that_is_no_database_is_closed(directory: Path) -> None:
@@ -84,25 +83,25 @@ def test_a_file_that_is_no_database_is_closed(directory: Path) -> None:
         left.unlink()
     (directory / DATABASE).write_bytes(b"not a database at all, but long enough to look at" * 100)
     with pytest.raises(RunError) as caught:  # keeps the traceback's local variables alive
-        connect(directory)
+        RunDatabase(directory)
     assert caught.value.__cause__
     assert str(directory / DATABASE) not in {file.path for file in psutil.Process().open_files()}
 
 
 def test_reader_cannot_write(directory: Path) -> None:
-    with closing(connect(directory, read_only=True)) as connection, pytest.raises(sqlite3.OperationalError):
+    with closing(RunDatabase(directory, read_only=True)) as connection, pytest.raises(DatabaseError):
         connection.execute("DELETE FROM main.meta")
     with pytest.raises(DatabaseError, match="readonly"), reading(directory) as connection:
         connection.execute("DELETE FROM main.meta")
 
 
 def test_transaction_that_fails_leaves_nothing_and_can_be_followed_by_another(directory: Path) -> None:
-    def fail(connection: Database) -> None:
+    def fail(connection: RunDatabase) -> None:
         with connection.transaction():
             connection.execute("DELETE FROM main.meta")
             raise ZeroDivisionError
 
-    with closing(connect(directory)) as connection:
+    with closing(RunDatabase(directory)) as connection:
         with pytest.raises(ZeroDivisionError):
             fail(connection)
         with connection.transaction():
@@ -171,8 +170,8 @@ def test_a_run_that_nobody_writes_is_read_as_it_is(run: Path) -> None:
 
 def test_a_reader_of_a_run_that_can_be_written_leaves_no_files(run: Path) -> None:
     files = set(os.listdir(run))
-    with closing(connect(run, read_only=True)) as reader:
-        assert reader.count("event")
+    with closing(RunDatabase(run, read_only=True)) as reader:
+        assert reader.last_id("event")
     assert set(os.listdir(run)) == files
 
 
@@ -230,6 +229,6 @@ def test_writing_it_is_an_error_in_words(run: Path) -> None:
 def test_what_would_change_a_run_says_first_that_it_cannot_be_written() -> None:
     run = damaged_runs.record()
     with unwritable(run):
-        for change in (lambda: set_note(run, "a note"), lambda: contents(run)):
+        for change in (lambda: set_note(run, "a note"), lambda: count_contents(run)):
             with pytest.raises(RunError, match=f"run {run.name} cannot be changed: {run} cannot be written"):
                 change()

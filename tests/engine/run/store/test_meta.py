@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.run.store.connection import connect
+from accel_engine.errors import RunError
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.run.store.meta import read_meta
 from recorded_run import put
 
@@ -27,11 +28,10 @@ from recorded_run import put
         ("tags", "[1]"),
     ],
 )
-def test_a_damaged_value_is_left_out_and_counted(directory: Path, key: str, damaged: object) -> None:
+def test_a_damaged_value_is_an_error_that_names_it(directory: Path, key: str, damaged: object) -> None:
     put(directory, **{key: damaged})
-    with closing(connect(directory)) as database:
-        assert key not in read_meta(database)
-        assert database.count_damaged() == 1
+    with closing(RunDatabase(directory)) as database, pytest.raises(RunError, match=f"row '{key}' of the table meta: "):
+        read_meta(database)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,5 @@ def test_a_damaged_value_is_left_out_and_counted(directory: Path, key: str, dama
 )
 def test_a_whole_value_is_read(directory: Path, key: str, value: object, found: object) -> None:
     put(directory, **{key: value})
-    with closing(connect(directory)) as database:
+    with closing(RunDatabase(directory)) as database:
         assert read_meta(database)[key] == found
-        assert database.count_damaged() == 0

@@ -130,6 +130,6 @@ def test_a_network_that_does_not_answer_is_no_loss(writing: RunWriter, monkeypat
         raise TimeoutError
 
     with monkeypatch.context() as patched:
-        patched.setattr("accel_engine.run.store.connection.os.stat", fail)
+        patched.setattr("accel_engine.run.store.database.os.stat", fail)
         writing.check_directory()
     add_steps(writing, 3)

@@ -35,7 +35,7 @@ from accel_engine.training.memory_meters import HostMemory
 
 from ...training.conftest import Gym
 
-PLAN = Plan(model="mlp", epochs=1, batch_size=100)
+PLAN = Plan(model="mlp", epochs=1, batch_size=100, last_batch="drop")
 
 OPTIONS = BenchOptions(devices=("cpu",), precisions=("float32",), xla="off", batch_sizes=(1, 4), seconds=0.1)
 

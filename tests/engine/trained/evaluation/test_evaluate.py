@@ -22,7 +22,7 @@ from accel_engine.training.core.task import Task
 
 from ...training.conftest import Gym
 
-PLAN = Plan(model="mlp", epochs=1, batch_size=100)
+PLAN = Plan(model="mlp", epochs=1, batch_size=100, last_batch="drop")
 
 
 def evaluated(*models: Path | Plan, **changes: Any) -> Evaluation:
@@ -128,7 +128,7 @@ def houses(tmp_path: Path) -> Path:
 
 
 def test_other_rows_are_preprocessed_as_the_runs_own(gym: Gym, houses: Path, tmp_path: Path) -> None:
-    plan = Plan(data=str(houses), target=("price",), epochs=1, batch_size=20, metrics=("r2_score",), test_split=0.2)
+    plan = Plan(data=str(houses), target=("price",), epochs=1, batch_size=12, metrics=("r2_score",), test_split=0.2)
     directory = gym.train(plan).directory
     assert evaluated(directory).split == "test"
     others = tmp_path / "others.csv"
@@ -148,7 +148,7 @@ def test_other_rows_are_preprocessed_as_the_runs_own(gym: Gym, houses: Path, tmp
 
 
 def test_other_data_with_other_columns_is_an_error(gym: Gym, houses: Path, tmp_path: Path) -> None:
-    directory = gym.train(Plan(data=str(houses), target=("price",), epochs=1, batch_size=20)).directory
+    directory = gym.train(Plan(data=str(houses), target=("price",), epochs=1, batch_size=12)).directory
     others = tmp_path / "others.csv"
     others.write_text("town,price\nBonn,3\n")
     with pytest.raises(AccelError, match="area"):
@@ -158,7 +158,7 @@ def test_other_data_with_other_columns_is_an_error(gym: Gym, houses: Path, tmp_p
 def test_a_checkpoint_can_be_chosen(gym: Gym) -> None:
     directory = gym.train(PLAN.replace(checkpoint_every="5 steps")).directory
     first, last = evaluated(directory, checkpoint="5"), evaluated(directory, checkpoint="last")
-    assert (first.models[0].step, last.models[0].step) == (5, 15)
+    assert (first.models[0].step, last.models[0].step) == (5, 14)
     assert values(first)["loss"] > values(last)["loss"]
     with pytest.raises(AccelError, match="no checkpoint of step 7, only of"):
         evaluated(directory, checkpoint="7")

@@ -58,7 +58,9 @@ def moving_averages(generator: np.random.Generator, length: int = 600, width: in
     return np.convolve(generator.normal(size=length + width - 1), np.ones(width), "valid")
 
 
-@pytest.mark.parametrize(("block", "least", "most"), [(1, 0, 110), (24, 160, 200)])
+@pytest.mark.parametrize(
+    ("block", "least", "most"), [pytest.param(1, 0, 110, marks=pytest.mark.campaign), (24, 160, 200)]
+)
 def test_only_blocks_have_intervals_of_values_that_depend_on_each_other(block: int, least: int, most: int) -> None:
     generator, hits = np.random.default_rng(8), 0
     for seed in range(200):

@@ -13,14 +13,22 @@ from accel_engine.errors import RunError
 from accel_engine.events import CheckpointSaved, CommandAnswered, Outcome, Warned
 from accel_engine.plan import Plan
 from accel_engine.run.damage.repair import repair_run
-from accel_engine.run.directory.checkpoint_files import damage, has_checksums
+from accel_engine.run.directory.checkpoint_files import find_damage, has_checksums
 from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, checkpoint_steps
 from accel_engine.trained.open_trained import open_trained
 from accel_engine.training.checkpoints.checkpoint import Finiteness
 
 from ..conftest import Gym, Trained
 
-PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop", checkpoint_every="2 steps", keep_checkpoints=3)
+PLAN = Plan(
+    model="mlp",
+    epochs=2,
+    batch_size=256,
+    last_batch="drop",
+    optimizer="sgd",
+    checkpoint_every="2 steps",
+    keep_checkpoints=3,
+)
 """Ten steps."""
 
 DATA, INDEX, CHECKSUMS = ".data-00000-of-00001", ".index", ".json"
@@ -59,7 +67,7 @@ def continued(gym: Gym, run: Path, step: int) -> str:
     assert resumed.ended.outcome is Outcome.FINISHED, resumed.ended.reason
     np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(PLAN).series["loss"])
     assert checkpoint_steps(run) == [6, 8, 10]
-    assert not any(damage(run / CHECKPOINTS, each) for each in (6, 8, 10))
+    assert not any(find_damage(run / CHECKPOINTS, each) for each in (6, 8, 10))
     messages = [event.message for event in resumed.all(Warned) if event.severity == "warning"]
     lost = [each for each in messages if not each.startswith("the checksums")]
     assert all(f"continuing from step {step}; steps {step + 1} to 8 are trained again" in each for each in lost)

@@ -21,7 +21,7 @@ from accel_engine.run import RunReader, RunWriter
 
 from ..conftest import Gym
 
-PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop")
+PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop", optimizer="sgd", learning_rate=0.05)
 """Ten steps."""
 
 

@@ -109,10 +109,13 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
+ORDINARY = {*((name, "one device") for name in SCHEDULES), ("cosine", "two replicas")}
+
+
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        pytest.param(name, way, marks=() if (name == "cosine" or way == "one device") else pytest.mark.campaign)
+        pytest.param(name, way, marks=() if (name, way) in ORDINARY else pytest.mark.campaign)
         for name in SCHEDULES
         for way in WAYS
     ],
@@ -149,7 +152,10 @@ def test_the_rate_of_a_loss_scale_optimizer_is_recorded(gym: Gym, models: str) -
     assert trained.only(LearningRateChanged).schedule == "ExponentialDecay"
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, marks=() if way in {"one device", "two replicas"} else pytest.mark.campaign) for way in WAYS],
+)
 def test_a_constant_rate_changes_at_the_step_of_the_command(gym: Gym, models: str, way: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:constant", **WAYS[way]), at={4: [("learning_rate", 0.02)]})
 

@@ -252,7 +252,13 @@ def over_two_replicas(strategy: tf.distribute.Strategy, model: keras.Model, batc
     return summed
 
 
-@pytest.mark.parametrize("name", ["means", "F1 and IoU", "thresholds", "R2", "several outputs", "regularizers"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("means", "R2", "several outputs", "regularizers"),
+        *(pytest.param(name, marks=pytest.mark.campaign) for name in ("F1 and IoU", "thresholds")),
+    ],
+)
 def test_replicas_give_the_loss_and_the_metrics_of_all_their_examples(name: str) -> None:
     build, batch = CASES[name]
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())

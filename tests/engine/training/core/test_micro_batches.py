@@ -59,6 +59,10 @@ def penalizing(input_shape, classes):
     return keras.Sequential([keras.Input(input_shape), layers.Flatten(),
                              layers.Dense(classes, activation="softmax", activity_regularizer="l2")])
 
+def dropping(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(16), layers.Dropout(0.3),
+                             layers.Dense(classes, activation="softmax")])
+
 def summing(input_shape, classes):
     model = keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(classes, activation="softmax")])
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(reduction="sum"))
@@ -79,7 +83,7 @@ def models(tmp_path: Path) -> str:
         pytest.param({}, marks=pytest.mark.campaign),
         pytest.param({"optimizer": "sgd", "learning_rate": 0.05}, marks=pytest.mark.campaign),
         pytest.param({"strategy": "mirrored", "virtual_cpus": 2}, marks=pytest.mark.campaign),
-        {"xla": "on"},
+        pytest.param({"xla": "on"}, marks=pytest.mark.campaign),
         pytest.param({"precision": "mixed_float16"}, marks=pytest.mark.campaign),
         {"class_weight": ("balanced",), "last_batch": "keep", "optimizer": "sgd", "learning_rate": 0.05},
     ],
@@ -162,8 +166,8 @@ def test_an_unused_weight_is_unchanged(gym: Gym, models: str) -> None:
     np.testing.assert_allclose(parted.series["loss"], whole.series["loss"], atol=1e-5)
 
 
-def test_dropout_does_not_depend_on_the_chunk_size(gym: Gym) -> None:
-    plan = PLAN.replace(model="cnn", micro_batches=4)
+def test_dropout_does_not_depend_on_the_chunk_size(gym: Gym, models: str) -> None:
+    plan = PLAN.replace(model=f"{models}:dropping", micro_batches=4)
 
     few = gym.train(plan)
     gym.steps = 11

@@ -110,7 +110,7 @@ def test_each_label_has_its_more_frequent_value() -> None:
 
 
 def test_it_is_recorded_with_each_validation_and_evaluated_the_same(gym: Gym) -> None:
-    plan = Plan(model="mlp", epochs=1, batch_size=100)
+    plan = Plan(model="mlp", epochs=1, batch_size=100, last_batch="drop")
     trained = gym.train_once(plan)
     dataset = data.load("digits", plan.data_options)
     assert isinstance(dataset.train, Split)

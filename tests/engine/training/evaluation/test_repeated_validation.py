@@ -86,7 +86,7 @@ def test_a_second_validation_measures_the_weights_of_now(
         assert first.examples == second.examples == len(ROWS)
 
 
-@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("streamed", [True, pytest.param(False, marks=pytest.mark.campaign)])
 def test_examples_that_replicas_cannot_share_count_once(
     plan: Plan, monkeypatch: pytest.MonkeyPatch, streamed: bool
 ) -> None:

@@ -17,7 +17,7 @@ from accel_engine.trained.evaluation.evaluate import evaluate
 
 from ..conftest import Gym
 
-PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop")
+PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop", optimizer="sgd", learning_rate=0.05)
 """Ten steps."""
 
 
@@ -92,7 +92,7 @@ def plan_of(functions: Path, model: str, **changes: object) -> Plan:
     return plan.replace(**changes)
 
 
-@pytest.mark.parametrize("model", ["summed", "of_batches"])
+@pytest.mark.parametrize("model", [pytest.param("summed", marks=pytest.mark.campaign), "of_batches"])
 def test_a_loss_that_depends_on_the_batch_is_that_of_the_plans_batches(
     gym: Gym, functions: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from accel_engine.run.diagnostics import LayerTable, read
 
 from ..conftest import Gym, Trained
 
-MLP = Plan(model="mlp", epochs=1, batch_size=64, validation="off")
+MLP = Plan(model="mlp", epochs=1, steps_per_epoch=2, batch_size=64, optimizer="sgd", validation="off")
 
 
 def table_of(trained: Trained) -> LayerTable:

@@ -37,7 +37,16 @@ def data():
     return {"train": batches, "validation": examples(2, 50)}
 """
 
-MLP = Plan(model="mlp", epochs=4, batch_size=128, checkpoint_every="12 steps", keep_checkpoints=1)
+MLP = Plan(
+    model="mlp",
+    epochs=4,
+    steps_per_epoch=12,
+    batch_size=64,
+    last_batch="drop",
+    optimizer="sgd",
+    checkpoint_every="12 steps",
+    keep_checkpoints=1,
+)
 """48 steps, 12 an epoch."""
 
 
@@ -60,7 +69,8 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def plan_of(data: str, **values: object) -> Plan:
-    return Plan(data=data, model="linear", task="regression", epochs=3, monitor="validation_loss", **values)
+    recipe = {"task": "regression", "optimizer": "sgd", "monitor": "validation_loss"}
+    return Plan.from_mapping({"data": data, "model": "linear", "epochs": 3, **recipe, **values})
 
 
 def validated(events: Sequence[Validated]) -> list[tuple[int, bool]]:
@@ -104,13 +114,16 @@ def test_patience_ends_a_continued_run_where_it_would_have_ended(
     assert {event.waited for event in whole.all(EpochEnded)} == {None}
 
 
-@pytest.mark.parametrize("fields", [{"validation": "end"}, {"validation_every": "5 epochs"}], ids=str)
+@pytest.mark.parametrize(
+    "fields",
+    [{"validation": "end"}, pytest.param({"validation_every": "5 epochs"}, marks=pytest.mark.campaign)],
+    ids=str,
+)
 def test_a_run_that_stops_early_by_a_metric_of_training_is_validated_at_its_end(
     gym: Gym, fields: dict[str, str]
 ) -> None:
-    trained = gym.train(
-        Plan(model="mlp", epochs=6, batch_size=512, monitor="loss", min_delta=100, patience=1, **fields)
-    )
+    plan = MLP.replace(checkpoint_every="auto", monitor="loss", min_delta=100, patience=1, **fields)
+    trained = gym.train(plan.replace(epochs=6, steps_per_epoch=2))
 
     assert (trained.ended.outcome, trained.ended.epochs) == (Outcome.FINISHED, 2)
     assert trained.ended.reason.startswith("early stopping: no better loss in 1 epoch; best: ")
@@ -200,7 +213,7 @@ def test_the_best_checkpoint_that_exists_is_kept(gym: Gym, scripted: list[float]
 
 def test_an_improvement_within_an_epoch_is_saved(gym: Gym, scripted: list[float]) -> None:
     scripted += [0.9, 0.5, 0.7, 0.6, 0.8, 0.9, 0.9, 0.9]
-    plan = Plan(model="mlp", epochs=4, batch_size=128, validation_every="7 steps", monitor="validation_loss")
+    plan = MLP.replace(checkpoint_every="auto", validation_every="7 steps", monitor="validation_loss")
     trained = gym.train(plan)
 
     assert trained.all(CheckpointSaved)[0].step == 7

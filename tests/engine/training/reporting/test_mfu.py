@@ -17,7 +17,7 @@ from accel_engine.training.reporting.mfu import MfuMeter
 
 from ..conftest import MACHINE, Gym
 
-PLAN = Plan(model="mlp", epochs=1, batch_size=32, validation="off", precision="float32")
+PLAN = Plan(model="mlp", epochs=1, batch_size=32, last_batch="drop", validation="off", precision="float32")
 STEP = 32 * 2 * (2 * 64 * 128 + 3 * 128 * 10)
 """Operations of a step, without a gradient of the images."""
 
@@ -76,14 +76,15 @@ def test_a_short_run_counts_flops_without_a_measurement(gym: Gym, monkeypatch: p
 
 
 def test_a_cpu_is_measured_once_without_changing_the_run(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    undisturbed = gym.train(PLAN.replace(model="cnn"))
+    plan = PLAN.replace(model="cnn", steps_per_epoch=8)
+    undisturbed = gym.train(plan)
     monkeypatch.setattr(mfu, "SETTLED_SECONDS", 0.0)
     monkeypatch.setattr(mfu, "SECONDS", 0.01)
     monkeypatch.setattr(mfu, "_MIN_CPU_SHARE", 0.0)
     measure = mfu.measure_peak
     monkeypatch.setattr(mfu, "measure_peak", lambda name: 1e6 * (measure(name) or 0.0))  # nothing is faster
 
-    first = gym.train(PLAN.replace(model="cnn"))
+    first = gym.train(plan)
     before, after = first.all(WorkCounted)
 
     assert before.peak is None

@@ -10,8 +10,7 @@ from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import Axis, LogAxis
 from accel_tui.widgets.chart.chart_header import Hidden, describe_hidden, hidden_points, hidden_steps
 from accel_tui.widgets.chart.chart_view import ChartOptions, ChartSeries
-from accel_tui.widgets.chart.value_axis import axis_of
-from accel_tui.widgets.chart.visible_values import VisibleValues
+from accel_tui.widgets.chart.value_axis import VisibleValues, axis_of
 
 ALL_LOG = ChartOptions(log=True, clip=False)
 

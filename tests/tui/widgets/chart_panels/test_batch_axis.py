@@ -5,7 +5,7 @@ import pytest
 
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.chart_view import ChartSeries
-from accel_tui.widgets.chart_panels.batch_axis import PER_DOUBLING, BatchAxis
+from accel_tui.widgets.chart_panels.shared_axis import PER_DOUBLING, BatchAxis
 
 
 def curve(*values: float) -> RecordedCurve:

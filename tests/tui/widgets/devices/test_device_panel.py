@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample, UnavailableKind
 from accel_tui.run_state.device_meter import Meter
-from accel_tui.widgets.devices.device_panel import DevicePanel, explanations, lines
+from accel_tui.widgets.device_panel import DevicePanel, explanations, lines
 from tui.stand_ins import GIB, MACHINE, READINGS, sample
 
 GPU = Device("gpu:0", "gpu", "NVIDIA H100 80GB HBM3", 80 * GIB)

@@ -6,7 +6,7 @@ from rich.style import Style
 
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem, MediaSeries, histogram_of, image_of
 from accel_tui.run_state.diagnostics import ChosenItem
-from accel_tui.widgets.diagnostics.drawn_item import DrawnItem, Surface, draw_item
+from accel_tui.widgets.diagnostics.pixels import DrawnItem, Surface, draw_item
 
 SIZES = ((136, 43), (40, 19), (12, 5), (3, 2), (1, 1))
 

@@ -7,9 +7,9 @@ import pytest
 from textual.app import App, ComposeResult
 
 from accel_engine.inference.measurement.percentiles import LiveWindow
+from accel_tui.screens.bench_screen import LatencyHistogram
+from accel_tui.widgets.chart import plot as plots
 from accel_tui.widgets.chart.plot import draw_plot
-from accel_tui.widgets.jobs import bench_charts
-from accel_tui.widgets.jobs.bench_charts import LatencyHistogram
 
 WIDE = LiveWindow("k3fp on cpu:0", 1, 950.0, 144, (90, *[0] * 39, 1), 0.0003, 0.0078)
 NARROW = replace(WIDE, counts=(90, 1), p99=0.0003)
@@ -27,7 +27,7 @@ async def test_it_is_drawn_once_for_all_lines(monkeypatch: pytest.MonkeyPatch) -
         drawn.append(size)
         return draw_plot(plot, *size)
 
-    monkeypatch.setattr(bench_charts, "draw_plot", draw)
+    monkeypatch.setattr(plots, "draw_plot", draw)
     async with HistogramApp().run_test(size=(60, 12)) as pilot:
         histogram = pilot.app.query_one(LatencyHistogram)
         histogram.live = WIDE

@@ -17,14 +17,12 @@ from textual.strip import Strip
 from accel_tui.run_state.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
 from accel_tui.widgets.chart.background import background_layout, draw_background, plot_region, value_axis_rows
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame, changed_cells
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame, changed_cells, style_rules
 from accel_tui.widgets.chart.chart_header import Legend, chart_header, legend_of
 from accel_tui.widgets.chart.chart_view import LABELS, PLAIN, ChartOptions, ChartSeries, ChartView, only_grew, steps_of
-from accel_tui.widgets.chart.cursor import with_cursor
+from accel_tui.widgets.chart.cursor import ChartMouse, with_cursor
 from accel_tui.widgets.chart.draw_series import draw_series
-from accel_tui.widgets.chart.mouse import ChartMouse
 from accel_tui.widgets.chart.scale import XScale
-from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.chart.value_axis import axis_of
 from accel_tui.widgets.styled_text import TextSpan, changed_range, cut
 from accel_tui.widgets.visibility import is_covered

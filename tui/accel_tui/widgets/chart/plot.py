@@ -1,17 +1,23 @@
-"""A plot of values over any numbers, such as a ROC curve or a histogram; a chart of steps is in :mod:`.draw`."""
+"""A plot of values over any numbers, such as a ROC curve or a histogram; and the widget that shows one."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from rich.segment import Segment
+from textual.geometry import Size
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
 
 from accel_tui.formatting.text import shorten
 from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import background_layout
-from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.cell_frame import STYLE_ID, STYLES, Frame, style_rules
 from accel_tui.widgets.chart.chart_view import ChartView, Colour
 from accel_tui.widgets.chart.value_axis import value_axis
 from accel_tui.widgets.styled_text import TextSpan
@@ -55,8 +61,8 @@ class Plot:
         title: In the header.
         series: The parts, the last on top.
         note: In the header, after the title.
-        x: Range of the positions; ``None`` for that of the series.
-        y: Range of the values; ``None`` for that of the series, 0 included for bars.
+        x: Range of the positions; ``None`` for the range of the series.
+        y: Range of the values; ``None`` for the range of the series, 0 included for bars.
         x_name: Name of the positions, in the header where there is room.
         y_name: Name of the values.
     """
@@ -160,7 +166,7 @@ def _bars(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, filled: bool) ->
 
 
 def _paint(area: Frame, patterns: raster.Patterns, style: int) -> None:
-    """Add dots to those of the series below."""
+    """Add dots to the dots of the series below."""
     mask = patterns > 0
     below = np.where(area.characters >= raster.BLANK, area.characters - np.uint32(raster.BLANK), 0) & 0xFF
     has_dots = (area.characters >= raster.BLANK) & (area.characters <= raster.BLANK + 0xFF)
@@ -181,3 +187,40 @@ def _header(plot: Plot, columns: int) -> list[TextSpan]:
         if length(len(text) for text, _ in [*spans[1:], *part]) <= columns:
             spans += part
     return spans
+
+
+class PlotView(Widget):
+    """Draws a plot for its size, once for all lines; a text while there is none."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"plot--{name}" for name in STYLES}
+    DEFAULT_CSS = "PlotView { width: 1fr; height: 1fr; }" + style_rules("PlotView", "plot")
+
+    empty: reactive[str] = reactive("")
+    """The text without a plot."""
+
+    _make: Callable[[int], Plot] | None = None
+    _drawn: tuple[Size, Plot, Frame] | None = None
+
+    def show(self, make: Callable[[int], Plot] | None) -> None:
+        """Show a plot from the next repaint on, which is made for a number of rows."""
+        self._make, self._drawn = make, None
+        self.refresh()
+
+    @property
+    def drawn(self) -> tuple[Plot, Frame] | None:
+        """The plot at this size, and its cells."""
+        if self._make is None or not self.size:
+            return None
+        if self._drawn is None or self._drawn[0] != self.size:
+            plot = self._make(self.size.height)
+            self._drawn = self.size, plot, draw_plot(plot, *self.size)
+        return self._drawn[1:]
+
+    def render_line(self, y: int) -> Strip:
+        if self.drawn is None:
+            return Strip([Segment("" if y else self.empty, self.get_component_rich_style("plot--note"))])
+        frame = self.drawn[1]
+        if y >= frame.characters.shape[0]:
+            return Strip.blank(self.size.width, self.rich_style)
+        return Strip([Segment(text, self.get_component_rich_style(f"plot--{name}")) for text, name in frame.runs(y)])

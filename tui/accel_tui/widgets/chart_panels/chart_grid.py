@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from accel_tui.widgets.custom_keys import custom_keys
+from accel_tui.widgets.list_keys import custom_keys
 
 MIN_SIZE = Size(36, 6)
 """Minimum size of a readable chart."""
@@ -60,7 +60,6 @@ class GridLayout(Layout):
 
     def arrange(self, parent: Widget, children: Sequence[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
         """Place the children."""
-        del greedy
         parent.pre_layout(self)
         return [
             WidgetPlacement(region, region.reset_offset.offset, child.styles.margin, child)
@@ -168,7 +167,6 @@ class ChartBar(Widget):
         return items
 
     def on_click(self, event: Click) -> None:
-        """Post the action of the clicked item."""
         end = 0
         for item in self.shown:
             start, end = end, end + item.label.cell_length + 1

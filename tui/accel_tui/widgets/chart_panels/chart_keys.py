@@ -46,56 +46,19 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             id="charts.in",
             tooltip="Show half as many steps; the wheel zooms around the mouse",
         ),
-        Binding("minus", "zoom_out", "Zoom out", show=False, id="charts.out", tooltip="Show twice as many steps"),
+        Binding("minus", "zoom_out", id="charts.out", tooltip="Show twice as many steps"),
         Binding(
             "left",
             "move(-1)",
-            "Scroll to earlier steps",
-            show=False,
             id="charts.left",
             tooltip="Scroll to earlier steps, or move the cursor; dragging and shift+wheel scroll too",
         ),
-        Binding(
-            "right",
-            "move(1)",
-            "Scroll to later steps",
-            show=False,
-            id="charts.right",
-            tooltip="Scroll to later steps, or move the cursor",
-        ),
-        Binding(
-            "shift+left",
-            "move_far(-1)",
-            "Cursor 10 steps left",
-            show=False,
-            id="charts.far-left",
-            tooltip="Move the cursor ten times as far",
-        ),
-        Binding(
-            "shift+right",
-            "move_far(1)",
-            "Cursor 10 steps right",
-            show=False,
-            id="charts.far-right",
-            tooltip="Move the cursor ten times as far",
-        ),
-        Binding(
-            "home",
-            "beginning",
-            "Show the first steps",
-            show=False,
-            id="charts.home",
-            tooltip="Scroll to the first steps",
-        ),
-        Binding(
-            "end",
-            "end",
-            "Follow the newest step",
-            show=False,
-            id="charts.end",
-            tooltip="Scroll to the newest step and follow it",
-        ),
-        Binding("0", "whole", "Show the whole run", show=False, id="charts.whole", tooltip="Show all steps"),
+        Binding("right", "move(1)", id="charts.right", tooltip="Scroll to later steps, or move the cursor"),
+        Binding("shift+left", "move_far(-1)", id="charts.far-left", tooltip="Move the cursor ten times as far"),
+        Binding("shift+right", "move_far(1)", id="charts.far-right", tooltip="Move the cursor ten times as far"),
+        Binding("home", "beginning", id="charts.home", tooltip="Scroll to the first steps"),
+        Binding("end", "end", id="charts.end", tooltip="Scroll to the newest step and follow it"),
+        Binding("0", "whole", id="charts.whole", tooltip="Show all steps"),
         Binding(
             "v",
             "cursor",
@@ -104,10 +67,8 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             id="charts.cursor",
             tooltip="Read the values of all charts at one step; so does a click",
         ),
-        Binding(
-            "up", "select_chart(-1)", "Previous chart", show=False, id="charts.up", tooltip="Select the previous chart"
-        ),
-        Binding("down", "select_chart(1)", "Next chart", show=False, id="charts.down", tooltip="Select the next chart"),
+        Binding("up", "select_chart(-1)", id="charts.up", tooltip="Select the previous chart"),
+        Binding("down", "select_chart(1)", id="charts.down", tooltip="Select the next chart"),
         Binding(
             "f,enter",
             "full_screen",
@@ -157,7 +118,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
 
     @property
     def stride(self) -> int:
-        """Steps that the cursor moves at least: those of a bucket, or of a dot."""
+        """Steps that the cursor moves at least: a bucket, or a dot."""
         low, high = self.window.bounds(self.steps) or (0, self.steps)
         return max(self._bucket, round((high - low) / (2 * self._widest)))
 
@@ -327,7 +288,6 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         self.active_chart = ids[(index + direction) % len(ids)]
 
     def action_full_screen(self) -> None:
-        """Toggle full screen for the active chart."""
         self.is_full_screen = not self.is_full_screen
 
     def action_back(self) -> None:
@@ -342,13 +302,10 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         raise NotImplementedError
 
     def action_beginning(self) -> None:
-        """Scroll to the first steps."""
         self.window = self.window.at_beginning()
 
     def action_end(self) -> None:
-        """Follow the last steps."""
         self.window = self.window.at_end()
 
     def action_whole(self) -> None:
-        """Show all steps."""
         self.window = StepWindow()

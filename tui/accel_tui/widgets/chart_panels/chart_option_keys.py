@@ -62,7 +62,6 @@ class ChartOptionKeys(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer other labels of the x-axis only where there are some."""
-        del parameters
         return action != "x" or not self.x_name
 
     @property

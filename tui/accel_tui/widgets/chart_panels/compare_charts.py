@@ -23,11 +23,10 @@ from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import NOTHING, ChartOptions, ChartSeries, ChartView, Colour, steps_of
 from accel_tui.widgets.chart.raster import EDGE, dot_rows
-from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
 from accel_tui.widgets.chart_panels.chart_grid import ChartBar, ChartGrid, default_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys, Cursor
 from accel_tui.widgets.chart_panels.run_panels import limits_of, points_of
-from accel_tui.widgets.chart_panels.shared_axis import SharedAxis
+from accel_tui.widgets.chart_panels.shared_axis import BatchAxis, SharedAxis
 
 _MAX_CHARTS = 6
 _MARK = "▸"
@@ -107,18 +106,15 @@ class CompareCharts(ChartKeys):
     _axis: SharedAxis | BatchAxis | None = None  # unless the x-axis is steps
 
     def compose(self) -> ComposeResult:
-        """Compose the line above the charts, and the charts."""
         yield ChartBar()
         with ChartGrid():
             for index in range(_MAX_CHARTS):
                 yield LetteredChart(id=f"chart-{index}")
 
     def on_mount(self) -> None:
-        """Activate the first chart."""
         self.set_reactive(CompareCharts.active_chart, "chart-0")
 
     def on_resize(self) -> None:
-        """Draw for the new size."""
         self._draw()
 
     def watch_has_focus(self, has_focus: bool) -> None:
@@ -127,7 +123,6 @@ class CompareCharts(ChartKeys):
         self._draw()
 
     def watch_runs(self) -> None:
-        """Draw the new states."""
         before = self._axis
         self._axis = axis = self._axis_of_runs(before)
         self.x_name = BATCH_SIZE.replace("_", " ") if isinstance(axis, BatchAxis) else ""
@@ -153,7 +148,6 @@ class CompareCharts(ChartKeys):
         return by_batch_size or SharedAxis.of(states, self.options.x, earlier)
 
     def watch_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
-        """Request the steps."""
         self.post_message(self.VisibleStepsChanged(visible_steps))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -265,7 +259,6 @@ class CompareCharts(ChartKeys):
         self._bar.items = self._bar_items(label, "", self._shown, len(self.names))
 
     def action_choose(self) -> None:
-        """Show the next series."""
         self.first = (self.first + self._shown) % len(self.names)
 
 

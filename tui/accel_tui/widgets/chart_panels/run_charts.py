@@ -19,10 +19,10 @@ from accel_tui.run_state.state import RunState
 from accel_tui.run_state.step_window import StepWindow, VisibleSteps, describe_window, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartSeries
-from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
 from accel_tui.widgets.chart_panels.chart_grid import MIN_SIZE, ChartBar, ChartGrid, default_charts, max_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys
 from accel_tui.widgets.chart_panels.run_panels import Panel, panel_series, panels_of, readings_of, scale_of
+from accel_tui.widgets.chart_panels.shared_axis import BatchAxis
 from accel_tui.widgets.run.run_view import RunView
 
 _MARK = "▸"
@@ -131,12 +131,10 @@ class RunCharts(ChartKeys, RunView):
             self._update_window()  # they follow the last steps
 
     def watch_problem(self) -> None:
-        """Tell what is not waited for."""
         if self.is_mounted:
             self._update_labels()
 
     def watch_active_chart(self) -> None:
-        """Show the active chart."""
         if self.is_full_screen:
             self._update_shown()
         self._update_labels()
@@ -175,7 +173,6 @@ class RunCharts(ChartKeys, RunView):
         self._update_window()
 
     def watch_visible_steps(self) -> None:
-        """Request the steps."""
         self.post_message(self.VisibleStepsChanged(self.visible_steps, self.readings))
 
     watch_readings = watch_visible_steps
@@ -198,12 +195,10 @@ class RunCharts(ChartKeys, RunView):
     watch_selected = watch_is_full_screen = _update_shown
 
     def watch_findings(self) -> None:
-        """Draw the marks of other advice."""
         if self.is_mounted:
             self._draw()
 
     def watch_options(self) -> None:
-        """Draw with the new options."""
         self._draw()
         self._update_bar()
 
@@ -243,7 +238,7 @@ class RunCharts(ChartKeys, RunView):
         self.window = StepWindow.around(self.steps, first, stop)
 
     def _series(self, panel: Panel) -> tuple[ChartSeries, ...]:
-        """The series of a chart; those of a bench are by batch size."""
+        """The series of a chart; in a bench, they are by batch size."""
         found = panel_series(self.state, panel)
         if self._axis is None:
             return found

@@ -114,7 +114,7 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
 
 
 def _bench_panels(state: RunState, info: RunInfo) -> tuple[Panel, ...]:
-    """A chart for each figure of a bench; the first two have the ids of those of a training run."""
+    """A chart for each figure of a bench; the first two have the same ids as in a training run."""
     names = [name for name in state.curves if name != info.x_series] or ["throughput"]
     ids = ["loss", "second", *(f"figure-{name.replace('_', '-')}" for name in names[2:])]
     return tuple(

@@ -1,23 +1,72 @@
-"""Precision, recall, F1 and support of each class, the worst first."""
+"""Classes: the confusion matrix of a report, and precision, recall, F1 and support, the worst class first."""
 
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from textual import on
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
-from textual.reactive import reactive
 from textual.widgets import Static
 
-from accel_engine.run.diagnostics import MultiLabelReport, OutputReport, SegmentationReport
+from accel_engine.run.diagnostics import (
+    ClassificationReport,
+    MultiLabelReport,
+    OutputReport,
+    SegmentationReport,
+    SequenceReport,
+)
 from accel_engine.run.diagnostics.figures import ClassFigures, class_figures
 from accel_engine.words import numbers
-from accel_tui.formatting.table_columns import Column, SortOrder, width_of
-from accel_tui.widgets.diagnostics.confused_pairs import confusion_of
+from accel_tui.formatting.table_columns import Column, SortOrder, column_width
+from accel_tui.widgets.diagnostics.table_page import TablePage
 from accel_tui.widgets.table import Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Confusion:
+    """A confusion matrix.
+
+    Attributes:
+        names: Class names.
+        counts: True classes as rows and predicted ones as columns, int64 ``[classes, classes]``.
+        noun: What is counted where it is not an example, ``pixel`` or ``token``.
+    """
+
+    names: tuple[str, ...]
+    counts: npt.NDArray[np.int64]
+    noun: str = ""
+
+
+def confusion_of(report: OutputReport | None) -> Confusion | None:
+    """The confusion matrix of a report; ``None`` if it has none."""
+    if not isinstance(report, ClassificationReport | SegmentationReport | SequenceReport) or report.counts is None:
+        return None
+    classes = len(report.counts)
+    names = (*report.names[:classes], *map(str, range(len(report.names), classes)))
+    noun = {SegmentationReport: "pixel", SequenceReport: "token"}.get(type(report), "")
+    return Confusion(names, report.counts, noun)
+
+
+def pair_name(confusion: Confusion, pair: tuple[int, int, int, float]) -> str:
+    """A pair of classes: true as predicted."""
+    return f"{confusion.names[pair[0]]} as {confusion.names[pair[1]]}"
+
+
+def confused(confusion: Confusion, limit: int = 1) -> list[tuple[int, int, int, float]]:
+    """The most confused pairs: true class, predicted class, count, and share of the true class."""
+    if limit < 1:
+        return []
+    wrong: npt.NDArray[np.int64] = confusion.counts.copy()
+    np.fill_diagonal(wrong, 0)
+    totals = confusion.counts.sum(axis=1)
+    rows, columns = np.nonzero(wrong)
+    found = wrong[rows, columns]
+    share = found / totals[rows]
+    best = np.lexsort((columns, rows, -share, -found))[:limit]
+    return [(int(rows[i]), int(columns[i]), int(found[i]), float(share[i])) for i in best]
+
 
 _LONGEST = 30  # cells of a name
 
@@ -42,38 +91,18 @@ class ClassList(Table[ClassRow]):
     opens = False
 
     def key_of(self, row: ClassRow) -> Hashable:
-        """The name of a class."""
         return row.name
 
 
-class ClassTable(Vertical):
+class ClassTable(TablePage):
     """The classes, and the means of all."""
 
-    DEFAULT_CSS = """
-    ClassTable { height: 1fr; & > Static { height: auto; } }
-    """
+    def make_table(self) -> ClassList:
+        """The classes."""
+        return ClassList()
 
-    report: reactive[OutputReport | None] = reactive(None, repaint=False)
-    """Report of the last validation."""
-
-    step: reactive[int] = reactive(0, repaint=False)
-    """The step of the validation."""
-
-    def compose(self) -> ComposeResult:
-        """Compose the means and the table."""
-        yield Static(markup=False)
-        yield ClassList()
-
-    def on_mount(self) -> None:
-        """Show the report that was set before."""
-        self._show()
-
-    def watch_report(self) -> None:
-        """Show another validation."""
-        if self.is_mounted:
-            self._show()
-
-    def _show(self) -> None:
+    def show_report(self) -> None:
+        """Show the classes, by the first figure unless the user has chosen another one."""
         table, found = self.query_one(ClassList), names_and_figures(self.report)
         rows = list(_rows(*found, has_iou=isinstance(self.report, SegmentationReport))) if found else []
         columns = [_name_column(rows), *map(_figure_column, rows[0].figures)] if rows else []
@@ -113,7 +142,7 @@ def _rows(names: tuple[str, ...], figures: ClassFigures, *, has_iou: bool) -> It
 
 
 def _name_column(rows: list[ClassRow]) -> Column[ClassRow]:
-    width = width_of("class ", (row.name for row in rows), _LONGEST)
+    width = column_width("class ", (row.name for row in rows), _LONGEST)
     return Column("class", width, lambda row, _: row.name, lambda row: (0.0, row.name.casefold()))
 
 

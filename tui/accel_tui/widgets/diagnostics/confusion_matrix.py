@@ -16,9 +16,9 @@ from textual.strip import Strip
 
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
-from accel_tui.appearance import colour_scales
+from accel_tui.appearance import colours
 from accel_tui.formatting.text import fit, shorten
-from accel_tui.widgets.diagnostics.confused_pairs import Confusion, confused, pair_name
+from accel_tui.widgets.diagnostics.class_table import Confusion, confused, pair_name
 from accel_tui.widgets.text_page import TextPage
 
 _ROOM_FOR_BOTH = 76
@@ -30,7 +30,7 @@ class _Paint:
 
     plain: Style
     coloured: bool
-    background_rgb: colour_scales.Colour
+    background_rgb: colours.Colour
     dark: bool
 
 
@@ -159,28 +159,23 @@ class ConfusionMatrix(TextPage):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer percentages and the list only where there is a matrix."""
-        del parameters
         return action not in ("shares", "list") or self.confusion is not None
 
     def watch_cursor(self) -> None:
-        """Show the cursor and the cells as they are chosen."""
         self.rebuild()
 
     watch_show_percent = watch_list_only = watch_cursor
 
     def action_go(self, down: int, right: int) -> None:
-        """Move the cursor."""
         if self.confusion:
             last = max(len(self.confusion.counts) - 1, 0)
             row, column = self.cursor
             self.cursor = min(max(row + down, 0), last), min(max(column + right, 0), last)
 
     def action_shares(self) -> None:
-        """Toggle percentages and counts."""
         self.show_percent = not self.show_percent
 
     def action_list(self) -> None:
-        """Toggle the list and the matrix."""
         self.list_only = not self.list_only
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
@@ -192,7 +187,6 @@ class ConfusionMatrix(TextPage):
         self.action_go(*((0, -3) if event.shift else (-3, 0)))
 
     def on_click(self, event: Click) -> None:
-        """Move the cursor to the clicked cell."""
         found = self._layout_shown
         if (
             found
@@ -288,7 +282,7 @@ class ConfusionMatrix(TextPage):
         if shown.cell > HEAT_WIDTH:
             text = "" if not count else percent(share, 0) if self.show_percent else numbers.compact(count)
         elif not paint.coloured:
-            text = colour_scales.shading_character(share) * HEAT_WIDTH
+            text = colours.shading_character(share) * HEAT_WIDTH
         if cell == self.cursor and not text.strip():
             text = "[]"
         text = shown.placed(text)
@@ -325,13 +319,13 @@ class ConfusionMatrix(TextPage):
 
 @lru_cache(1 << 12)
 def _style(share: float, paint: _Paint, *, right: bool, here: bool) -> Style:
-    colour = colour_scales.scale_colour(
-        share, colour_scales.CORRECT if right else colour_scales.INCORRECT, paint.background_rgb, dark=paint.dark
+    colour = colours.scale_colour(
+        share, colours.CORRECT if right else colours.INCORRECT, paint.background_rgb, dark=paint.dark
     )
     if here:
-        colour = colour_scales.contrasting_text_colour(paint.background_rgb)
+        colour = colours.contrasting_text_colour(paint.background_rgb)
     return Style(
-        color=RichColor.from_rgb(*colour_scales.contrasting_text_colour(colour)),
+        color=RichColor.from_rgb(*colours.contrasting_text_colour(colour)),
         bgcolor=RichColor.from_rgb(*colour),
         bold=here,
     )

@@ -50,20 +50,16 @@ class CurveGallery(PlotPage):
         self.rebuild()
 
     def watch_series(self) -> None:
-        """Show another series."""
         self.rebuild()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the next series only of several."""
-        del parameters
         return action != "series" or len(self._names) > 1
 
     def action_turn(self, pages: int) -> None:
-        """Turn pages."""
         self.action_select_plot(pages * max(len(self._places), 1))
 
     def action_series(self, step: int) -> None:
-        """Show another series."""
         self.series = (self.series + step) % max(len(self._names), 1)
 
     @property

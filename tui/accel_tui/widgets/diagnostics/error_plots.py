@@ -29,12 +29,10 @@ class ErrorPlots(PlotPage):
     """The step of the validation."""
 
     def watch_report(self) -> None:
-        """Show another validation."""
         self.rebuild()
 
     def headings(self, width: int) -> Sequence[Strip]:
         """Means over all values."""
-        del width
         report = self.report
         if report is None:
             return ()
@@ -102,7 +100,6 @@ class RegressionPlots(PlotPage):
     """Index of the number of the output."""
 
     def watch_report(self) -> None:
-        """Show another validation."""
         self.refresh_bindings()
         self.rebuild()
 
@@ -110,11 +107,9 @@ class RegressionPlots(PlotPage):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the next number only of several."""
-        del parameters
         return action != "unit" or (self.report is not None and len(self.report.names) > 1)
 
     def action_unit(self, units: int) -> None:
-        """Show another number."""
         if self.report and self.report.names:
             self.unit = (self._shown + units) % len(self.report.names)
 
@@ -124,7 +119,6 @@ class RegressionPlots(PlotPage):
 
     def headings(self, width: int) -> Sequence[Strip]:
         """Means over all numbers, and the figures of each."""
-        del width
         report = self.report
         if report is None or not report.names:
             return ()

@@ -3,16 +3,14 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
-from textual.reactive import reactive
 from textual.widgets import Static
 
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
-from accel_tui.formatting.table_columns import Column, SortKey, width_of
+from accel_tui.formatting.table_columns import Column, SortKey, column_width
+from accel_tui.widgets.diagnostics.table_page import TablePage
 from accel_tui.widgets.styled_text import TextSpan
 from accel_tui.widgets.table import Table
 
@@ -40,7 +38,7 @@ class LayerRow:
 
     @property
     def name(self) -> str:
-        """Its name and class; those of nested models are indented."""
+        """Its name and class, indented in nested models."""
         return f"{'  ' * self.layer.depth}{self.layer.name}  {self.layer.kind}"
 
     @property
@@ -65,47 +63,30 @@ class LayersTable(Table[LayerRow]):
     opens = False
 
     def key_of(self, row: LayerRow) -> Hashable:
-        """The place of a layer."""
         return row.number
 
 
-class LayerList(Vertical):
-    """A line per layer, nested models indented, and totals."""
+class LayerList(TablePage):
+    """A line per layer, nested models indented, and totals above."""
 
-    DEFAULT_CSS = """
-    LayerList { height: 1fr; & > Static { height: auto; } }
-    """
+    def make_table(self) -> LayersTable:
+        """The layers."""
+        return LayersTable()
 
-    table: reactive[LayerTable | None] = reactive(None, repaint=False)
-    """The layers."""
-
-    def compose(self) -> ComposeResult:
-        """Compose the layers and the totals."""
-        yield LayersTable()
-        yield Static(markup=False)
-
-    def on_mount(self) -> None:
-        """Show the layers that were set before."""
-        self._show()
-
-    def watch_table(self) -> None:
-        """Show other layers."""
-        if self.is_mounted:
-            self._show()
-
-    def _show(self) -> None:
-        layers, flops = (self.table.layers, self.table.flops) if self.table else ((), None)
+    def show_report(self) -> None:
+        """Show the layers of a :class:`LayerTable`."""
+        layers, flops = (self.report.layers, self.report.flops) if self.report else ((), None)
         rows = [
             LayerRow(number, layer, layer.flops / flops if flops and layer.flops else 0.0)
             for number, layer in enumerate(layers)
         ]
         self.query_one(LayersTable).show_rows(rows, _columns(rows))
-        spans = _sums(self.table) if self.table else ()
+        spans = _sums(self.report) if self.report else ()
         self.query_one(Static).update(Content.assemble(*((text, _STYLES[style]) for text, style in spans)))
 
 
 def _columns(rows: Sequence[LayerRow]) -> list[Column[LayerRow]]:
-    longest = width_of("layer ", (row.name for row in rows), NAME_WIDTH)
+    longest = column_width("layer ", (row.name for row in rows), NAME_WIDTH)
     return [
         Column(
             "layer",
@@ -117,7 +98,7 @@ def _columns(rows: Sequence[LayerRow]) -> list[Column[LayerRow]]:
         ),
         Column(
             "output shape",
-            width_of("output shape", (row.shape for row in rows), 14),
+            column_width("output shape", (row.shape for row in rows), 14),
             lambda row, _: row.shape,
             lambda row: (0.0, row.shape),
             right=True,
@@ -125,7 +106,7 @@ def _columns(rows: Sequence[LayerRow]) -> list[Column[LayerRow]]:
         ),
         Column(
             "parameters",
-            width_of("parameters", (f"{row.layer.parameters:,}" for row in rows), 13),
+            column_width("parameters", (f"{row.layer.parameters:,}" for row in rows), 13),
             lambda row, _: f"{row.layer.parameters:,}" if row.layer.parameters else "",
             lambda row: _positive(row.layer.parameters),
             right=True,

@@ -16,15 +16,15 @@ from accel_engine.run.diagnostics import (
     SequenceReport,
 )
 from accel_tui.run_state.diagnostics import DiagnosticsReading
-from accel_tui.widgets.diagnostics.class_table import ClassTable, names_and_figures
-from accel_tui.widgets.diagnostics.confused_pairs import confusion_of
+from accel_tui.widgets.diagnostics.class_table import ClassTable, confusion_of, names_and_figures
 from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix
 from accel_tui.widgets.diagnostics.error_plots import ErrorPlots, RegressionPlots
 from accel_tui.widgets.diagnostics.layer_list import LayerList
 from accel_tui.widgets.diagnostics.logged import Logged
 from accel_tui.widgets.diagnostics.samples import Samples
 from accel_tui.widgets.diagnostics.score_plots import ScorePlots, scored_labels
-from accel_tui.widgets.diagnostics.scroll_page import GeneratedText, OutputList
+from accel_tui.widgets.diagnostics.scroll_page import GeneratedText
+from accel_tui.widgets.diagnostics.table_page import OutputList
 
 _PAGES: dict[str, type[Widget]] = {
     "confusion": ConfusionMatrix,
@@ -68,7 +68,7 @@ def fill(page: Widget, reading: DiagnosticsReading, report: OutputReport | None)
     step = diagnostics.steps.get("validation", 0) if diagnostics else 0
     match page:
         case LayerList():
-            page.table = diagnostics.layers if diagnostics else None
+            page.report = diagnostics.layers if diagnostics else None
         case Logged():
             page.media = reading.media
         case ConfusionMatrix():
@@ -83,7 +83,7 @@ def fill(page: Widget, reading: DiagnosticsReading, report: OutputReport | None)
 def tabs_of(report: OutputReport | None, *, has_media: bool = False, has_engine: bool = True) -> tuple[str, ...]:
     """The ids of the tabs for a report, and for images, texts and histograms that a script logged.
 
-    Without any of them, those of an image classifier, or what a script may log; they say why they are empty.
+    Without any of them, the tabs of an image classifier, or of what a script may log, which say why they are empty.
     """
     if not has_engine:
         return ("logged",)

@@ -10,9 +10,8 @@ from textual.events import Click
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame, style_rules
 from accel_tui.widgets.chart.plot import Plot, draw_plot
-from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.text_page import TextPage
 
 GAP = 2
@@ -50,7 +49,6 @@ class PlotPage(TextPage):
 
     def headings(self, width: int) -> Sequence[Strip]:
         """The lines above the plots."""
-        del width
         return ()
 
     def plots(self) -> Sequence[Plot]:
@@ -64,15 +62,12 @@ class PlotPage(TextPage):
     watch_is_maximized = watch_selected
 
     def action_select_plot(self, plots: int) -> None:
-        """Select another plot."""
         self.selected = min(max(self.selected + plots, 0), max(self._count - 1, 0))
 
     def action_maximize(self) -> None:
-        """Toggle one plot and all."""
         self.is_maximized = not self.is_maximized
 
     def on_click(self, event: Click) -> None:
-        """Select the clicked plot."""
         for x, y, width, height, index in self._places:
             if x <= event.x < x + width and y <= event.y < y + height:
                 self.selected = index

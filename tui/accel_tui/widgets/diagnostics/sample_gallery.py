@@ -14,8 +14,15 @@ from textual.strip import Strip
 from accel_engine.run.diagnostics import Example
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.diagnostics.examples import Caption, ListedExamples, captions
-from accel_tui.widgets.diagnostics.pixels import draw_classes, draw_image, size_within
-from accel_tui.widgets.diagnostics.view_pictures import ViewPicture, mask_legend, picture_names, pictures_of
+from accel_tui.widgets.diagnostics.pixels import (
+    ViewPicture,
+    draw_classes,
+    draw_image,
+    mask_legend,
+    picture_names,
+    pictures_of,
+    size_within,
+)
 from accel_tui.widgets.text_page import TextPage
 
 WIDTHS = (12, 16, 24, 32, 48, 64)
@@ -60,8 +67,8 @@ class SampleGallery(TextPage):
         Binding("home", "turn(-1000)", id="gallery.home", tooltip="First page"),
         Binding("end", "turn(1000)", id="gallery.end", tooltip="Last page"),
         Binding("b", "blend", "Blend", id="gallery.blend", tooltip="Draw masks over the image, or beside it"),
-        Binding("plus,equals_sign", "size(1)", "Larger", show=False, id="gallery.larger", tooltip="Larger images"),
-        Binding("minus", "size(-1)", "Smaller", show=False, id="gallery.smaller", tooltip="Smaller images"),
+        Binding("plus,equals_sign", "size(1)", id="gallery.larger", tooltip="Larger images"),
+        Binding("minus", "size(-1)", id="gallery.smaller", tooltip="Smaller images"),
     ]
 
     examples: reactive[ListedExamples | None] = reactive(None, repaint=False)
@@ -93,7 +100,6 @@ class SampleGallery(TextPage):
         self.refresh_bindings()
 
     def watch_page_number(self) -> None:
-        """Show the page's images."""
         self.rebuild()
 
     def watch_is_blended(self) -> None:
@@ -102,17 +108,14 @@ class SampleGallery(TextPage):
         self.rebuild()
 
     def watch_size_index(self) -> None:
-        """Show the first page of images of another size."""
         self.page_number = 0
         self.rebuild()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to blend only masks."""
-        del parameters
         return action != "blend" or any(picture.mask is not None for each in self._pictures[:1] for picture in each)
 
     def action_turn(self, pages: int) -> None:
-        """Turn pages."""
         last = self._pages - 1  # there may be fewer pages after a resize or a new report
         self.page_number = min(max(min(self.page_number, last) + pages, 0), last)
 
@@ -121,16 +124,13 @@ class SampleGallery(TextPage):
         self.is_blended = not self.is_blended
 
     def action_size(self, step: int) -> None:
-        """Make images larger or smaller."""
         now = self._fitting() if self.size_index is None else self.size_index
         self.size_index = min(max(now + step, 0), len(WIDTHS) - 1)
 
     def on_mouse_scroll_down(self) -> None:
-        """Next page."""
         self.action_turn(1)
 
     def on_mouse_scroll_up(self) -> None:
-        """Previous page."""
         self.action_turn(-1)
 
     @property

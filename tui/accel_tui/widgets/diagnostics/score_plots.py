@@ -74,7 +74,7 @@ class _ThresholdFigures:
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall; 0 if none is found."""
+        """Harmonic mean of precision and recall; 0 if no positive is found."""
         whole = self.positives + self.predicted
         return 2 * self.recall * self.positives / whole if self.positives else np.nan
 
@@ -109,7 +109,6 @@ class ScorePlots(PlotPage):
     """Index of the label."""
 
     def watch_report(self) -> None:
-        """Show another validation."""
         self.refresh_bindings()
         self.rebuild()
 
@@ -117,24 +116,20 @@ class ScorePlots(PlotPage):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the next label only of several, and the best F1 only of a label."""
-        del parameters
         if action == "label":
             return len(scored_labels(self.report)) > 1
         return action != "best" or not self._is_confidence
 
     def action_move(self, bins: int) -> None:
-        """Move the threshold."""
         if scored := self._scored:
             count = len(scored.positives)
             self.threshold = min(max(round(self.threshold * count) + bins, 0), count) / count
 
     def action_best(self) -> None:
-        """Move the threshold to the highest F1."""
         if scored := self._scored:
             self.threshold = best_threshold(scored)
 
     def action_label(self, labels: int) -> None:
-        """Show another label."""
         if count := len(scored_labels(self.report)):
             self.label = (self.label + labels) % count
 
@@ -149,7 +144,6 @@ class ScorePlots(PlotPage):
 
     def headings(self, width: int) -> Sequence[Strip]:
         """The label, and the figures at the threshold."""
-        del width
         scored = self._scored
         if scored is None:
             return ()

@@ -1,4 +1,4 @@
-"""Pages of lines that scroll: their base, outputs that cannot be interpreted, and the text a language model wrote."""
+"""Pages of lines that scroll: their base, and the text a language model wrote."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -8,9 +8,8 @@ from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_engine.run.diagnostics import CustomReport, SequenceReport
+from accel_engine.run.diagnostics import SequenceReport
 from accel_engine.words import numbers
-from accel_tui.formatting.text import fit
 from accel_tui.widgets.list_keys import LIST_KEYS
 from accel_tui.widgets.styled_text import TextSpan, wrapped_spans
 from accel_tui.widgets.text_page import TextPage
@@ -64,33 +63,26 @@ class ScrollPage(TextPage):
         super().notify_style_update()
 
     def watch_first(self) -> None:
-        """Show other lines."""
         self.rebuild()
 
     def action_move(self, lines: int) -> None:
-        """Scroll by lines."""
         room = self.size.height - self._heading_lines
         self._build(self.first + lines + room)
         self.first = min(max(self.first + lines, 0), max(0, len(self._built) - room))
 
     def action_page(self, pages: int) -> None:
-        """Scroll by pages."""
         self.action_move(pages * max(1, self.size.height - self._heading_lines - 1))
 
     def action_go_first(self) -> None:
-        """Scroll to the first line."""
         self.first = 0
 
     def action_go_last(self) -> None:
-        """Scroll to the last line."""
         self.action_move(_FAR)
 
     def on_mouse_scroll_down(self) -> None:
-        """Scroll down."""
         self.action_move(3)
 
     def on_mouse_scroll_up(self) -> None:
-        """Scroll up."""
         self.action_move(-3)
 
     def build_page(self, width: int, height: int) -> Iterator[Strip]:
@@ -112,38 +104,6 @@ class ScrollPage(TextPage):
         self._built += islice(self._rest, max(lines - len(self._built), 0))
 
 
-class OutputList(ScrollPage):
-    """A line per output: its name, dtype and shape."""
-
-    BINDING_GROUP_TITLE = "Outputs"
-
-    report: reactive[CustomReport | None] = reactive(None, repaint=False)
-    """Report of the last validation."""
-
-    step: reactive[int] = reactive(0, repaint=False)
-    """The step of the validation."""
-
-    def watch_report(self) -> None:
-        """Show another validation."""
-        self.show_again(from_start=False)
-
-    def headings(self, width: int, visible: range, lines: int) -> Sequence[Strip]:
-        """Number of examples."""
-        del width, visible, lines
-        if self.report is None:
-            return ()
-        words = f"outputs of {numbers.counted(self.report.examples, 'example')}"
-        return [self.line((words, "title"), (f" after step {self.step:,}", "faint"))]
-
-    def lines(self, width: int) -> Iterator[Strip]:
-        """The outputs."""
-        shapes = self.report.shapes if self.report else ()
-        room = min(max((len(name) for name, _ in shapes), default=0), width // 2)
-        yield from (
-            self.line((fit(name or "output", max(room, 6)), ""), (f"  {spec}", "faint")) for name, spec in shapes
-        )
-
-
 class GeneratedText(ScrollPage):
     """The text, its prompt marked, below the model's perplexity."""
 
@@ -157,12 +117,10 @@ class GeneratedText(ScrollPage):
     """The step of the validation."""
 
     def watch_report(self) -> None:
-        """Show the text of another validation."""
         self.show_again(from_start=True)
 
     def headings(self, width: int, visible: range, lines: int) -> Sequence[Strip]:
         """Perplexity and accuracy."""
-        del width
         if self.report is None:
             return ()
         words = (

@@ -17,8 +17,7 @@ from accel_engine.plan.options import OptionSpec, default_of, problem_of, specs_
 from accel_engine.run.directory.run_paths import checkpoint_steps
 from accel_engine.text import printable_line
 from accel_tui.plan.form import FieldChoice
-from accel_tui.widgets.jobs.checklist import Checklist
-from accel_tui.widgets.jobs.path_input import PathInput
+from accel_tui.widgets.jobs.option_inputs import Checklist, PathInput
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.picker import Picker
 
@@ -59,7 +58,6 @@ class OptionRow(Vertical):
         self.set_class(isinstance(editor, Checklist), "-list")
 
     def compose(self) -> ComposeResult:
-        """Compose the label, the editor and a line for what is wrong."""
         with Horizontal():
             yield Label(self.label, classes="label")
             yield self.editor
@@ -89,7 +87,7 @@ class OptionForm(VerticalScroll):
         names: The options that have a row, in order.
         heading: What the options are for.
         texts: Texts at first, where they are not the defaults.
-        specs: Specifications in place of those of the dataclass.
+        specs: Specifications in place of the dataclass's.
         editors: Widgets in place of those that the specifications make.
         directories: The runs whose checkpoints the option ``checkpoint`` offers.
         does: What enter does with valid options.
@@ -141,7 +139,6 @@ class OptionForm(VerticalScroll):
         }
 
     def compose(self) -> ComposeResult:
-        """Compose a row for each option."""
         if self._heading:
             yield Static(self._heading, id="heading", markup=False)
         yield from self._rows.values()
@@ -162,7 +159,7 @@ class OptionForm(VerticalScroll):
         """Post the options if they are valid.
 
         Args:
-            entered: Texts in place of those of rows, which keys may have changed since.
+            entered: Texts that replace those in the rows, which keys may have changed since.
         """
         options = self._check(entered)
         if options is None:
@@ -199,7 +196,6 @@ class OptionForm(VerticalScroll):
         self._check()
 
     def on_descendant_focus(self) -> None:
-        """Say what the option with the focus is."""
         if not any(row.has_class("-wrong") for row in self._rows.values()):
             self._show_hint("")
 

@@ -160,7 +160,6 @@ class LogLines(ScrolledByKeys):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the matches only during a search."""
-        del parameters
         return bool(self._found) if action == "find" else True
 
     def action_find(self, by: int) -> None:
@@ -193,7 +192,6 @@ class LogLines(ScrolledByKeys):
             self.scroll_end(animate=False)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Load more lines at either end."""
         super().watch_scroll_y(old_value, new_value)
         if new_value <= 0 < old_value:
             self._request_older()
@@ -203,7 +201,6 @@ class LogLines(ScrolledByKeys):
 
     def on_resize(self, event: Resize) -> None:
         """Wrap the lines for the new width, and stay at the end in less height."""
-        del event
         followed = not self.is_truncated and self.scroll_offset.y >= len(self._rows) - self._height
         width, self._height = self.scrollable_content_region.size
         if width != self._width:
@@ -213,7 +210,6 @@ class LogLines(ScrolledByKeys):
             self.scroll_end(animate=False)
 
     def render_line(self, y: int) -> Strip:
-        """A row."""
         row = self.scroll_offset.y + y
         width = self.scrollable_content_region.width
         if row >= len(self._rows):

@@ -1,4 +1,4 @@
-"""The engine's log, and those of other workers, with search and filter."""
+"""The logs of the engine and of other workers, with search and filter."""
 
 import threading
 from dataclasses import dataclass, replace
@@ -19,8 +19,8 @@ from textual.widgets import Input, Label, Static
 from accel_engine.words.numbers import counted
 from accel_tui.run_state.log_tail import LogLine, Logs
 from accel_tui.run_state.log_text import NAMES, Filter, Level
-from accel_tui.widgets.custom_keys import custom_keys
 from accel_tui.widgets.line_input import LineInput
+from accel_tui.widgets.list_keys import custom_keys
 from accel_tui.widgets.log.log_lines import LogLines
 from accel_tui.widgets.visibility import is_covered
 
@@ -111,7 +111,6 @@ class LogView(Widget):
         self._is_loading_older = False
 
     def compose(self) -> ComposeResult:
-        """Compose the bar and the lines."""
         with Horizontal(id="log-bar"):
             yield Static(id="log-words", markup=False)
             yield Label(id="log-asked", markup=False)
@@ -121,7 +120,6 @@ class LogView(Widget):
         yield LogLines()
 
     def on_show(self) -> None:
-        """Start following."""
         if self._hidden.is_set():
             self._hidden = threading.Event()
             self._logs = Logs(self._directory)
@@ -135,20 +133,16 @@ class LogView(Widget):
         self.lines.clear_buffer()
 
     def on_unmount(self) -> None:
-        """Stop the thread."""
         self._hidden.set()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Handle escape only while there is something to close."""
-        del parameters
         return bool(self.asking or self.lines.searched or self.lines.filter != Filter()) if action == "close" else True
 
     def action_search(self) -> None:
-        """Ask for a search text."""
         self._open_input("search", self.lines.searched)
 
     def action_filter(self) -> None:
-        """Ask for a filter."""
         self._open_input("filter", self.lines.filter.words)
 
     def action_level(self) -> None:
@@ -169,12 +163,10 @@ class LogView(Widget):
         self.refresh_bindings()
 
     def watch_asking(self) -> None:
-        """Show or hide the input."""
         self.set_class(bool(self.asking), "-asking")
         self.refresh_bindings()
 
     def watch_has_ended(self) -> None:
-        """Expect no more output."""
         self._update_bar()
 
     @on(Click, ".log-key")

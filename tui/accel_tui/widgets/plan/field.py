@@ -1,5 +1,6 @@
 """A field of the New run form: mark, label, input, error."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -47,21 +48,11 @@ class Field(Widget):
     is_changed: reactive[bool] = reactive(False)
     """Whether the value differs from the default."""
 
+    @dataclass
     class Reset(Message):
-        """The field is to get its default.
+        """The field is to get its default."""
 
-        Attributes:
-            field: The field.
-        """
-
-        def __init__(self, field: "Field") -> None:
-            super().__init__()
-            self.field = field
-
-        @property
-        def control(self) -> "Field":
-            """The sender, for :func:`textual.on`."""
-            return self.field
+        field: str
 
     def __init__(self, name: str, value: str) -> None:
         super().__init__(id=f"field-{name}")
@@ -69,7 +60,6 @@ class Field(Widget):
         self.picker = Picker(value, has_choices=form.has_choices(name), is_list=form.is_list(name), id=name)
 
     def compose(self) -> ComposeResult:
-        """Compose the input."""
         yield self.picker
 
     def render(self) -> Content:
@@ -85,25 +75,20 @@ class Field(Widget):
         self.set_class(self.picker.is_open, "-open")
 
     def on_descendant_focus(self) -> None:
-        """Highlight the label."""
         self.refresh()
 
     def on_descendant_blur(self) -> None:
-        """Remove the highlight."""
         self.refresh()
 
     def on_mount(self) -> None:
-        """Set the tooltip."""
         self.tooltip = SPECS[self.field].doc
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Resetting needs another value than the default."""
-        del parameters
         return self.is_changed if action == "reset" else True
 
     def action_reset(self) -> None:
-        """Ask for the default."""
-        self.post_message(self.Reset(self))
+        self.post_message(self.Reset(self.field))
 
     def watch_is_changed(self) -> None:
         """Offer the key only where it changes something."""
@@ -111,7 +96,7 @@ class Field(Widget):
             self.refresh_bindings()
 
     def watch_error(self) -> None:
-        """Show the error in a line of its own, which stays once there was one: the next key may need it again."""
+        """Show the error in a line below, which stays once there was one: the next key may need it again."""
         self.set_class(bool(self.error), "-wrong")
         if line := next(self.query(".-error").results(Static), None):
             line.update(self.error)

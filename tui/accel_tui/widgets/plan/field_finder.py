@@ -16,8 +16,8 @@ from textual.widgets.option_list import Option
 from accel_engine.plan import SPECS, WORDS
 from accel_tui.formatting.text import fit
 from accel_tui.plan import field_labels
+from accel_tui.plan.form import needs
 from accel_tui.plan.form_groups import ORDER
-from accel_tui.plan.relevance import needs
 from accel_tui.widgets.line_input import LineInput
 
 _VALUE = 16
@@ -58,23 +58,12 @@ class FieldFinder(Widget):
         Binding("escape", "close", "Close", id="finder.close", tooltip="Close the list of fields"),
     ]
 
+    @dataclass
     class Chosen(Message):
-        """A field was chosen.
+        """A field was chosen, or none."""
 
-        Attributes:
-            finder: The finder.
-            field: The field; empty if none was.
-        """
-
-        def __init__(self, finder: "FieldFinder", field: str) -> None:
-            super().__init__()
-            self.finder = finder
-            self.field = field
-
-        @property
-        def control(self) -> "FieldFinder":
-            """The sender, for :func:`textual.on`."""
-            return self.finder
+        field: str
+        """The field; empty for none."""
 
     class Selected(Message):
         """Another field is selected."""
@@ -120,18 +109,15 @@ class FieldFinder(Widget):
         return self.query_one("#wanted", LineInput).value.removeprefix(self._chosen_by) if self._chosen_by else ""
 
     def action_move(self, how: str) -> None:
-        """Move the cursor."""
         getattr(self.listed, f"action_{'cursor_' if how in ('down', 'up') else ''}{how}")()
 
     def action_choose(self) -> None:
-        """Post the selected field."""
         if self.selected:
             self._chosen_by = self.query_one("#wanted", LineInput).value
-            self.post_message(self.Chosen(self, self.selected))
+            self.post_message(self.Chosen(self.selected))
 
     def action_close(self) -> None:
-        """Post that none was chosen."""
-        self.post_message(self.Chosen(self, ""))
+        self.post_message(self.Chosen(""))
 
     @on(Input.Changed, "#wanted")
     def _typed(self, event: Input.Changed) -> None:
@@ -151,7 +137,7 @@ class FieldFinder(Widget):
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.post_message(self.Chosen(self, event.option.id or ""))
+        self.post_message(self.Chosen(event.option.id or ""))
 
     def _list(self, text: str) -> None:
         found = find_fields(text, self._values)

@@ -1,6 +1,7 @@
 """A group of fields that is folded to a line."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -43,7 +44,7 @@ class GroupHeader(Widget, can_focus=True):
         ),
         Binding("right", "open", id="group.open", tooltip="Show the group's fields"),
         Binding("left", "close", id="group.close", tooltip="Hide the group's fields"),
-        # Not those of the screen, before which the scrolling of the form comes.
+        # The form, which scrolls by them, comes before the keys of the screen.
         Binding("down", "app.focus_next", id="group.down", show=False, tooltip="Next field"),
         Binding("up", "app.focus_previous", id="group.up", show=False, tooltip="Previous field"),
         Binding("f7", "reset", "Default", id="field.reset", tooltip="Reset the group's fields to their defaults"),
@@ -55,39 +56,19 @@ class GroupHeader(Widget, can_focus=True):
     summary: reactive[GroupSummary] = reactive(GroupSummary())
     """What is shown after the title of a folded group."""
 
+    @dataclass
     class Toggled(Message):
-        """The group is to be opened or closed.
+        """The group is to be opened or closed."""
 
-        Attributes:
-            header: The header.
-            is_open: Whether the group is to be open.
-        """
+        header: "GroupHeader"
+        is_open: bool
+        """Whether it is to be open."""
 
-        def __init__(self, header: "GroupHeader", *, is_open: bool) -> None:
-            super().__init__()
-            self.header = header
-            self.is_open = is_open
-
-        @property
-        def control(self) -> "GroupHeader":
-            """The sender, for :func:`textual.on`."""
-            return self.header
-
+    @dataclass
     class Reset(Message):
-        """The group's fields are to get their defaults.
+        """The group's fields are to get their defaults."""
 
-        Attributes:
-            header: The header.
-        """
-
-        def __init__(self, header: "GroupHeader") -> None:
-            super().__init__()
-            self.header = header
-
-        @property
-        def control(self) -> "GroupHeader":
-            """The sender, for :func:`textual.on`."""
-            return self.header
+        title: str
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -107,7 +88,6 @@ class GroupHeader(Widget, can_focus=True):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Opening needs a closed group, closing an open one, and resetting a change."""
-        del parameters
         match action:
             case "open":
                 return not self.is_open
@@ -118,28 +98,22 @@ class GroupHeader(Widget, can_focus=True):
         return True
 
     def watch_summary(self) -> None:
-        """Offer the keys that do something."""
         if self.has_focus:
             self.refresh_bindings()
 
     def action_open_or_close(self) -> None:
-        """Open or close the group."""
         self.post_message(self.Toggled(self, is_open=not self.is_open))
 
     def action_open(self) -> None:
-        """Open the group."""
         self.post_message(self.Toggled(self, is_open=True))
 
     def action_close(self) -> None:
-        """Close the group."""
         self.post_message(self.Toggled(self, is_open=False))
 
     def action_reset(self) -> None:
-        """Ask for the defaults."""
-        self.post_message(self.Reset(self))
+        self.post_message(self.Reset(self.title))
 
     def on_click(self) -> None:
-        """Open or close the group."""
         self.action_open_or_close()
 
 
@@ -166,7 +140,6 @@ class FieldGroup(Widget):
         """The mounted fields by name."""
 
     def compose(self) -> ComposeResult:
-        """Compose the header only."""
         yield self.header
 
     @property

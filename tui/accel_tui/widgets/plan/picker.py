@@ -66,13 +66,13 @@ class Picker(Widget):
 
     BINDING_GROUP_TITLE = "In a field"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "move(1)", "Next", id="picker.down", show=False, tooltip="Next choice, or next field"),
-        Binding("up", "move(-1)", "Previous", id="picker.up", show=False, tooltip="Previous choice, or previous field"),
+        Binding("down", "move(1)", id="picker.down", tooltip="Next choice, or next field"),
+        Binding("up", "move(-1)", id="picker.up", tooltip="Previous choice, or previous field"),
         Binding("pagedown", "move(8)", id="picker.page-down", tooltip="Eight choices down"),
         Binding("pageup", "move(-8)", id="picker.page-up", tooltip="Eight choices up"),
         Binding("enter", "open_or_accept", id="picker.enter", tooltip="List the choices, or accept"),
         Binding("tab", "accept_and_advance", id="picker.accept", tooltip="Accept the choice and go to the next field"),
-        Binding("escape", "close", "Close", id="picker.close", show=False, tooltip="Close the list"),
+        Binding("escape", "close", id="picker.close", tooltip="Close the list"),
     ]
 
     choices: reactive[tuple[FieldChoice, ...]] = reactive(())
@@ -88,21 +88,8 @@ class Picker(Widget):
         picker: "Picker"
         value: str
 
-        @property
-        def control(self) -> "Picker":
-            """The sender, for :func:`textual.on`."""
-            return self.picker
-
-    @dataclass
     class Opened(Message):
         """The list was opened or closed."""
-
-        picker: "Picker"
-
-        @property
-        def control(self) -> "Picker":
-            """The sender, for :func:`textual.on`."""
-            return self.picker
 
     @dataclass
     class Completed(Message):
@@ -115,11 +102,6 @@ class Picker(Widget):
 
         picker: "Picker"
         is_entered: bool
-
-        @property
-        def control(self) -> "Picker":
-            """The sender, for :func:`textual.on`."""
-            return self.picker
 
     listed = query_one(OptionList)
 
@@ -139,7 +121,6 @@ class Picker(Widget):
         self._last_value = value
 
     def compose(self) -> ComposeResult:
-        """Compose the input."""
         yield self.input
 
     def render(self) -> Content:
@@ -175,7 +156,7 @@ class Picker(Widget):
 
     def watch_is_open(self) -> None:
         """Post :class:`Opened`, and update the keys."""
-        self.post_message(self.Opened(self))
+        self.post_message(self.Opened())
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -193,7 +174,6 @@ class Picker(Widget):
             self.screen.focus_previous()
 
     def action_close(self) -> None:
-        """Close the list and restore the text."""
         self.is_open = False
         self.value = self._value_before
 
@@ -242,7 +222,6 @@ class Picker(Widget):
             self.input.select_all()
 
     def on_descendant_blur(self) -> None:
-        """Close the list when the focus leaves."""
         self.is_open = False
         self.refresh()
 

@@ -18,19 +18,19 @@ from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter
 from accel_tui.plan import form, search_fields
-from accel_tui.plan.data_survey import SurveyError, survey_subject
+from accel_tui.plan.data_look import SurveyError, survey_subject
 from accel_tui.plan.field_labels import word
+from accel_tui.plan.form import is_relevant
 from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, fields_of, group_of, is_changed, summarize_group
-from accel_tui.plan.relevance import is_relevant
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_group import FieldGroup, GroupHeader
 from accel_tui.widgets.plan.picker import Picker
 
 
 class PlanForm(Widget):
-    """The fields that apply: first those of every run, the others in folded groups. Posts its result on each change.
+    """The fields that apply: first the fields of every run, the others in folded groups.
 
-    It holds the texts of all fields; the fields of a group are mounted when it is opened.
+    Posts its result on each change. It holds the texts of all fields; a group mounts its fields when it is opened.
 
     Args:
         defaults: The values that are not marked, and to which fields are reset.
@@ -66,13 +66,7 @@ class PlanForm(Widget):
     class Changed(Message):
         """A field has changed."""
 
-        form: "PlanForm"
         filled: ResolvedPlan
-
-        @property
-        def control(self) -> "PlanForm":
-            """The sender, for :func:`textual.on`."""
-            return self.form
 
     def __init__(self, defaults: PlanFields | None = None) -> None:
         super().__init__()
@@ -85,7 +79,6 @@ class PlanForm(Widget):
         }
 
     def compose(self) -> ComposeResult:
-        """Compose the first fields and the groups, each in two columns."""
         with Horizontal(classes="columns"):
             for (title, names), place in zip(FIRST.items(), ("-first", "-second"), strict=True):
                 with Vertical(classes=f"first column {place}") as box:
@@ -97,8 +90,7 @@ class PlanForm(Widget):
                     yield from (self._groups[group] for group in column)
 
     def on_mount(self) -> None:
-        """Post the initial result."""
-        self._look()
+        self._update_fields()
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -159,7 +151,7 @@ class PlanForm(Widget):
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The fields whose text is not that of the default, in their order on the screen."""
+        """The fields whose text is not the default, in their order on the screen."""
         return tuple(name for name in ORDER if self._texts[name] != form.to_text(getattr(self.defaults, name)))
 
     @property
@@ -189,26 +181,24 @@ class PlanForm(Widget):
         self._focus_wanted()
 
     def watch_inventory(self) -> None:
-        """Update what is possible."""
         if self.is_mounted:
-            self._look()
+            self._update_fields()
 
     def watch_surveyed(self) -> None:
         """Update which models are possible."""
         if self.is_mounted:
-            self._look()
+            self._update_fields()
 
     def watch_survey_error(self) -> None:
-        """Show the problem."""
         if self.is_mounted:
-            self._look()
+            self._update_fields()
 
     @on(Picker.Changed)
     def _edited(self, event: Picker.Changed) -> None:
         event.stop()
         if event.picker.id:
             self._texts[event.picker.id] = event.value
-        self._look()
+        self._update_fields()
 
     @on(Picker.Completed)
     def _focus_next(self, event: Picker.Completed) -> None:
@@ -225,17 +215,17 @@ class PlanForm(Widget):
     @on(GroupHeader.Toggled)
     def _toggle(self, event: GroupHeader.Toggled) -> None:  # the screen handles it too
         event.header.is_open = event.is_open
-        self._look()
+        self._update_fields()
 
     @on(GroupHeader.Reset)
     def _reset_group(self, event: GroupHeader.Reset) -> None:
         event.stop()
-        self.reset(self._groups[event.header.title].names)
+        self.reset(self._groups[event.title].names)
 
     @on(Field.Reset)
     def _reset_field(self, event: Field.Reset) -> None:
         event.stop()
-        self.reset((event.field.field,))
+        self.reset((event.field,))
 
     @property
     def _known_devices(self) -> tuple[Device, ...] | None:
@@ -250,7 +240,7 @@ class PlanForm(Widget):
             for field in self.fields:
                 if field.field in texts:
                     field.picker.value = texts[field.field]
-        self._look()
+        self._update_fields()
 
     def _focus_wanted(self) -> None:
         if self._wanted and self._wanted.picker.input.is_mounted:
@@ -265,9 +255,9 @@ class PlanForm(Widget):
         for header in closed:
             header.is_open = True
         if closed:
-            self._look()
+            self._update_fields()
 
-    def _look(self) -> None:
+    def _update_fields(self) -> None:
         filled = self.filled
         for group in _groups_of_errors(filled):
             self._groups[group].header.is_open = True
@@ -284,7 +274,7 @@ class PlanForm(Widget):
             field.is_changed = name in ranges or is_changed(name, filled, self.defaults)
             field.picker.choices = form.choices(name, filled, self._known_devices or ())
             field.picker.placeholder = form.resolved_placeholder(name, filled)
-        self.post_message(self.Changed(self, filled))
+        self.post_message(self.Changed(filled))
 
 
 def _groups_of_errors(filled: ResolvedPlan) -> Iterator[str]:

@@ -20,8 +20,7 @@ from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_fields
 from accel_tui.host import host_of
 from accel_tui.plan import plan_preview
-from accel_tui.plan.data_look import PreviewRow
-from accel_tui.plan.data_survey import DATA_FIELDS, SurveyError, SurveySubject, survey, survey_subject
+from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey, survey_subject
 from accel_tui.run_launcher import LaunchState
 
 IDLE_SECONDS = 0.25
@@ -122,7 +121,7 @@ class SummaryPanel(Widget):
             self._check_ports(filled)
         inventory = host_of(self).inventory  # found after the first frame, which must not wait for an import
         if inventory is not None and (self._measured is None or self._measured[0] is not filled):
-            self._recall(filled, inventory)
+            self._read_measured(filled, inventory)
         subject, is_wrong = survey_subject(filled.plan), bool(_SUBJECT_FIELDS & filled.errors.keys())
         if filled.data.path is not None and "data" not in filled.errors and (subject != self._surveyed or is_wrong):
             self._surveyed = subject
@@ -139,8 +138,8 @@ class SummaryPanel(Widget):
     def _survey(self, filled: ResolvedPlan) -> None:
         self.post_message(self.DataSurveyed(survey(filled)))
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="remembered_result")
-    def _recall(self, filled: ResolvedPlan, inventory: Inventory) -> None:
+    @work(thread=True, exclusive=True, exit_on_error=False, group="measured")
+    def _read_measured(self, filled: ResolvedPlan, inventory: Inventory) -> None:
         from accel_engine.race.remembered import remembered_result  # the first frame does not need it
         from accel_tui.plan.measured_text import measured_rows
 
@@ -174,7 +173,6 @@ class SummaryPanel(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Number of lines, cut to the room if possible."""
-        del viewport
         # A parent with automatic height asks without one.
         return len(self._lines(width, container.height or _ANY))
 

@@ -31,11 +31,9 @@ class PhaseLine(RunLine):
     """Why the run cannot be read; the outcome tells it."""
 
     def watch_pending_commands(self) -> None:
-        """Show them."""
         self.update_view()
 
     def watch_problem(self) -> None:
-        """Show no state that cannot be known."""
         self.update_view()
 
     def spans(self, state: RunState) -> list[TextSpan]:
@@ -126,7 +124,7 @@ def phase_progress(state: RunState) -> list[list[TextSpan]]:
 
 
 def _epochs_ended(state: RunState) -> int:
-    """Epochs that have ended; in a script, those of the part that is being recorded, and between parts of all."""
+    """Epochs that have ended; in a script, of the part that is being recorded, and between parts of all parts."""
     return state.epoch.epoch - (state.before_part[1] if state.part else 0) if state.epoch else 0
 
 

@@ -1,7 +1,6 @@
 """The lines around the charts of a run: title, progress, advice, and notices."""
 
 import time
-from pathlib import Path
 
 from textual.content import Content
 from textual.events import Click, Resize
@@ -11,7 +10,7 @@ from textual.widgets import Static
 from accel_engine.advice import Finding
 from accel_engine.events import Outcome, PlanChanged, Recovered, Warned
 from accel_engine.words import numbers
-from accel_tui.formatting.runs import left_out, plan_change
+from accel_tui.formatting.runs import plan_change_text
 from accel_tui.formatting.text import base_name, shorten
 from accel_tui.run_state.state import Notice, RunState
 from accel_tui.widgets.run.run_view import RunLine, RunText, row
@@ -39,7 +38,7 @@ class RunTitle(RunText):
         if info is None:
             return Content("")
         values = info.plan_values
-        # a valid name is part of the id already, and that of a script of the data
+        # a valid name is part of the id already; the name of a script is its data
         name = info.name if not info.id.endswith(f"-{info.name}") and info.name != values.get("data") else ""
         trains = " on ".join(base_name(str(value)) for field in ("model", "data") if (value := values.get(field)))
         strategy = values.get("strategy")
@@ -59,7 +58,7 @@ class RunTitle(RunText):
 
 
 class ProgressLine(RunLine):
-    """A bar over all epochs, or those of a script's part; percentage, elapsed and remaining time."""
+    """A bar over all epochs, or the epochs of a script's part; percentage, elapsed and remaining time."""
 
     def spans(self, state: RunState) -> list[TextSpan]:
         """The bar and its figures; an empty bar while the number of steps is unknown, a full one of a finished run."""
@@ -125,32 +124,10 @@ def _notice(notice: Notice) -> Content:
         text = f"{notice.reason}: {notice.action}, from step {notice.step:,}"
         return Content.assemble(at, ("↻ ", "bold $warning"), text)
     if isinstance(notice, PlanChanged):
-        return Content.assemble(at, ("· ", "$text-muted"), plan_change(notice))
+        return Content.assemble(at, ("· ", "$text-muted"), plan_change_text(notice))
     if notice.obeyed:
         return Content.assemble(at, ("✓ ", "$success"), notice.answer)
     return Content.assemble(at, ("✗ ", "$error"), f"{notice.command.replace('_', ' ')}: {notice.answer}")
-
-
-class DamageLine(RunText):
-    """A line with the number of damaged records; hidden without any."""
-
-    DEFAULT_CSS = """
-    DamageLine {
-        display: none;
-        height: 1;
-        padding: 0 1;
-        color: $warning;
-    }
-    """
-
-    def set_state(self, state: RunState) -> None:
-        """Set the state; shown if records are damaged."""
-        self.display = state.damaged > 0
-        super().set_state(state)
-
-    def build(self, state: RunState) -> Content:
-        """The count, and the command that saves the rest."""
-        return Content(left_out(state.damaged, state.info.directory if state.info else Path("RUN")))
 
 
 SHOWN = 2
@@ -183,19 +160,15 @@ class AdviceLines(Static):
     """All findings, those that matter most first."""
 
     def watch_findings(self) -> None:
-        """Show the first of them."""
         self._lines = max(self._lines, min(len(self.findings), SHOWN))
         self.styles.height = self._lines
         self.set_class(self._lines > 0, "-shown")
         self._show()
 
     def on_resize(self, event: Resize) -> None:
-        """Cut the lines to another width."""
-        del event
         self._show()
 
     async def on_click(self, event: Click) -> None:
-        """Open the Advice screen."""
         event.stop()
         await self.run_action("screen.advice")
 

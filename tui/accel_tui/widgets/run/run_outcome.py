@@ -1,18 +1,20 @@
-"""The outcome of an ended run, with hints."""
+"""The outcome of an ended run, with hints; and notifications of notices and of the end."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from textual.content import Content
 from textual.reactive import reactive
+from textual.screen import Screen
 
-from accel_engine.events import Outcome, RunEnded
+from accel_engine.events import CommandAnswered, Event, Outcome, Recovered, RunEnded, Warned
 from accel_engine.run import RunInfo
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.formatting.bench_figures import described
-from accel_tui.formatting.runs import DIRECTORY_LOST, how_lost, ranges
+from accel_tui.formatting.runs import DIRECTORY_LOST, lost_reason, metric_ranges
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
+from accel_tui.terminal.notifications import Notifier, is_notable_end
 from accel_tui.widgets.run.run_view import RunText
 
 _VALIDATION = "validation_"
@@ -111,7 +113,7 @@ def _bench(info: RunInfo, ended: RunEnded) -> Content:
 
 def results(metrics: Mapping[str, float], kind: str = "Last epoch") -> str:
     """Metrics in a line: ``Last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``."""
-    values = {name: " to ".join(map(numbers.metric, span)) for name, span in ranges(metrics)}
+    values = {name: " to ".join(map(numbers.metric, span)) for name, span in metric_ranges(metrics)}
     training = [name for name in values if not name.startswith(_VALIDATION)]
     validation = [name for name in values if name.startswith(_VALIDATION)]
     parts = [
@@ -140,7 +142,7 @@ def _lost(state: RunState) -> Content:
         if full is not None and full >= _FULL and not (state.info and state.info.memory_loss)
         else ""
     )
-    head = f"Lost: {how_lost(state.info)} at step {state.step:,}", "bold"
+    head = f"Lost: {lost_reason(state.info)} at step {state.step:,}", "bold"
     if state.is_directory_lost:
         return Content.assemble(head, cause, "\n", _DIRECTORY_LOST)
     if state.info and state.info.script:
@@ -154,3 +156,36 @@ def _lost(state: RunState) -> Content:
         else "There is no checkpoint to continue from."
     )
     return Content.assemble(head, cause, f"\n{rest} Its last output is in the log (l).")
+
+
+def notify_notices(screen: Screen[None], notices: Iterable[Event]) -> None:
+    """Notify of warnings, and of answers to commands."""
+    for notice in notices:
+        match notice:
+            case CommandAnswered(obeyed=True):
+                screen.notify(notice.answer, markup=False, timeout=3)
+            case CommandAnswered():
+                answer = f"{notice.command.replace('_', ' ')}: {notice.answer}"
+                screen.notify(answer, severity="error", markup=False, timeout=3)
+            case Warned(severity="information"):
+                pass  # it is in the list of notices
+            case Recovered():
+                text = f"{notice.reason}: {notice.action}, from step {notice.step:,}"
+                screen.notify(text, severity="warning", markup=False, timeout=10)
+            case Warned():
+                screen.notify(notice.message, severity="warning", markup=False, timeout=10)
+
+
+def notify_end(screen: Screen[None], notifier: Notifier, state: RunState) -> None:
+    """Notify that a run has ended."""
+    failed = state.ended is None or state.ended.outcome is Outcome.FAILED
+    if state.ended is None:
+        title, words = "Run lost", lost_reason(state.info)
+    else:
+        what = "Script" if state.is_launched else "Training"
+        title = f"{what} {state.ended.outcome}"
+        words = state.ended.reason if failed else results(state.ended.metrics)
+    if is_notable_end(state):
+        notifier.ended(title, " · ".join(filter(None, (state.info.title if state.info else "", words))))
+    if screen.app.screen is not screen:  # else the outcome is visible on this screen
+        screen.notify(words, title=title, severity="error" if failed else "information", markup=False)

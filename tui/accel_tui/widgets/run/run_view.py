@@ -35,7 +35,6 @@ class RunView(VisibilityMixin):
         self.update_view()
 
     def on_resize(self) -> None:
-        """Update for the new width."""
         self._width = None
         self.update_view()
 
@@ -83,7 +82,6 @@ class RunText(RunView, Static):
 
     def inputs(self, state: RunState) -> tuple[object, ...]:
         """All that the text depends on; empty if it also depends on the time."""
-        del state
         return ()
 
     def build(self, state: RunState) -> Content:

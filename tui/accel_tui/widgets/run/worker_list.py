@@ -96,7 +96,6 @@ class WorkerTable(Table[WorkerRow]):
     opens = False
 
     def key_of(self, row: WorkerRow) -> Hashable:
-        """The name of a worker."""
         return row.name
 
     @property
@@ -120,7 +119,6 @@ class WorkerList(RunView, Vertical):
     _rows: tuple[WorkerRow, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """Compose the heading, the table and the details."""
         yield Static(Content.styled("Workers", "bold $primary"))
         yield WorkerTable()
         yield Static(id="worker", markup=False)

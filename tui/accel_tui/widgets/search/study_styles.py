@@ -5,8 +5,7 @@ import numpy.typing as npt
 
 from accel_tui.study_state.state import Floats
 from accel_tui.widgets.chart import raster
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame
-from accel_tui.widgets.chart.style_rules import style_rules
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame, style_rules
 
 LEVELS = 5
 """Levels of an objective, from the worst fifth of the trials to the best."""

@@ -164,7 +164,7 @@ def test_metrics_of_mixed_labels_are_noted_in_one_sentence() -> None:
     assert note.endswith("f1_score, auc have little meaning; in validation they are right")
 
 
-@pytest.mark.parametrize("strategy", ["mirrored", "xla"])
+@pytest.mark.parametrize("strategy", ["mirrored", pytest.param("xla", marks=pytest.mark.campaign)])
 def test_replicas_and_xla_augment_too(gym: Gym, models: str, strategy: str) -> None:
     plan = Plan(
         model=f"{models}:classifier",

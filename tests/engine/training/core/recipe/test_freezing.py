@@ -77,6 +77,7 @@ def test_steps_equal_those_of_keras_and_continue_exactly_in_both_phases(gym: Gym
         model=model,
         epochs=3,
         batch_size=256,
+        last_batch="drop",
         optimizer="adam",
         learning_rate=0.01,
         steps_per_epoch=3,

@@ -36,7 +36,7 @@ def test_a_run_starts_from_the_checkpoint_of_another_and_not_from_its_optimizer(
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     assert notes(trained) == [f"initial weights from step 4 of run {source.directory.name}: 4 of 4 weights"]
     ours = keras.models.load_model(trained.directory / MODEL).get_weights()
-    copy = gym.train(PLAN)  # the same run again, whose model.keras is there
+    copy = gym.train_once(PLAN)  # the same run again, whose model.keras is there
     theirs = keras.models.load_model(copy.directory / MODEL)
     for weight, same in zip(ours, theirs.get_weights(), strict=True):
         np.testing.assert_allclose(weight, same, atol=1e-6)
@@ -47,7 +47,7 @@ def test_a_run_starts_from_the_checkpoint_of_another_and_not_from_its_optimizer(
 
 
 def test_layers_that_fit_are_taken_and_the_others_start_anew(gym: Gym, tmp_path: Path) -> None:
-    source = gym.train(PLAN)
+    source = gym.train_once(PLAN)
     other = PLAN.replace(data="synthetic:8x8x1:7:256", optimizer="sgd", learning_rate=1e-9)
 
     from_run = gym.train(other.replace(initial_weights=str(source.directory)))
@@ -100,7 +100,7 @@ def test_a_checkpoint_that_its_run_has_just_deleted_is_told_from_one_that_does_n
             initial_weights.load_initial_weights(other, plan)
 
 
-@pytest.mark.parametrize("kind", ["images", "table"])
+@pytest.mark.parametrize("kind", ["images", pytest.param("table", marks=pytest.mark.campaign)])
 def test_the_best_step_and_its_averages_are_taken(gym: Gym, tmp_path: Path, kind: str) -> None:
     plan = PLAN.replace(model="mlp")
     if kind == "table":  # whose model.keras also has the preprocessing
@@ -130,6 +130,7 @@ def test_the_best_step_and_its_averages_are_taken(gym: Gym, tmp_path: Path, kind
         assert int(saved[0].optimizer.iterations) == source.ended.steps
 
 
+@pytest.mark.campaign
 def test_imagenet_weights_are_loaded_once_and_only_the_head_trains(
     gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

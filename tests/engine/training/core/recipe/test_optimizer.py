@@ -23,7 +23,7 @@ from ...conftest import Gym
 
 STEPS = 12
 
-PLAN = Plan(model="mlp", batch_size=64, epochs=1, steps_per_epoch=STEPS, learning_rate=0.05, validation="off")
+PLAN = Plan(model="linear", batch_size=64, epochs=1, steps_per_epoch=STEPS, learning_rate=0.05, validation="off")
 
 schedules = keras.optimizers.schedules
 
@@ -102,7 +102,7 @@ def keras_losses(
     return losses
 
 
-FURTHER = ("lamb", "clip value", "linear with warm-up", "exponential", "constant with warm-up")
+FURTHER = ("lamb", "clip value", "steps", "linear with warm-up", "exponential", "constant with warm-up")
 """Of these, ``test_rate_schedule.py`` has every step of the schedules."""
 
 
@@ -297,7 +297,7 @@ def test_the_moving_average_of_the_models_own_optimizer_is_validated_saved_and_r
         np.testing.assert_array_equal(same, ours)
 
 
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("named", [pytest.param(False, marks=pytest.mark.campaign), True])
 def test_another_loss_keeps_what_else_the_model_was_compiled_with(gym: Gym, tmp_path: Path, named: bool) -> None:
     weights, metrics = ({"digit": 0.5}, {"digit": ["accuracy"]}) if named else ([0.5], ["accuracy"])
     settings = f"loss_weights={weights}, weighted_metrics={metrics}, steps_per_execution=3"

@@ -87,7 +87,7 @@ def test_the_metrics_of_a_compiled_model_are_in_the_unit_of_the_targets(is_preci
     assert bool(notes) == is_precise
 
 
-@pytest.mark.parametrize("make", [houses, loads])
+@pytest.mark.parametrize("make", [pytest.param(houses, marks=pytest.mark.campaign), loads])
 def test_they_are_measured_without_being_asked_in_the_unit_of_the_targets(make, gym: Gym, tmp_path: Path) -> None:
     trained = gym.train(make(tmp_path / "data.csv"))
     source = open_trained(trained.directory, split="validation", checkpoint="last")

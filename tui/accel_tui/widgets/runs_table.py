@@ -9,16 +9,15 @@ from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widgets import Static
 from textual.worker import Worker
 
 from accel_engine.run import RunInfo, RunList, RunSummary, Status
 from accel_engine.text import printable, printable_fields
-from accel_tui.formatting.runs import how_lost
+from accel_tui.formatting.runs import lost_reason
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.run_list.columns import COLUMNS
-from accel_tui.run_list.run_filter import key_error, matches, parse
-from accel_tui.widgets.table import Table
+from accel_tui.run_list.run_filter import key_error, matches, parse_filter
+from accel_tui.widgets.table import RowDetails, Table
 
 INTERVAL = 2.0
 """Seconds between two refreshes."""
@@ -31,7 +30,7 @@ class RunsTable(Table[RunSummary]):
     """Runs, newest first by default, refreshed while the table is visible.
 
     Args:
-        none: A sentence where there are no runs.
+        empty: A sentence where there are no runs.
         selectable: Whether several runs can be selected.
     """
 
@@ -56,24 +55,18 @@ class RunsTable(Table[RunSummary]):
         runs: tuple[RunSummary, ...]
         whole: bool = True
 
-        @property
-        def control(self) -> "RunsTable":
-            """The sender, for :func:`textual.on`."""
-            return self.table
-
     class Opened(Table.Opened):
         """A run should be opened."""
 
-    def __init__(self, none: str, *, selectable: bool = False) -> None:
+    def __init__(self, empty: str, *, selectable: bool = False) -> None:
         super().__init__(selectable=selectable)
-        self._none = none
+        self._no_runs = empty
         self.columns = COLUMNS
         self._open_when_listed = False
         self._is_partial = False
         self._worker: Worker[None] | None = None
 
     def key_of(self, row: RunSummary) -> Hashable:
-        """The id of a run."""
         return row.id
 
     @property
@@ -88,7 +81,6 @@ class RunsTable(Table[RunSummary]):
         return tuple(run for run in everything.values() if run.id in self.selected)
 
     def on_mount(self) -> None:
-        """Start refreshing."""
         self.set_interval(INTERVAL, self.refresh_runs)
 
     def refresh_runs(self) -> None:
@@ -97,17 +89,15 @@ class RunsTable(Table[RunSummary]):
             self._worker = self._list()
 
     def watch_runs(self) -> None:
-        """Show the runs that match the filter."""
-        terms = parse(self.filter)
+        terms = parse_filter(self.filter)
         reason = key_error(self.filter) or "No matching runs"
-        self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._none
+        self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._no_runs
         self.show_rows(run for run in self.runs or () if matches(run, terms))
 
     watch_filter = watch_runs
 
     def forget(self, known: object) -> None:
         """Deselect runs that are gone; those hidden by the filter stay selected."""
-        del known
         super().forget(run.id for run in self.runs or () if self.selected)
 
     def action_open(self) -> None:
@@ -140,21 +130,8 @@ class RunsTable(Table[RunSummary]):
             self.action_open()
 
 
-class SelectedRun(Static):
+class SelectedRun(RowDetails):
     """Title, note and tags, outcome, command, and directory of a run."""
-
-    DEFAULT_CSS = """
-    SelectedRun {
-        height: auto;
-        min-height: 4;
-        max-height: 6;
-        padding: 0 1;
-        border-top: solid $border;
-    }
-    """
-
-    def __init__(self) -> None:
-        super().__init__(markup=False)
 
     def show_run(self, run: RunSummary | None) -> None:
         """Show the details of a run."""
@@ -197,4 +174,4 @@ def _lost(info: RunInfo, checkpoint: int) -> str:
     onwards = f" R continues from the checkpoint at step {checkpoint:,}." if info.plan and checkpoint else ""
     if info.script:
         onwards = " To continue, run the script again."
-    return f"Lost: {how_lost(info)}.{onwards}"
+    return f"Lost: {lost_reason(info)}.{onwards}"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from accel_tui.widgets.jobs import path_input
-from accel_tui.widgets.jobs.path_input import PathSuggester, complete_path
+from accel_tui.widgets.jobs import option_inputs
+from accel_tui.widgets.jobs.option_inputs import PathSuggester, complete_path
 
 
 async def test_the_thread_of_an_earlier_text_may_end_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ async def test_the_thread_of_an_earlier_text_may_end_later(monkeypatch: pytest.M
             may_end.wait()
         return "photos/"
 
-    monkeypatch.setattr(path_input, "complete_path", complete)
+    monkeypatch.setattr(option_inputs, "complete_path", complete)
     suggester = PathSuggester(())
     early = asyncio.create_task(suggester.get_suggestion("ph"))
     await asyncio.sleep(0)

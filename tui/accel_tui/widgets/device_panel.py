@@ -17,7 +17,7 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.strategies.cluster_spec import CHIEF, COORDINATOR
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
-from accel_tui.widgets.devices.device_lines import CELLS, ID_WIDTH, detail, device_line, short_name, worker_cell
+from accel_tui.widgets.device_lines import CELLS, ID_WIDTH, detail, device_line, short_name, worker_cell
 from accel_tui.widgets.styled_text import TextSpan, changed_range, spans_of
 
 _TALL = 34

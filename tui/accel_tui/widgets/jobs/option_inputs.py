@@ -1,15 +1,22 @@
-"""An input for a path, which completes it."""
+"""Inputs of a form: of a path, which it completes, and a list of items that can be chosen each."""
 
 import asyncio
 import os
 from collections.abc import Sequence
+from itertools import compress
 from typing import ClassVar
 
+from textual import on
 from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
 from textual.suggester import Suggester
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
 
 from accel_engine.text import printable_line
 from accel_engine.user_paths import user_path
+from accel_tui.plan.form import FieldChoice
 from accel_tui.widgets.line_input import LineInput
 
 
@@ -46,7 +53,6 @@ class PathInput(LineInput):
         return super().check_action(action, parameters)
 
     def action_complete(self) -> None:
-        """Accept the suggestion."""
         if suggestion := self._paths.suggestion_for(self.value):
             self.value = suggestion
             self.cursor_position = len(suggestion)
@@ -105,3 +111,52 @@ def _counts(entry: "os.DirEntry[str]", typed: str, suffixes: Sequence[str]) -> b
     if not entry.name.startswith(typed) or entry.name != printable_line(entry.name):
         return False
     return entry.is_dir() or entry.name.lower().endswith(tuple(suffixes) or "\0")
+
+
+class Checklist(OptionList):
+    """Items with a mark each; space or enter chooses the highlighted one, or not.
+
+    Textual's ``SelectionList`` tells what is chosen by colour only.
+
+    Args:
+        items: The items.
+        chosen: Whether each is chosen at first; by default those that can be.
+    """
+
+    BINDING_GROUP_TITLE = "In the list"
+    DEFAULT_CSS = """
+    Checklist { width: 1fr; height: auto; background: $background; border: none; padding: 0; }
+    Checklist:focus { border: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space,enter", "select", "Choose", id="checklist.choose", tooltip="Choose this item, or not")
+    ]
+
+    class Changed(Message):
+        """Other items are chosen than before."""
+
+    def __init__(self, items: Sequence[FieldChoice], chosen: Sequence[bool] | None = None) -> None:
+        self._items = tuple(items)
+        self.chosen = [item.possible for item in items] if chosen is None else list(chosen)
+        """Whether each item is chosen."""
+        self._width = max((len(item.value) for item in items), default=0)
+        options = (Option(self._content(at), disabled=not item.possible) for at, item in enumerate(items))
+        super().__init__(*options, compact=True)
+
+    @property
+    def value(self) -> str:
+        """The chosen items in the order of the list, with commas between them."""
+        return ",".join(item.value for item in compress(self._items, self.chosen))
+
+    def _content(self, at: int) -> Content:
+        item, mark = self._items[at], "[x]" if self.chosen[at] else "[ ]"
+        style = "$text-muted" if item.possible else "$text-error"
+        return Content.assemble(f"{mark} {item.value:<{self._width}}  ", (item.note, style))
+
+    @on(OptionList.OptionSelected)
+    def _toggle(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        at = event.option_index
+        self.chosen[at] = not self.chosen[at]
+        self.replace_option_prompt_at_index(at, self._content(at))
+        self.post_message(self.Changed())

@@ -1,1 +1,0 @@
-"""Widgets that list and compare runs."""
