@@ -80,14 +80,14 @@ _PLACE = re.compile(r" - at `\$\[(\d+)\]`$")
 """Where msgspec says which value of a row is wrong."""
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True):
+class DatabaseRow(msgspec.Struct, frozen=True, array_like=True):
     """A row of a table. The fields of a subclass are columns, in any order, and their types what these may have."""
 
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=DatabaseRow)
 
 
-class CommandRow(Row, frozen=True):
+class CommandRow(DatabaseRow, frozen=True):
     """A command to the process that writes a file."""
 
     id: Id
@@ -107,7 +107,7 @@ class CommandRow(Row, frozen=True):
 C = TypeVar("C", bound=CommandRow)
 
 
-class AnswerRow(Row, frozen=True):
+class AnswerRow(DatabaseRow, frozen=True):
     """The answer to a command: when, whether it was obeyed, and a text."""
 
     answered: Time
@@ -115,7 +115,7 @@ class AnswerRow(Row, frozen=True):
     answer: Text
 
 
-class _Id(Row, frozen=True):
+class _Id(DatabaseRow, frozen=True):
     id: int
 
 
@@ -459,7 +459,7 @@ def convert_row(row: tuple[Any, ...], kind: type[R]) -> R:
         raise ValueError(_PLACE.sub(lambda found: f" in {names[int(found[1])]}", str(error))) from None
 
 
-def _select(table: str, kind: type[Row], condition: str) -> str:
+def _select(table: str, kind: type[DatabaseRow], condition: str) -> str:
     return f"SELECT {', '.join(kind.__struct_fields__)} FROM {table} {condition}"
 
 

@@ -16,7 +16,7 @@ from accel_engine.imported_runs.csv_columns import CsvColumn, TimeColumn, is_num
 from accel_engine.imported_runs.epochs import ended_epochs
 from accel_engine.imported_runs.source_run import (
     Floats,
-    MetricValues,
+    ImportedMetric,
     RunSource,
     SourceRun,
     Steps,
@@ -164,7 +164,7 @@ class _Table:
                 collectors[name].extend(steps[column.rows], times[column.rows], column.values)
         run.add(collected(collectors, run.notes))
         run.began = float(np.fmin.reduce(times, initial=math.nan))
-        run.epochs = ended_epochs(MetricValues(steps, times, epochs), run)
+        run.epochs = ended_epochs(ImportedMetric(steps, times, epochs), run)
         run.times_expected = not self._epoch or bool(self._time)
 
     def _check_columns(self) -> None:

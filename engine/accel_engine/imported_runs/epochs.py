@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from accel_engine.imported_runs.source_run import Epoch, MetricValues, SourceRun
+from accel_engine.imported_runs.source_run import Epoch, ImportedMetric, SourceRun
 
 _SEPARATORS = re.compile(r"[/.]")
 
@@ -29,11 +29,11 @@ def take_epochs(run: SourceRun) -> None:
     if (np.floor(numbers) == numbers).all():
         run.epochs = ended_epochs(points, run)
     else:
-        within = MetricValues(points.steps, points.times, np.maximum(np.ceil(numbers), 1))
+        within = ImportedMetric(points.steps, points.times, np.maximum(np.ceil(numbers), 1))
         run.epochs = [epoch for epoch in ended_epochs(within, run) if epoch.number <= numbers.max()]
 
 
-def ended_epochs(epochs: MetricValues, run: SourceRun) -> list[Epoch]:
+def ended_epochs(epochs: ImportedMetric, run: SourceRun) -> list[Epoch]:
     """The epochs that ended, with the means of their steps.
 
     Not the last, if it has fewer steps than the one before and does not end with a validation.

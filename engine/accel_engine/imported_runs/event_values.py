@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from accel_engine.image_files import read_logged
 from accel_engine.imported_runs.event_records import EventRecords, record_at
-from accel_engine.imported_runs.source_run import MetricValues, SourceMedia, ValueCollector, collected
+from accel_engine.imported_runs.source_run import ImportedMetric, SourceMedia, ValueCollector, collected
 from accel_engine.protobuf import MalformedError, Message
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem, MediaKind, image_of
 from accel_engine.run.media.from_arrays import MAX_PICTURES
@@ -41,7 +41,7 @@ class EventValues:
         files: Its event files.
 
     Attributes:
-        points: MetricValues by tag, in the order in which the tags first appear.
+        points: Values by tag, in the order in which the tags first appear.
         media: Images, texts and histograms, by tag and kind in that order.
         began: Time of the first record, in seconds since the Unix epoch; NaN if there is none.
         notes: What is left out.
@@ -73,7 +73,7 @@ class EventValues:
         if self._others:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self._others.most_common())
             self.notes.append(f"only scalars, images, texts and histograms are imported; left out: {kinds}")
-        self.points: dict[str, MetricValues] = collected(self._collectors, self.notes)
+        self.points: dict[str, ImportedMetric] = collected(self._collectors, self.notes)
         found = collected({f"{tag} ({kind})": media for (tag, kind), media in self._media.items()}, self.notes)
         self.media = [
             SourceMedia(tag, kind, found[name], partial(self._item, tag, kind))

@@ -19,7 +19,7 @@ Steps = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MetricValues:
+class ImportedMetric:
     """The values of a metric, by rising step."""
 
     steps: Steps
@@ -29,9 +29,9 @@ class MetricValues:
     values: Floats
     """float64 ``[n]``."""
 
-    def at(self, steps: Steps) -> "MetricValues":
+    def at(self, steps: Steps) -> "ImportedMetric":
         """The same values at other steps."""
-        return MetricValues(steps, self.times, self.values)
+        return ImportedMetric(steps, self.times, self.values)
 
 
 class ValueCollector:
@@ -72,7 +72,7 @@ class ValueCollector:
         self._steps, self._times = array("q", before.steps[kept].tobytes()), array("d", before.times[kept].tobytes())
         self._values = array("d", before.values[kept].tobytes())
 
-    def points(self) -> MetricValues:
+    def points(self) -> ImportedMetric:
         """The values by rising step; where steps go back, the later values count."""
         found = self._arrays()
         if not len(found.steps):
@@ -80,7 +80,7 @@ class ValueCollector:
         lowest_after = np.minimum.accumulate(found.steps[::-1])[::-1]
         kept = np.append(found.steps[:-1] < lowest_after[1:], True)
         self.replaced += int((~kept).sum())
-        return MetricValues(found.steps[kept], found.times[kept], self._in_float32(found.values[kept]))
+        return ImportedMetric(found.steps[kept], found.times[kept], self._in_float32(found.values[kept]))
 
     def _in_float32(self, values: Floats) -> Floats:
         """Make values infinite where they are beyond float32."""
@@ -90,8 +90,8 @@ class ValueCollector:
         values[large] = np.copysign(np.inf, values[large])
         return values
 
-    def _arrays(self) -> MetricValues:
-        return MetricValues(
+    def _arrays(self) -> ImportedMetric:
+        return ImportedMetric(
             np.frombuffer(self._steps, np.int64).copy(),
             np.frombuffer(self._times, np.float64).copy(),
             np.frombuffer(self._values, np.float64).copy(),
@@ -120,7 +120,7 @@ class SourceMedia:
     """Their name."""
     kind: MediaKind
     """Their kind."""
-    points: MetricValues
+    points: ImportedMetric
     """Where each is: its step, its time, and what ``read`` needs to find it."""
     read: Callable[[float], MediaItem]
     """Reads an item by the value of its point. Raises ``ValueError`` with a noun phrase for why it cannot."""
@@ -134,9 +134,9 @@ class SourceRun:
     """Its name."""
     began: float = float("nan")
     """Seconds since the Unix epoch; NaN if unknown."""
-    series: dict[str, MetricValues] = field(default_factory=dict)
+    series: dict[str, ImportedMetric] = field(default_factory=dict)
     """The values of each step, counted from 0, by name."""
-    validations: dict[str, MetricValues] = field(default_factory=dict)
+    validations: dict[str, ImportedMetric] = field(default_factory=dict)
     """The values of validations by name, at the steps taken by then."""
     epochs: list[Epoch] = field(default_factory=list)
     """The epochs that ended, in order."""
@@ -157,7 +157,7 @@ class SourceRun:
     times_expected: bool = True
     """Whether its format has times, so that it is worth a note if there are none."""
 
-    def add(self, metrics: Mapping[str, MetricValues], *, validated: bool = False) -> None:
+    def add(self, metrics: Mapping[str, ImportedMetric], *, validated: bool = False) -> None:
         """Add metrics by the steps that they were measured after, counted from 0; names tell which are of validation.
 
         Args:
@@ -185,7 +185,7 @@ class RunSource:
     """Reads the run."""
 
 
-def collected(collectors: Mapping[str, ValueCollector], notes: list[str]) -> dict[str, MetricValues]:
+def collected(collectors: Mapping[str, ValueCollector], notes: list[str]) -> dict[str, ImportedMetric]:
     """The points of collectors that have any, by name; adds notes on values that are left out or changed.
 
     Args:

@@ -19,7 +19,7 @@ from accel_engine.imported_runs.source_run import (
     TRAINING_WORDS,
     VALIDATION_WORDS,
     Epoch,
-    MetricValues,
+    ImportedMetric,
     RunSource,
     SourceMedia,
     SourceRun,
@@ -78,8 +78,8 @@ def _name(root: Path, run: Path) -> str:
 
 def _read(name: str, parts: Mapping[Path, tuple[Path, ...]]) -> SourceRun:
     run = SourceRun(name=name)
-    training: dict[str, MetricValues] = {}
-    validation: dict[str, MetricValues] = {}
+    training: dict[str, ImportedMetric] = {}
+    validation: dict[str, ImportedMetric] = {}
     is_own = False
     for directory, files in parts.items():
         found, part = EventValues(files), directory.name.lower()
@@ -112,7 +112,7 @@ def _add_media(run: SourceRun, found: Sequence[SourceMedia], part: str) -> None:
         run.media.append(replace(media, name=free_name(taken, *names)))
 
 
-def _add_own(run: SourceRun, training: Mapping[str, MetricValues], validation: Mapping[str, MetricValues]) -> None:
+def _add_own(run: SourceRun, training: Mapping[str, ImportedMetric], validation: Mapping[str, ImportedMetric]) -> None:
     """Add what this program has exported; the speed follows from the times of the steps."""
     for tag, points in training.items():
         if tag != THROUGHPUT_TAG:
@@ -120,7 +120,9 @@ def _add_own(run: SourceRun, training: Mapping[str, MetricValues], validation: M
     run.validations |= validation
 
 
-def _add_keras(run: SourceRun, training: Mapping[str, MetricValues], validation: Mapping[str, MetricValues]) -> None:
+def _add_keras(
+    run: SourceRun, training: Mapping[str, ImportedMetric], validation: Mapping[str, ImportedMetric]
+) -> None:
     """Add what Keras' callback logged: batches counted from 1, epochs from 0, evaluations at the steps taken.
 
     Without batches, an epoch has the values of its last step; without evaluations, an epoch is a step.
@@ -136,7 +138,7 @@ def _add_keras(run: SourceRun, training: Mapping[str, MetricValues], validation:
     }
     ends = _epoch_ends([*epochs.values(), *validated.values()], [*batches.values(), *evaluated.values()])
 
-    def at_ends(points: MetricValues) -> MetricValues:
+    def at_ends(points: ImportedMetric) -> ImportedMetric:
         return points.at(np.array([ends[epoch] for epoch in points.steps.tolist()], np.int64))
 
     run.add({tag: points for tag, points in training.items() if not tag.startswith((_BATCH, _EPOCH))})
@@ -160,12 +162,12 @@ def _is_of_epochs(media: SourceMedia, ends: Container[int]) -> bool:
     return media.name.endswith(f"/{media.kind}") and all(epoch in ends for epoch in media.points.steps.tolist())
 
 
-def _epoch_ends(epochs: Sequence[MetricValues], counted: Sequence[MetricValues]) -> dict[int, int]:
+def _epoch_ends(epochs: Sequence[ImportedMetric], counted: Sequence[ImportedMetric]) -> dict[int, int]:
     """The steps taken by the end of each epoch, counted from 0.
 
     Args:
-        epochs: MetricValues by epoch.
-        counted: MetricValues by the steps taken; without any, an epoch is one step.
+        epochs: Values by epoch.
+        counted: Values by the steps taken; without any, an epoch is one step.
     """
     times = {epoch: time for points in epochs for epoch, time in zip(points.steps.tolist(), points.times, strict=True)}
     if not counted:
@@ -176,7 +178,7 @@ def _epoch_ends(epochs: Sequence[MetricValues], counted: Sequence[MetricValues])
     return {epoch: int(taken[max(np.searchsorted(at[order], times[epoch], "right") - 1, 0)]) for epoch in sorted(times)}
 
 
-def _at(means: Mapping[str, MetricValues], step: int) -> tuple[float, dict[str, float]]:
+def _at(means: Mapping[str, ImportedMetric], step: int) -> tuple[float, dict[str, float]]:
     """The latest time, and the values, of points at a step."""
     found = {name: points for name, points in means.items() if step in points.steps}
     index = {name: int(np.searchsorted(points.steps, step)) for name, points in found.items()}
@@ -184,6 +186,8 @@ def _at(means: Mapping[str, MetricValues], step: int) -> tuple[float, dict[str, 
     return time, {name: float(found[name].values[at]) for name, at in index.items()}
 
 
-def _shortest(points: MetricValues) -> MetricValues:
+def _shortest(points: ImportedMetric) -> ImportedMetric:
     """The points with float32 values as the numbers that they stand for: 0.1 in place of 0.10000000149."""
-    return MetricValues(points.steps, points.times, shortest_texts(points.values.astype(np.float32)).astype(np.float64))
+    return ImportedMetric(
+        points.steps, points.times, shortest_texts(points.values.astype(np.float32)).astype(np.float64)
+    )

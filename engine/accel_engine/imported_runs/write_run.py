@@ -17,7 +17,7 @@ import numpy as np
 from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.imported_runs.epochs import take_epochs
-from accel_engine.imported_runs.source_run import Floats, MetricValues, SourceRun, Steps
+from accel_engine.imported_runs.source_run import Floats, ImportedMetric, SourceRun, Steps
 from accel_engine.run.directory.lock import WriterLock, is_held
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.runs.creation import create_imported
@@ -157,7 +157,7 @@ def _names(run: SourceRun) -> dict[str, str]:
 
 
 def _chunks(
-    series: Mapping[str, MetricValues], names: Mapping[str, str], steps: Steps, times: Floats, began: float
+    series: Mapping[str, ImportedMetric], names: Mapping[str, str], steps: Steps, times: Floats, began: float
 ) -> Iterator[tuple[int, float, float, dict[str, Floats]]]:
     """First step, start, end and series of chunks of consecutive steps.
 
@@ -214,7 +214,7 @@ def _events(run: SourceRun, names: Mapping[str, str], steps: Steps, times: Float
 
 
 def _by_step(
-    validations: Mapping[str, MetricValues], names: Mapping[str, str]
+    validations: Mapping[str, ImportedMetric], names: Mapping[str, str]
 ) -> dict[int, tuple[float, dict[str, float]]]:
     """The time and the metrics of each validation by step."""
     found: dict[int, tuple[float, dict[str, float]]] = {}

@@ -9,7 +9,15 @@ from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import home, make_private
 from accel_engine.run_queue.queue_entries import QueueRequest, StoredEntry
-from accel_engine.versioned_database import META, WRITING, Row, Text, VersionedDatabase, database_errors, use_wal
+from accel_engine.versioned_database import (
+    META,
+    WRITING,
+    DatabaseRow,
+    Text,
+    VersionedDatabase,
+    database_errors,
+    use_wal,
+)
 
 DATABASE = "queue.db"
 """File in the program's directory with the runs that wait."""
@@ -140,7 +148,7 @@ class QueueDatabase(VersionedDatabase):
         return self.decode("entry", row.run, _decoded, row)
 
 
-class _EntryRow(Row, frozen=True):
+class _EntryRow(DatabaseRow, frozen=True):
     run: Text
     directory: Text
     place: int

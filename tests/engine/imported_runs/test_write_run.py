@@ -15,7 +15,7 @@ import pytest
 from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.events import RunEnded, RunStarted, Validated, Warned
 from accel_engine.imported_runs import write_run
-from accel_engine.imported_runs.source_run import Epoch, MetricValues, SourceRun
+from accel_engine.imported_runs.source_run import Epoch, ImportedMetric, SourceRun
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.imported_runs.write_run import remove_abandoned
 from accel_engine.run import RunReader, Status, list_runs, runs_directory
@@ -46,9 +46,9 @@ import_run(find(Path(sys.argv[1]))[0])
 """
 
 
-def points(steps: list[int], values: list[float], times: list[float] | None = None) -> MetricValues:
+def points(steps: list[int], values: list[float], times: list[float] | None = None) -> ImportedMetric:
     at = [1000.0 + step for step in steps] if times is None else times
-    return MetricValues(np.array(steps, np.int64), np.array(at, np.float64), np.array(values, np.float64))
+    return ImportedMetric(np.array(steps, np.int64), np.array(at, np.float64), np.array(values, np.float64))
 
 
 def write(run: SourceRun) -> Path:

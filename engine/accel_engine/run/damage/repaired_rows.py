@@ -33,12 +33,12 @@ from accel_engine.run.store.schema import (
 )
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.text import encodable
-from accel_engine.versioned_database import NOT_DECODED, AnswerRow, R, Row, check_version, convert_row
+from accel_engine.versioned_database import NOT_DECODED, AnswerRow, DatabaseRow, R, check_version, convert_row
 
 _KEPT_META = ("plan", "created", "script", "launched", "source", "bench", "host", "name", "note", "tags")
 """The keys of ``meta`` that a repaired run keeps; the others are about processes."""
 
-_KINDS: Mapping[str, tuple[type[Row], ...]] = {
+_KINDS: Mapping[str, tuple[type[DatabaseRow], ...]] = {
     "meta": (MetaRow,),
     "event": (EventRow,),
     "chunk": (ChunkRow,),

@@ -33,7 +33,7 @@ from accel_engine.run.store.schema import (
     decode_chunk,
     is_series,
 )
-from accel_engine.versioned_database import CommandDatabase, Row, Time, connect, convert_row, create_database
+from accel_engine.versioned_database import CommandDatabase, DatabaseRow, Time, connect, convert_row, create_database
 
 SCHEMA_VERSION = 4
 """The version of the format; see *Compatibility* in ``CONTRIBUTING.md``. Versions 1 to 3 were never released."""
@@ -47,7 +47,7 @@ _EARLIER_PHASES = (
 )
 
 
-class MediaSeriesRow(Row, frozen=True):
+class MediaSeriesRow(DatabaseRow, frozen=True):
     """A series of logged items: the items of one kind and name."""
 
     kind: Name
@@ -58,16 +58,16 @@ class MediaSeriesRow(Row, frozen=True):
     last_id: int
 
 
-class _Time(Row, frozen=True):
+class _Time(DatabaseRow, frozen=True):
     name: Name
     time: Time
 
 
-class _End(Row, frozen=True):
+class _End(DatabaseRow, frozen=True):
     first_step: Step
 
 
-class _MediaStep(Row, frozen=True):
+class _MediaStep(DatabaseRow, frozen=True):
     step: Annotated[int, msgspec.Meta(ge=0)]
 
 

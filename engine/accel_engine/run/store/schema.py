@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import msgspec
 
 from accel_engine.errors import RunError
-from accel_engine.versioned_database import COMMAND, MAX_TIME, Id, Row, Text, Time, convert_row
+from accel_engine.versioned_database import COMMAND, MAX_TIME, DatabaseRow, Id, Text, Time, convert_row
 
 MAX_STEP = 1 << 32
 """More steps than a run can take."""
@@ -86,14 +86,14 @@ def is_series(column: str) -> bool:
     return column not in FIXED_CHUNK_COLUMNS and bool(_NAME.fullmatch(column))
 
 
-class MetaRow(Row, frozen=True):
+class MetaRow(DatabaseRow, frozen=True):
     """A row of ``meta``."""
 
     key: Text
     value: Any
 
 
-class EventRow(Row, frozen=True):
+class EventRow(DatabaseRow, frozen=True):
     """A row of ``event``; the body is JSON."""
 
     id: Id
@@ -102,7 +102,7 @@ class EventRow(Row, frozen=True):
     body: Text
 
 
-class ChunkRow(Row, frozen=True):
+class ChunkRow(DatabaseRow, frozen=True):
     """A row of ``chunk`` without its series."""
 
     id: Id
@@ -117,7 +117,7 @@ class ChunkRow(Row, frozen=True):
         return self.first_step + self.count
 
 
-class SampleRow(Row, frozen=True):
+class SampleRow(DatabaseRow, frozen=True):
     """A row of ``sample``; the readings are packed."""
 
     id: Id
@@ -126,7 +126,7 @@ class SampleRow(Row, frozen=True):
     readings: Text
 
 
-class SummaryRow(Row, frozen=True):
+class SummaryRow(DatabaseRow, frozen=True):
     """A row of ``summary``; the buckets are packed."""
 
     first_step: Step
@@ -135,7 +135,7 @@ class SummaryRow(Row, frozen=True):
     buckets: bytes
 
 
-class DiagnosticsRow(Row, frozen=True):
+class DiagnosticsRow(DatabaseRow, frozen=True):
     """A row of ``inside``; the head is JSON."""
 
     name: Name
@@ -145,7 +145,7 @@ class DiagnosticsRow(Row, frozen=True):
     body: bytes
 
 
-class MediaRow(Row, frozen=True):
+class MediaRow(DatabaseRow, frozen=True):
     """A row of ``media``; the head is JSON."""
 
     id: Id

@@ -16,7 +16,7 @@ from accel_engine.run.store.schema import (
     SummaryRow,
     decode_chunk,
 )
-from accel_engine.versioned_database import MAX_TIME, AnswerRow, Row, convert_row
+from accel_engine.versioned_database import MAX_TIME, AnswerRow, DatabaseRow, convert_row
 
 MAX_NAME = 1 << 10
 MAX_TEXT = 1 << 24
@@ -46,7 +46,7 @@ NAMES = (
 )
 
 
-KINDS: dict[str, type[Row]] = {
+KINDS: dict[str, type[DatabaseRow]] = {
     "meta": MetaRow,
     "event": EventRow,
     "sample": SampleRow,
