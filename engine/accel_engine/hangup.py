@@ -12,8 +12,8 @@ _SIGNALS = (signal.SIGHUP, signal.SIGUSR1)
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """Hold the signals back from what this thread starts, until that calls :func:`ignore` or :func:`survive`."""
+def deferred() -> Iterator[None]:
+    """Defer the signals in what this thread starts, until that calls :func:`ignore` or :func:`survive`."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield

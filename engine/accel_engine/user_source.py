@@ -142,7 +142,7 @@ def _module_file(user: UserFunction) -> Path | None:
                 spec = importlib.util.find_spec(name)
         if spec is None:
             if file is not None and re.search(rb"__path__|sys\.modules", file.read_bytes()):
-                return None  # the package finds its modules in a way of its own
+                return None  # the package finds its modules in its own way
             raise user.error(f"{user.title} failed: there is no module {name}")
         path = list(spec.submodule_search_locations or ())
         file = Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None

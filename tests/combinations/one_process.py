@@ -160,5 +160,5 @@ def install(monkeypatch: pytest.MonkeyPatch, gym: Gym) -> None:
     monkeypatch.setattr(request_server, "until_input_ends", _received)
     monkeypatch.setattr(request_server, "request_function", _noted)
     monkeypatch.setattr("accel_engine.search.launch.start_search_process", search)
-    monkeypatch.setattr("accel_engine.run_queue.queue.wake", lambda: None)
+    monkeypatch.setattr("accel_engine.run_queue.queue.ensure_waiter", lambda: None)
     monkeypatch.setattr("accel_tui.cli.training_run.WarmEngine", no_warm_engine)

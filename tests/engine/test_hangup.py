@@ -23,7 +23,10 @@ print("alive")
 @pytest.mark.parametrize("function", ["ignore", "survive"])
 def test_a_process_survives_from_its_start_on(function: str, number: str) -> None:
     code = CHILD.format(function=function, number=number)
-    with hangup.held(), subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+    with (
+        hangup.deferred(),
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process,
+    ):
         assert process.communicate()[0] == "alive\n"
     assert process.returncode == 0
 

@@ -311,11 +311,11 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             screen.kind  # noqa: B018 (imports it)
         import accel_tui.widgets.runs_table  # noqa: F401
         from accel_engine.run_queue.queue import set_default_limit
-        from accel_engine.run_queue.queue_database import wake
+        from accel_engine.run_queue.queue_database import ensure_waiter
 
         with suppress(RunError):  # the queue cannot be written, which who uses it learns
             set_default_limit(self.settings.queue_at_once)
-        wake()  # where a process was killed that starts the runs that wait
+        ensure_waiter()  # where a process was killed that starts the runs that wait
         self.call_later(self._finish_import)
         if self.settings.keys and (errors := keymap.key_errors(self.settings, key_bindings())):
             self.call_later(self._exit_with_error, SettingsError(errors))

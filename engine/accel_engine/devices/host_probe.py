@@ -32,7 +32,7 @@ class HostProbe:
     """Finds the CPU and reads the host's metrics.
 
     Utilization and rates are averages since the previous sample. In a container they are what the kernel reports
-    there, usually those of the whole machine.
+    there, usually of the whole machine.
 
     Args:
         engine: Process id of an engine, whose own usage is read, too.

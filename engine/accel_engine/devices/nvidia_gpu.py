@@ -62,7 +62,7 @@ class GpuProbe:
         return Inventory((self.device,))
 
     def _memory(self, handle: Any) -> dict[str, Any]:
-        """Its memory: the driver does not report that of a GPU which shares the host's."""
+        """Its memory: the driver does not report it for a GPU which shares the host's."""
         try:
             return {"memory": int(memory(self._nvml, handle)[1])}
         except self._nvml.NVMLError as error:

@@ -72,7 +72,7 @@ class Holders:
 
     Attributes:
         by_node: The processes by device file.
-        complete: Whether all processes could be inspected; those of other users may be inaccessible.
+        complete: Whether all processes could be inspected; other users' may be inaccessible.
     """
 
     by_node: Mapping[str, tuple[CountedItem, ...]]

@@ -1,6 +1,6 @@
 """Reads TPU metrics from the gRPC service of the TPU runtime.
 
-The service and its messages are those of Google's ``tpu-info``. ``libtpu``, which has more metrics, is
+The service and its messages are the ones of Google's ``tpu-info``. ``libtpu``, which has more metrics, is
 never loaded here: a second process that loads it may take the chips from the first.
 """
 

@@ -65,8 +65,8 @@ class TpuProbe:
         if self._clock() >= self._holders_due:
             self._holders, self._holders_due = find_holders(self._root), self._clock() + HOLDERS_INTERVAL
         metrics = self._metrics.read()
-        held = tuple(chip for chip in self._chips if self._holders.of(chip))
-        values = {name: _by_chip(metric.values, held, self._chips) for name, metric in metrics.items()}
+        used = tuple(chip for chip in self._chips if self._holders.of(chip))
+        values = {name: _by_chip(metric.values, used, self._chips) for name, metric in metrics.items()}
         now = clock.now()
         return tuple(Sample(now, chip.device.id, self._read(chip, metrics, values)) for chip in self._chips)
 
@@ -114,7 +114,7 @@ class TpuProbe:
         return "no program uses the chip" if self._holders.complete else metric.reason
 
 
-def _by_chip(values: tuple[float, ...], held: tuple[Chip, ...], chips: tuple[Chip, ...]) -> _ChipValues | None:
+def _by_chip(values: tuple[float, ...], used: tuple[Chip, ...], chips: tuple[Chip, ...]) -> _ChipValues | None:
     """Assign values to the chips that are held if their number matches, or to all chips.
 
     Only the order of the runtime's device ids tells which chip they are: a program that uses some of the chips, or
@@ -123,7 +123,7 @@ def _by_chip(values: tuple[float, ...], held: tuple[Chip, ...], chips: tuple[Chi
     Returns:
         One value per chip, or one per device; ``None`` if the number does not match.
     """
-    for candidates in (held, chips):
+    for candidates in (used, chips):
         devices = sum(chip.runtime_device_count for chip in candidates)
         if values and len(values) in {len(candidates), devices}:
             each = len(values) // len(candidates)

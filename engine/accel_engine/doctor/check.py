@@ -93,7 +93,7 @@ _Result = TypeVar("_Result")
 
 
 def call_in_thread(function: Callable[[], _Result], name: str) -> "Future[_Result]":
-    """Call a function in a thread of its own, which the end of the program does not wait for.
+    """Call a function in another thread, which the end of the program does not wait for.
 
     Returns:
         The call's future, whose ``result`` takes a time limit.

@@ -24,7 +24,7 @@ RECOVERIES = {
 """What to do, by NVML's recovery action."""
 
 UVM = ("dev/nvidia-uvm", "dev/nvidiactl")
-"""Files that CUDA needs beside those of the GPUs."""
+"""Files that CUDA needs beside the GPUs' own."""
 
 LINUX_DRIVERS = ("usr/lib/x86_64-linux-gnu/libcuda.so.1", "usr/lib64/libcuda.so.1")
 """Where distributions of Linux install CUDA's driver."""

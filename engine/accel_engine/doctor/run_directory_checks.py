@@ -104,10 +104,10 @@ def check_run_lock(machine: Machine) -> CheckFinding:
     nearest = _nearest(machine.home)
     try:
         with tempfile.TemporaryDirectory(prefix=".doctor-", dir=nearest) as scratch, WriterLock(Path(scratch)):
-            held = is_held(Path(scratch))
+            is_seen = is_held(Path(scratch))
     except (OSError, RunError) as error:
         return failed(f"cannot lock files in {machine.home}", str(error), _ELSEWHERE)
-    if not held:
+    if not is_seen:
         return failed("other processes do not see a lock", "two processes could write the same run", _ELSEWHERE)
     mount = find_mount(nearest)
     unshared = sorted(_UNSHARED_LOCKS & set(mount.options)) if mount.kind in NETWORKED else []

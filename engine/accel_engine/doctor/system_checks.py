@@ -116,9 +116,7 @@ def check_memory(machine: Machine) -> CheckFinding:
         )
     if not psutil.swap_memory().total and total < LITTLE_SWAP and free < total / 4:
         return warned(
-            summary,
-            "without swap, the system kills an engine when memory runs out",
-            "end other programs, or add swap",
+            summary, "without swap, the system kills an engine when memory runs out", "end other programs, or add swap"
         )
     return passed(summary)
 

@@ -77,13 +77,7 @@ def probe_tensorflow(command: Sequence[str] = COMMAND, timeout: float = PROBE_TI
     # Log messages about GPUs are needed, and the names of libraries that cannot be loaded.
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "dso_loader=1"}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=errors,
-            env=environment,
-        )
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment)
         timed_out = False
         try:
             process.wait(timeout)

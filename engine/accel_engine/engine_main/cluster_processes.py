@@ -1,4 +1,4 @@
-"""The processes of a run on several: starts those of this machine, waits for the others, and notices lost ones."""
+"""The processes of a run on several: starts the local ones, waits for the others, and notices lost ones."""
 
 import os
 from collections.abc import Callable

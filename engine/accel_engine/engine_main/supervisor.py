@@ -30,7 +30,7 @@ from accel_engine.process.engine_process import package_versions
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
-from accel_engine.run_queue.queue_database import wake
+from accel_engine.run_queue.queue_database import ensure_waiter
 from accel_engine.training.commands.command_mailbox import StopRequested
 from accel_engine.training.core.deadline import Deadline
 
@@ -54,10 +54,10 @@ def wake_queue(directory: Path, *, isolated: bool) -> None:
 
     Args:
         directory: The run's directory; a worker within another run leaves this to its chief.
-        isolated: Whether this process is in a network of its own, in which no other run should be.
+        isolated: Whether this process is in its own network, in which no other run should be.
     """
     if not isolated and directory.parent == runs_directory():
-        wake()
+        ensure_waiter()
 
 
 class EngineSupervisor:

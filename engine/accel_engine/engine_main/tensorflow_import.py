@@ -100,7 +100,7 @@ def prepare(root: Path = Path("/")) -> None:
 def set_batch_scheduling() -> None:
     """Use ``SCHED_BATCH`` for this process and its children; does nothing on other systems than Linux.
 
-    Threads that wake up, as those of training often do, then no longer preempt interactive programs (see sched(7)). The
+    Threads that wake up, as in training they often do, then no longer preempt interactive programs (see sched(7)). The
     process's share of the CPUs stays the same; a lower priority (``nice``) would also reduce that.
     """
     with contextlib.suppress(AttributeError, OSError):  # not Linux, or not permitted in a container

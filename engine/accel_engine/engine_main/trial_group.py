@@ -47,12 +47,7 @@ class TrialGroup:
     """
 
     def __init__(
-        self,
-        request: TrialRequest,
-        on_problem: Callable[[Problem], object],
-        *,
-        workers: int,
-        coordinated: bool,
+        self, request: TrialRequest, on_problem: Callable[[Problem], object], *, workers: int, coordinated: bool
     ) -> None:
         self._request, self._on_problem, self._coordinated = request, on_problem, coordinated
         self._members: list[_Member] = []
@@ -83,11 +78,11 @@ class TrialGroup:
                 member.send(message)
 
     def memory(self, own: float | None, *, on_cpu: bool) -> float | None:
-        """The memory of all processes, once they have answered the last request; ``None`` if that of one is unknown.
+        """The memory of all processes, once they have answered the last request; ``None`` if one's is unknown.
 
         Args:
             own: Bytes of this process.
-            on_cpu: Whether CPUs train: then it is that of all processes together, else that of one device at most.
+            on_cpu: Whether CPUs train: then it is of all processes together, else of one device at most.
         """
         if self._coordinated:
             for member in self._members:
@@ -140,10 +135,7 @@ class _Member:
     """
 
     def __init__(
-        self,
-        process: ClusterSpec,
-        started: EngineConnection,
-        on_problem: Callable[[Problem], object],
+        self, process: ClusterSpec, started: EngineConnection, on_problem: Callable[[Problem], object]
     ) -> None:
         self.is_ending = False
         self.trains = process.role == "worker"

@@ -69,13 +69,13 @@ def try_plan(request: TrialRequest, send: Send, asked: Iterator[Any], tensorflow
 def _exit_after(send: Send) -> Callable[[Problem], object]:
     """Send a problem, and exit although the main thread may wait for another process in native code."""
 
-    def give_up(problem: Problem) -> None:
+    def send_and_exit(problem: Problem) -> None:
         try:
             send(problem)
         finally:
             os._exit(1)
 
-    return give_up
+    return send_and_exit
 
 
 def _let_others_explain(error: BaseException, group: TrialGroup | None) -> None:

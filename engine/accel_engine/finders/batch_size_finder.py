@@ -1,4 +1,4 @@
-"""Finds a batch size: throughput and memory of rising sizes through the real loop, each in processes of its own."""
+"""Finds a batch size: throughput and memory of rising sizes through the real loop, each in its own processes."""
 
 import os
 from collections.abc import Callable
@@ -96,7 +96,7 @@ class _Search:
         self._memory: float | None = float(available_memory())
         self._expected_replicas = _replicas(plan)
         self._remaining = RemainingTime()
-        self._expected: int | None = None  # sizes, that of now included, before the answer is confirmed
+        self._expected: int | None = None  # sizes, the present one included, before the answer is confirmed
 
     def run(self) -> FoundSize:
         """Measure the sizes, and confirm the answer."""
@@ -128,7 +128,7 @@ class _Search:
 
     @property
     def _multiple(self) -> int:
-        """What every size is a multiple of."""
+        """The common factor of all sizes."""
         return (self._ready.replicas if self._ready else 1) * (self._plan.micro_batches or 1)
 
     def _grow(self) -> str:
@@ -243,7 +243,7 @@ class _Search:
     def _confirm(self) -> ChosenSizes | None:
         """Measure the answer again, longer; another one if it does not fit after all, or is not the answer any more.
 
-        So the knee is that of the figures that are shown. No size is measured again twice.
+        So the knee follows from the figures that are shown. No size is measured again twice.
         """
         confirmed: set[int] = set()
         while (chosen := choose_sizes(self._measured, self._memory)) and chosen.knee.batch_size not in confirmed:
@@ -263,7 +263,7 @@ def _replicas(plan: Plan) -> int:
 
 
 def _validated(trial: PlanTrial) -> float:
-    """How long a validation takes, whose memory counts as that of a checkpoint does; 0 if the trial fails."""
+    """How long a validation takes, whose memory counts as a checkpoint's does; 0 if the trial fails."""
     process = trial.process
     try:
         seconds = process.validate()[1]

@@ -1,4 +1,4 @@
-"""Finds a learning rate: a ramp through the real loop for each of several seeds, in processes of its own."""
+"""Finds a learning rate: a ramp through the real loop for each of several seeds, in its own processes."""
 
 import math
 import os
@@ -43,7 +43,7 @@ class RampOptions:
 
     Attributes:
         steps: Steps of each ramp.
-        seeds: Number of ramps, each with initial weights and an order of the examples of its own; from a checkpoint,
+        seeds: Number of ramps, each with its own initial weights and order of the examples; from a checkpoint,
             only with an order.
         compare_steps: Steps for which the plan is trained with each suggestion, from its initial weights; 0 for none.
         lowest: The first rate of the optimizer.
@@ -55,8 +55,7 @@ class RampOptions:
 
     seeds: int = option(3, OptionSpec("Number of ramps.", int, minimum=1, maximum=20))
     steps: int = option(
-        120,
-        OptionSpec("Steps of each ramp.", int, minimum=LEAST_STEPS, label="ramp steps", flags=("--ramp-steps",)),
+        120, OptionSpec("Steps of each ramp.", int, minimum=LEAST_STEPS, label="ramp steps", flags=("--ramp-steps",))
     )
     compare_steps: int = option(
         200, OptionSpec("Steps with each suggestion, to choose one; 0 for none.", int, minimum=0)
@@ -102,7 +101,7 @@ class FoundRate:
     Attributes:
         suggestions: The learning rates of the optimizer, or why there are none.
         ramps: One for each seed.
-        factor: By how much the plan multiplies its learning rate to get that of the optimizer.
+        factor: By how much the plan multiplies its learning rate to get the optimizer's.
         step: The step that all ramps began at; 0 for the initial weights.
         rate: The optimizer's constant rate before; ``None`` if it follows a schedule.
         has_schedule: Whether the plan has a schedule, whose highest rate the suggestions are.
@@ -238,11 +237,7 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
 
 
 def _find(
-    start: TrialStart,
-    options: RampOptions,
-    on_progress: OnRamp,
-    should_stop: Callable[[], bool],
-    live: Path | None,
+    start: TrialStart, options: RampOptions, on_progress: OnRamp, should_stop: Callable[[], bool], live: Path | None
 ) -> FoundRate:
     on_progress(RampProgress("starting an engine process, which compiles the steps"))
     with PlanTrials((start,), should_stop) as trials:
@@ -277,7 +272,7 @@ def _total_steps(trial: PlanTrial) -> int:
 
 
 def _ramp_steps(trial: PlanTrial, options: RampOptions) -> int:
-    """Steps of a ramp: at most those of the whole plan."""
+    """Steps of a ramp: at most as many as the whole plan has."""
     total = _total_steps(trial)
     check_plan(trial.start.plan, total)
     return min(options.steps, total) if total else options.steps

@@ -27,7 +27,7 @@ class Precision:
         name: As of ``--quantize``; ``none`` for the trained model's own.
         about: What runs it, and how, in a few words.
         tolerance: How far outputs may be from the trained model's: of probabilities as they are, of other values in
-            parts of their own scale. How much worse the loss and the metrics may be follows from it, too. See
+            parts of their scale. How much worse the loss and the metrics may be follows from it, too. See
             ``accel_engine.model_export.judgement``.
         by_mean: Whether this limits the mean over the examples, as a few examples near a limit of integers differ much;
             otherwise it limits the largest difference.
@@ -44,7 +44,7 @@ class Precision:
 
     @property
     def missing(self) -> str:
-        """Which libraries are missing, and how to install them; empty if none is."""
+        """Which libraries are missing, and how to install them; empty if all are there."""
         absent = [name for name in self.libraries if importlib.util.find_spec(name) is None]
         return f"{', '.join(absent)} missing: pip install 'accel-tui[{self.extra}]'" if absent else ""
 
@@ -90,8 +90,8 @@ class ModelFormat(ABC):
 
     Attributes:
         name: As of ``--to``.
-        about: What it is, for the help of a command.
-        suffixes: Of its files, that of files that are written first; none if it is a directory.
+        about: Its description in the help of a command.
+        suffixes: Of its files, first of files that are written; none if it is a directory.
         precisions: The numbers that it can store, the trained model's own first.
         by_tensorflow: Whether TensorFlow runs it: on any device, with XLA, in half precision, from texts. Others run on
             the CPU, in float32, and have a file beside them that describes them.
@@ -143,7 +143,7 @@ class ModelFormat(ABC):
         return path
 
     def files(self, path: Path) -> tuple[Path, ...]:
-        """What is written: the path, and the file beside it if there is one."""
+        """The written files: the path, and the file beside it if there is one."""
         return (path,) if self.by_tensorflow else (path, sidecar_of(path))
 
     def check_path(self, path: Path) -> None:
@@ -201,7 +201,7 @@ def open_model(path: Path, *, threads: int | None = None, jit_compile: bool = Fa
 
     Args:
         path: A file or directory; see :func:`format_of`.
-        threads: Threads of LiteRT or ONNX Runtime; those of TensorFlow are the process's own.
+        threads: Threads of LiteRT or ONNX Runtime; TensorFlow's are the process's own.
         jit_compile: Whether XLA compiles a Keras model or a SavedModel.
 
     Raises:

@@ -98,7 +98,7 @@ def _replace_erfc(graph: Any, helper: Any) -> None:
 MISSING = "ONNX Runtime is not installed: pip install 'accel-tui[onnx]'"
 
 _TYPES = {"float": "float32", "double": "float64", "float16": "float16", "bool": "bool", "string": "string"}
-"""NumPy's names of ONNX's types; those of integers are the same in both."""
+"""NumPy's names of ONNX's types; integers have the same in both."""
 
 _ERRORS_ONLY = 3
 

@@ -22,10 +22,10 @@ from accel_engine.imported_runs.source_run import (
     Steps,
     ValueCollector,
     collected,
-    first_names,
 )
 from accel_engine.tensorboard.run_log import THROUGHPUT_TAG
 from accel_engine.text import suggestion
+from accel_engine.words import numbers
 
 FORMAT = "CSV"
 
@@ -174,7 +174,7 @@ class _Table:
                 line, cell, problem = found
                 raise self._error(f"{cell[:40]!r} in the column {name!r} {problem}", line)
         if texts := [name for name, column in self._columns.items() if column.is_text]:
-            self.run.notes.append(f"columns that are not numbers are left out: {first_names(texts)}")
+            self.run.notes.append(f"columns that are not numbers are left out: {numbers.listed(texts)}")
             self._columns |= {name: CsvColumn() for name in texts}
 
     def _steps(self, epochs: Floats) -> Steps:

@@ -201,7 +201,7 @@ def collected(collectors: Mapping[str, ValueCollector], notes: list[str]) -> dic
         counts = {name: count for name, each in collectors.items() if (count := getattr(each, attribute))}
         if counts:
             values = numbers.counted(sum(counts.values()), "value")
-            notes.append(f"{what}: {values} in {first_names(counts)}: {why}")
+            notes.append(f"{what}: {values} in {numbers.listed(counts)}: {why}")
     return {name: each for name, each in points.items() if len(each.steps)}
 
 
@@ -209,13 +209,6 @@ def free_name(taken: Container[str], *names: str) -> str:
     """The first of some names that is not taken; if all are, the last with a number."""
     numbered = (f"{names[-1]} {number}" for number in count(2))
     return next(name for name in chain(names, numbered) if name not in taken)
-
-
-def first_names(names: "Mapping[str, Any] | list[str]", limit: int = 5) -> str:
-    """Names in a line, the first ones only if there are many."""
-    shown = list(names)
-    rest = f" and {len(shown) - limit:,} more" if len(shown) > limit else ""
-    return ", ".join(shown[:limit]) + rest
 
 
 TRAINING_WORDS = frozenset({"train", "training"})

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import DataError
-from accel_engine.imported_runs.source_run import RunSource, SourceRun, ValueCollector, collected, first_names
+from accel_engine.imported_runs.source_run import RunSource, SourceRun, ValueCollector, collected
 from accel_engine.protobuf import Message
+from accel_engine.words import numbers
 
 FORMAT = "W&B"
 
@@ -116,7 +117,7 @@ class _Reader:
             if isinstance(value, int | float) and name not in self._metrics and not name.startswith("_")
         }
         if self._skipped:
-            run.notes.append(f"only numbers are imported; left out: {first_names([*self._skipped])}")
+            run.notes.append(f"only numbers are imported; left out: {numbers.listed([*self._skipped])}")
         if self._samples:
             run.notes.append(f"system metrics are left out: {self._samples:,} samples")
         if self._malformed:

@@ -17,7 +17,7 @@ import numpy as np
 from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.imported_runs.epochs import take_epochs
-from accel_engine.imported_runs.source_run import Floats, MetricValues, SourceRun, Steps, first_names
+from accel_engine.imported_runs.source_run import Floats, MetricValues, SourceRun, Steps
 from accel_engine.run.directory.lock import WriterLock, is_held
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.runs.creation import create_imported
@@ -104,7 +104,7 @@ def write_imported(run: SourceRun, source: ImportSource, written: float) -> str:
 def _limit(run: SourceRun) -> None:
     """Leave out series beyond the maximum, and number the records if the steps are too high."""
     if rest := list(run.series)[MAX_SERIES:]:
-        run.notes.append(f"only {MAX_SERIES:,} series are imported; left out: {first_names(rest)}")
+        run.notes.append(f"only {MAX_SERIES:,} series are imported; left out: {numbers.listed(rest)}")
         run.series = {name: run.series[name] for name in list(run.series)[:MAX_SERIES]}
     found = _union(points.steps for points in (*run.series.values(), *(media.points for media in run.media)))
     if _is_too_sparse(found):
@@ -303,7 +303,7 @@ def write_media(writer: RunWriter, run: SourceRun, began: float) -> None:
             too_large[media.name] += 1
             first_error = first_error or str(error)
     for (kind, reason), names in unreadable.items():
-        run.notes.append(f"left out: {numbers.counted(names.total(), kind)} in {first_names(names)}: {reason}")
+        run.notes.append(f"left out: {numbers.counted(names.total(), kind)} in {numbers.listed(names)}: {reason}")
     if too_large:
         count = f"{too_large.total():,} of the images, texts and histograms"
-        run.notes.append(f"left out: {count} in {first_names(too_large)}: {first_error}")
+        run.notes.append(f"left out: {count} in {numbers.listed(too_large)}: {first_error}")

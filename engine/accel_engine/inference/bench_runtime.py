@@ -169,11 +169,7 @@ class RuntimeBench:
     def _closed(self, batches: Sequence[Arrays], size: int) -> tuple[Measured, float, float | None]:
         """What was measured of requests one after the other, the throughput, and joules per example."""
         loop = ClosedLoop(
-            self._runtime.run,
-            batches,
-            size,
-            timer=self._timer,
-            keeps_latencies=self._settings.scenario != "offline",
+            self._runtime.run, batches, size, timer=self._timer, keeps_latencies=self._settings.scenario != "offline"
         )
         self._energy.start()
         found = measure(loop, self._settings.seconds, timer=self._timer, on_window=self._watch(size))

@@ -56,7 +56,7 @@ class ModelComparison:
 
     Attributes:
         first: The first one with its best batch size.
-        other: The other one with its best batch size; with any if none is within the target.
+        other: The other one with its best batch size; with any if all are beyond the target.
         meets_target: Whether one is.
     """
 
@@ -76,7 +76,7 @@ class ModelComparison:
 
     @property
     def metric_difference(self) -> float | None:
-        """What its main metric is more than the first's; ``None`` if they are not of the same metric and examples."""
+        """Its main metric less the first's; ``None`` if they are not of the same metric and examples."""
         mine, its = self.first.metrics, self.other.metrics
         if mine is None or its is None or not mine.has_same_examples(its):
             return None

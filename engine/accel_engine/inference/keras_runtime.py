@@ -23,8 +23,8 @@ _UNKNOWN = re.compile(r"Could not locate (?:class|function) '([^']+)'")
 class KerasRuntime:
     """A Keras model that computes outputs from arrays; see :class:`accel_engine.inference.runtime.Runtime`.
 
-    The names of inputs and outputs are those of a model with dictionaries; other inputs have the names of their layers,
-    other outputs ``output_0``, ``output_1`` and so on, as in a SavedModel of Keras.
+    The names of inputs and outputs are the keys of a model with dictionaries; other inputs have the names of their
+    layers, other outputs ``output_0``, ``output_1`` and so on, as in a SavedModel of Keras.
 
     Args:
         model: A functional or sequential model, built.
@@ -57,7 +57,7 @@ class KerasRuntime:
             self._trace = function.get_concrete_function()
         except (tf.errors.OpError, TypeError, ValueError) as error:
             raise ModelError(f"model {model.name} cannot be traced: {reason(error)}") from error
-        # Not those of the model, which are wrong for lookups of texts.
+        # Not the model's, which are wrong for lookups of texts.
         outputs = self._trace.structured_outputs
         self.outputs: Mapping[str, ArraySpec] = {name: _spec(tensor) for name, tensor in outputs.items()}
 

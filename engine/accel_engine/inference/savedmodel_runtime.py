@@ -33,7 +33,7 @@ class SavedModelRuntime:
     name = "savedmodel"
 
     def __init__(self, path: Path, *, jit_compile: bool = False) -> None:
-        directory = version_of(path)
+        directory = find_saved_model(path)
         self.size = bytes_of(directory)
         try:
             self._loaded = tf.saved_model.load(str(directory))  # keeps the variables
@@ -61,7 +61,7 @@ class SavedModelRuntime:
             raise ModelError(f"TensorFlow cannot run the SavedModel: {reason(error)}") from error
 
 
-def version_of(path: Path) -> Path:
+def find_saved_model(path: Path) -> Path:
     """The directory with the SavedModel: ``path``, or its numbered directory of the highest version.
 
     Raises:

@@ -52,7 +52,7 @@ def compare_learning(
 ) -> Learned:
     """Let two compiled plans train in the same orders, one after the other in turns.
 
-    Their losses at validation are compared; those of training where there is no validation data, or too little time.
+    Their losses at validation are compared; the training losses where there is no validation data, or too little time.
 
     Args:
         trials: The two plans.

@@ -1,4 +1,4 @@
-"""Tries plans side by side: a process of its own for each, whose steps are compiled, and which then take turns.
+"""Tries plans side by side: a process for each, whose steps are compiled, and which then take turns.
 
 What slows the machine down for longer than a turn slows all of them. Nothing is written but a hidden directory beside
 the runs, which is removed at the end.
@@ -31,7 +31,7 @@ WARM_UP_SECONDS = 0.5
 """How long the turn before the first round takes, in which the length of chunks adapts."""
 
 KEPT_SECONDS = 24 * 3600.0
-"""Age from which the directory of a killed process is removed; it may be that of a live one of another machine."""
+"""Age from which the directory of a killed process is removed; it may belong to a live one of another machine."""
 
 _PREFIX = ".trial-"
 

@@ -32,7 +32,7 @@ class RemainingTime:
         self._began = None
 
     def count(self, parts: int) -> None:
-        """Take so many parts as done since the beginning of the only one that was begun."""
+        """Take ``parts`` as done since the beginning of the only one that was begun."""
         self._taken, self._parts = self.current, parts
 
     def seconds_left(self, parts: float, more: float = 0.0) -> float | None:

@@ -73,7 +73,7 @@ class TrialProcess:
 
     Args:
         start: The plan.
-        folder: A directory of its own, with a copy of the checkpoint to start from.
+        folder: A directory for this trial, with a copy of the checkpoint to start from.
         should_stop: Whether to give up; asked while this waits.
 
     Attributes:

@@ -228,7 +228,7 @@ def resident_bytes(pid: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class RoomBesideRuns:
+class TrialRoom:
     """The room for trials beside live runs.
 
     Attributes:
@@ -240,7 +240,7 @@ class RoomBesideRuns:
     refused: dict[str, str] = field(default_factory=dict)
 
 
-def find_room(reference: Plan, others: Mapping[str, Plan], devices: Sequence[Device]) -> RoomBesideRuns:
+def find_room(reference: Plan, others: Mapping[str, Plan], devices: Sequence[Device]) -> TrialRoom:
     """Find the plans that fit in memory beside live runs and, at the same time, a trial of the reference.
 
     On a GPU of a live run none has larger batches than the reference, as it is not known what these take.
@@ -269,7 +269,7 @@ def find_room(reference: Plan, others: Mapping[str, Plan], devices: Sequence[Dev
     errors = [runs for runs in checked.values() if isinstance(runs, RunError)]
     if errors and len(errors) == len(checked):
         raise errors[0]
-    return RoomBesideRuns(has_runs or any(checked.values()), refused)
+    return TrialRoom(has_runs or any(checked.values()), refused)
 
 
 def _check(trials: Sequence[PlacedTrial]) -> list[DevicesInUse] | RunError:

@@ -123,7 +123,7 @@ class Artefacts:
         return servable(self.trained, None, cut.model, is_encoded=True).model, cut.encodings
 
     def first_examples(self, sizes: Sequence[int]) -> list[Arrays]:
-        """See :class:`accel_engine.formats.ModelToWrite`; those of fewer examples if there are not so many."""
+        """See :class:`accel_engine.formats.ModelToWrite`; fewer examples if there are not enough."""
         trained = self.trained
         first = RawExamples(trained.dataset, trained.split, trained.examples).first(max(sizes))
         available = len(next(iter(first.values())))
@@ -140,7 +140,7 @@ class Artefacts:
         path.write_text(json.dumps(self.described(encodings), ensure_ascii=False, indent=1) + "\n", "utf-8")
 
     def described(self, encodings: Mapping[str, TextEncoding]) -> dict[str, Any]:
-        """What the file beside a model tells: where it is from, its classes, its signature, and how to encode texts."""
+        """The content of the file beside a model: its origin, classes and signature, and how to encode texts."""
         dataset, served = self.trained.dataset, self.complete
         return {
             "name": self.name,

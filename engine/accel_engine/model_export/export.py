@@ -17,13 +17,7 @@ from accel_engine.model_export.artefacts import Artefacts, tensor_lines
 from accel_engine.model_export.proof import Figures, Proof, failure_line
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
-from accel_engine.requests.export_model import (
-    Export,
-    ExportRequest,
-    ExportTarget,
-    MeasuredModel,
-    WritingFormat,
-)
+from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.memory_meters import HostMemory
@@ -45,11 +39,7 @@ def export(request: ExportRequest, send: Send = unheard) -> Export:
         AccelError: The model cannot be restored or used.
     """
     trained = open_trained(
-        request.model.model,
-        split=request.split,
-        checkpoint=request.checkpoint,
-        keeps_raw=True,
-        progress=reports(send),
+        request.model.model, split=request.split, checkpoint=request.checkpoint, keeps_raw=True, progress=reports(send)
     )
     artefacts = Artefacts(trained, trained.name)
     try:
@@ -176,7 +166,7 @@ def _keep_all(target: ExportTarget, folder: Path, umask: int, notes: list[str]) 
 def _keep(written: Path, path: Path, umask: int) -> None:
     """Move what was written, with the file beside it, to where it is kept.
 
-    An interruption may leave a model without the file beside it, but never with that of another model.
+    An interruption may leave a model without the file beside it, but never with another model's.
     """
     for each in (written.parent, *written.parent.rglob("*")):
         each.chmod((0o777 if each.is_dir() else 0o666) & ~umask)
@@ -231,5 +221,5 @@ def _described(name: str, figures: Figures, size: int) -> MeasuredModel:
 
 
 def _weight_bytes(trained: TrainedModel) -> int:
-    """Bytes of the weights, without those of the optimizer."""
+    """Bytes of the weights, without the optimizer's."""
     return sum(weight.numpy().nbytes for weight in trained.model.weights if str(weight.dtype) != "string")

@@ -80,8 +80,7 @@ class ExportOptions:
         ),
     )
     tolerance: float | None = option(
-        None,
-        OptionSpec("Largest difference of a model's outputs.", float, minimum=0, optional=True, hint="by format"),
+        None, OptionSpec("Largest difference of a model's outputs.", float, minimum=0, optional=True, hint="by format")
     )
     target_latency: float | None = option(
         None,

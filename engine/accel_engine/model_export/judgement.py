@@ -33,7 +33,7 @@ _NORMAL = 1.4826
 
 
 class Divisor(Enum):
-    """What differences of an output are divided by."""
+    """The divisors of the differences of an output."""
 
     NONE = "probabilities: nothing"
     COLUMNS = "numbers: the spread of each value on the last axis, which may have a unit of its own"
@@ -117,7 +117,7 @@ class OutputScale:
         return parts if self.by_value else parts.max(axis=1, initial=0.0, keepdims=True)
 
     def _scale(self, wanted: Floats) -> Floats:
-        """What a difference from each of some values is divided by."""
+        """The divisor of a difference from each of some values."""
         if not len(self.center):
             return np.ones(1)
         distance = np.where(np.isfinite(wanted), np.abs(np.nan_to_num(wanted) - self.center), 0.0)
@@ -176,7 +176,7 @@ def worsened(
     tolerance: float,
     examples: int,
 ) -> str:
-    """Which loss or metric is so much worse that the outputs are ruined; empty if none is.
+    """The loss or metric that is so much worse that the outputs are ruined; empty for none.
 
     A change of a loss or an error counts in parts of its value, or of what it is away from that of constant outputs,
     whichever is larger; of other metrics, such as accuracies, in parts of their value, but at least of 1.

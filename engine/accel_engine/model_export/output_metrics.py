@@ -39,7 +39,7 @@ class MetricSums:
         self.states: Any = 0.0
 
     def add(self, values: Values, count: int) -> None:
-        """Add the values of a batch of so many examples."""
+        """Add the values of a batch."""
         self.count += count
         if len(values):
             self.loss += float(values[0]) * count
@@ -47,7 +47,7 @@ class MetricSums:
 
 
 class OutputMetrics:
-    """Computes the outputs of a trained model, and metrics of its outputs and of those of served models.
+    """Computes the outputs of a trained model, and metrics of its outputs and of served models' outputs.
 
     Args:
         trained: The model, compiled.

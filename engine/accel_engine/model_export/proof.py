@@ -48,7 +48,7 @@ class Figures:
             :class:`accel_engine.model_export.judgement.OutputScale`.
         mean: The largest of the mean differences of the values, over the examples.
         differs: The names of the values with the largest difference, and with the largest mean.
-        worse: The loss or metric that is far worse than the trained model's; empty if none is.
+        worse: The loss or metric that is far worse than the trained model's; empty for none.
         latency: The median time of a request with one example, in seconds.
         problem: Why it could not be run; empty if it could.
     """

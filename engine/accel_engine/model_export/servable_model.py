@@ -29,7 +29,7 @@ class Servable:
     Attributes:
         model: A functional model from a dictionary of raw inputs to one of outputs, but for labels.
         labels: Names of the classes, if the label of the most probable one can be an output; empty otherwise.
-        restore: Converts outputs back to those of the trained model, in a graph.
+        restore: Converts outputs back to the trained model's, in a graph.
     """
 
     model: keras.Model

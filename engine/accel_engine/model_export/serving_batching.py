@@ -193,11 +193,7 @@ def _thread_counts(cores: int) -> list[int]:
 
 
 def _comments(
-    name: str,
-    by_size: Sequence[Candidate],
-    by_threads: Sequence[Parallel],
-    target_latency: float | None,
-    cores: int,
+    name: str, by_size: Sequence[Candidate], by_threads: Sequence[Parallel], target_latency: float | None, cores: int
 ) -> Iterable[str]:
     yield f"tensorflow_model_server --enable_batching --batching_parameters_file={BATCHING_FILE} ..."
     within = "" if target_latency is None else f", for a latency of at most {target_latency * 1000:g} ms"

@@ -6,6 +6,7 @@ The builders are in the other modules of this package, which only the engine pro
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.models.applications import APPLICATIONS
@@ -21,111 +22,70 @@ __all__ = ["ARGUMENTS", "CATALOGUE", "AutoModel", "ModelEntry", "Shape", "UserMo
 ARGUMENTS = ("input_shape", "classes", "num_classes", "class_names", "vocabulary", "element_spec")
 """Names of the arguments that a user's function may ask for."""
 
+
+def _entry(name: str, summary: str, **options: Any) -> ModelEntry:
+    """The entry of a model that a module of this package, of the same name, builds."""
+    return ModelEntry(name, summary, f"accel_engine.models.{name.replace('-', '_')}:build", **options)
+
+
 CATALOGUE: dict[str, ModelEntry] = {
     entry.name: entry
     for entry in (
-        ModelEntry(
-            "linear",
-            "Linear or logistic regression: no hidden layer",
-            "accel_engine.models.linear:build",
-            learning_rate=1e-2,
-            cpu_kernels=False,
-        ),
-        ModelEntry(
+        _entry("linear", "Linear or logistic regression: no hidden layer", learning_rate=1e-2, cpu_kernels=False),
+        _entry(
             "tabular",
             "A linear model and two hidden layers of 128 units, for the columns of a table",
-            "accel_engine.models.tabular:build",
             cpu_kernels=False,
         ),
-        ModelEntry(
-            "mlp",
-            "One hidden layer of 128 units: a minimal network for digits",
-            "accel_engine.models.mlp:build",
-            cpu_kernels=False,
-        ),
-        ModelEntry(
+        _entry("mlp", "One hidden layer of 128 units: a minimal network for digits", cpu_kernels=False),
+        _entry(
             "cnn",
             "A small convolutional network with batch normalization, for small images",
-            "accel_engine.models.cnn:build",
             form=IMAGES,
             minimum_size=8,
             any_size=True,
         ),
-        ModelEntry(
+        _entry(
             "fashion-cnn",
             "One convolution of 64 filters, with published results on Fashion-MNIST",
-            "accel_engine.models.fashion_cnn:build",
             form=IMAGES,
             minimum_size=4,
         ),
-        ModelEntry(
+        _entry(
             "resnet20",
             "The 20-layer residual network for CIFAR; 0.27 million weights",
-            "accel_engine.models.resnet20:build",
             form=IMAGES,
             minimum_size=8,
             any_size=True,
         ),
-        ModelEntry(
-            "vit",
-            "A small vision transformer: 4 layers of width 96 on 8x8 patches",
-            "accel_engine.models.vit:build",
-            form=IMAGES,
-            minimum_size=8,
+        _entry("vit", "A small vision transformer: 4 layers of width 96 on 8x8 patches", form=IMAGES, minimum_size=8),
+        _entry(
+            "unet", "A U-Net of 4 stages: a class for each pixel", form=IMAGES, minimum_size=8, tasks=("segmentation",)
         ),
-        ModelEntry(
-            "unet",
-            "A U-Net of 4 stages: a class for each pixel",
-            "accel_engine.models.unet:build",
-            form=IMAGES,
-            minimum_size=8,
-            tasks=("segmentation",),
-        ),
-        ModelEntry(
+        _entry(
             "autoencoder",
             "Reconstructs its inputs from a code of 64 numbers; convolutions for images",
-            "accel_engine.models.autoencoder:build",
             tasks=("reconstruction",),
         ),
-        ModelEntry(
-            "sound-cnn",
-            "Convolutions over the time and the frequencies of sounds",
-            "accel_engine.models.sound_cnn:build",
-            form=SOUNDS,
-            any_size=True,
-        ),
-        ModelEntry(
-            "tcn",
-            "Dilated convolutions over time, for series and sensors",
-            "accel_engine.models.tcn:build",
-            form=SEQUENCES,
-            any_size=True,
-        ),
-        ModelEntry(
+        _entry("sound-cnn", "Convolutions over the time and the frequencies of sounds", form=SOUNDS, any_size=True),
+        _entry("tcn", "Dilated convolutions over time, for series and sensors", form=SEQUENCES, any_size=True),
+        _entry(
             "lstm",
             "Two LSTM layers of 64 units, for series and short sequences",
-            "accel_engine.models.lstm:build",
             form=SEQUENCES,
             any_size=True,
             cpu_kernels=False,
         ),
-        ModelEntry(
+        _entry(
             "bag-of-words",
             "Which of 20,000 words and pairs of words a text has, and one hidden layer",
-            "accel_engine.models.bag_of_words:build",
             form=TEXTS,
             cpu_kernels=False,
         ),
-        ModelEntry(
-            "text-cnn",
-            "Embeddings of words, and convolutions over 3 and 5 of them",
-            "accel_engine.models.text_cnn:build",
-            form=TEXTS,
-        ),
-        ModelEntry(
+        _entry("text-cnn", "Embeddings of words, and convolutions over 3 and 5 of them", form=TEXTS),
+        _entry(
             "gpt",
             "A transformer that predicts the next token: 4 layers of width 128",
-            "accel_engine.models.gpt:build",
             form=TOKENS,
             tasks=("sequence",),
             cpu_kernels=False,

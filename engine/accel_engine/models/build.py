@@ -26,14 +26,10 @@ DEFAULTS = BuildOptions()
 _OF_CLASSES = ("classification", "multi-label", "segmentation")
 
 
-def build(
-    spec: str,
-    data: DataDescription,
-    options: BuildOptions = DEFAULTS,
-) -> keras.Model:
+def build(spec: str, data: DataDescription, options: BuildOptions = DEFAULTS) -> keras.Model:
     """Build a model for some data.
 
-    A custom function is called with those of :data:`~accel_engine.models.ARGUMENTS` that it has as parameters.
+    A custom function is called with the arguments of :data:`~accel_engine.models.ARGUMENTS` that it has.
     ``element_spec`` is of a batch, as ``tf.data.Dataset`` has it: ``(inputs, targets)`` of ``tf.TensorSpec``.
 
     Args:

@@ -25,7 +25,7 @@ class DataDescription:
         task: The plan's task, or the one that the data suggests; ``auto`` if it is unknown.
         target_mean: Means of a regression's target values over the training examples; empty if they are unknown.
         target_variance: Their variances.
-        kind: What an example is, as in :class:`accel_engine.data.dataset.Dataset`.
+        kind: The kind of an example, as in :class:`accel_engine.data.dataset.Dataset`.
         sample_rate: Samples per second of sounds; 0 for other data.
         texts: Training examples that are texts, object ``[n]``; ``None`` for other data, and before it is read.
         is_read: Whether the data has been read. Before, the vocabulary and the texts are unknown.
@@ -103,7 +103,7 @@ class DataDescription:
 
     @property
     def is_size_unknown(self) -> bool:
-        """Whether only reading the data can tell the sizes of a model: those of a vocabulary, for example."""
+        """Whether only reading the data can tell the sizes of a model, as with a vocabulary."""
         is_measured = self.output_size > 0 or self.task == "reconstruction"
         return not self.is_read and (not is_measured or (self.form == TOKENS and not self.vocabulary))
 
@@ -115,7 +115,7 @@ class DataDescription:
 
 
 def describe_entry(entry: DatasetEntry, task: str) -> DataDescription | None:
-    """What is known of a dataset before it is read; ``None`` if the shape of an example is unknown.
+    """The description of a dataset before it is read; ``None`` if the shape of an example is unknown.
 
     Args:
         entry: The dataset's entry, perhaps from a survey.

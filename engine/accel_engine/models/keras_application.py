@@ -32,11 +32,7 @@ def build(name: str, data: DataDescription) -> keras.Model:
     if "include_preprocessing" in inspect.signature(application).parameters:
         own_scaling["include_preprocessing"] = False
     model = application(
-        weights=None,
-        input_shape=data.shape,
-        classes=data.output_size,
-        classifier_activation=None,
-        **own_scaling,
+        weights=None, input_shape=data.shape, classes=data.output_size, classifier_activation=None, **own_scaling
     )
     x = _activation(data)(model.output)
     for layer in unit_layers(data):

@@ -41,7 +41,6 @@ class ModelEntry:
         form: The form of the examples that it takes, such as
             :data:`~accel_engine.models.data_description.IMAGES`; empty for numbers of any shape.
         minimum_size: The smallest height and width of images.
-        channels: The supported numbers of channels; empty for any.
         preprocesses: Whether it has its own preprocessing layers.
         learning_rate: The default learning rate with Adam.
         tasks: The tasks that it can be built for.
@@ -56,7 +55,6 @@ class ModelEntry:
     builder: str
     form: str = ""
     minimum_size: int = 0
-    channels: tuple[int, ...] = ()
     preprocesses: bool = False
     learning_rate: float = 1e-3
     tasks: tuple[str, ...] = NUMERIC_TASKS
@@ -69,8 +67,7 @@ class ModelEntry:
         """Description of the data it accepts."""
         if self.form != IMAGES:
             return _TAKES[self.form]
-        channels = f" with {' or '.join(map(str, self.channels))} channels" if self.channels else ""
-        return f"images of at least {self.minimum_size}x{self.minimum_size}{channels}"
+        return f"images of at least {self.minimum_size}x{self.minimum_size}"
 
     def mismatch(self, data: DataDescription) -> str:
         """Return why it does not accept some data; empty if it does."""
@@ -103,10 +100,7 @@ class ModelEntry:
             return True
         if data.shape is None or data.form not in _FORMS.get(self.form, (self.form,)):
             return False
-        return self.form != IMAGES or (
-            all((side or self.minimum_size) >= self.minimum_size for side in data.shape[:2])
-            and (not self.channels or data.shape[2] in self.channels)
-        )
+        return self.form != IMAGES or all((side or self.minimum_size) >= self.minimum_size for side in data.shape[:2])
 
 
 @dataclass(frozen=True, slots=True)

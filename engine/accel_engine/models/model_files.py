@@ -19,7 +19,7 @@ _ONLY_RUN = {".tflite": "a TFLite model", ".onnx": "an ONNX model", ".pb": "a Te
 
 
 def is_model_file(name: str) -> bool:
-    """Whether a name is that of a file with a Keras model."""
+    """Whether a file of this name has a Keras model."""
     return name.endswith(MODEL_FILES) and not name.endswith(WEIGHTS)
 
 

@@ -1,7 +1,7 @@
 """Builds models of ``keras.applications`` for their ImageNet weights: with their preprocessing and a new head.
 
 A model takes pixels from 0 to 255, as they are in a file, and prepares them as the application's ``preprocess_input``
-does, with layers of its own.
+does, with its own layers.
 """
 
 import inspect
@@ -65,7 +65,7 @@ def preprocess(name: str, pixels: Any) -> Any:
     In float32 also under mixed precision.
 
     Args:
-        name: An application without preprocessing of its own.
+        name: An application without preprocessing layers.
         pixels: A symbolic tensor with three channels.
     """
     if name.startswith("DenseNet"):

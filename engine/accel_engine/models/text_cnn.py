@@ -11,7 +11,7 @@ from accel_engine.models.data_description import DataDescription
 from accel_engine.models.outputs import output
 
 WORDS = 20_000
-"""Words at most, with those of no and of an unknown word."""
+"""Words at most, with one for no word and one for unknown words."""
 
 LENGTH = 500
 """Words of a text that count, from its start."""

@@ -83,7 +83,7 @@ def last_activation(model: keras.Model) -> str:
 
 
 def _operations(model: keras.Model) -> Iterator[Any]:
-    """Yield a model's layers and other operations in order, with those of nested models."""
+    """Yield a model's layers and other operations in order, also of nested models."""
     for operation in getattr(model, "operations", model.layers):
         if isinstance(operation, keras.Model):
             yield from _operations(operation)

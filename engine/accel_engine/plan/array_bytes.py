@@ -38,17 +38,17 @@ def optimizer_slots(plan: Plan) -> int:
 
 
 def weight_bytes(plan: Plan, parameters: int) -> int:
-    """Bytes of so many weights, with their copies of 16 bits under a mixed precision."""
+    """Bytes of weights, with their copies of 16 bits under a mixed precision."""
     return (FLOAT32_BYTES + (HALF_BYTES if _is_mixed(plan) else 0)) * parameters
 
 
 def gradient_bytes(plan: Plan, trainable: int) -> int:
-    """Bytes of the gradients of so many weights; those of micro-batches are accumulated in others."""
+    """Bytes of the gradients of weights; gradients of micro-batches are accumulated in others."""
     return FLOAT32_BYTES * trainable * (2 if _micro_batches(plan) > 1 else 1)
 
 
 def slot_bytes(plan: Plan, trainable: int) -> int:
-    """Bytes of the optimizer's slots for so many weights."""
+    """Bytes of the optimizer's slots for weights."""
     return FLOAT32_BYTES * trainable * optimizer_slots(plan)
 
 
@@ -99,7 +99,7 @@ class ModelSize:
 
     @property
     def is_traced(self) -> bool:
-        """Whether the activations are those of a traced step, not the outputs of all layers."""
+        """Whether the activations are from a traced step, not the outputs of all layers."""
         return self.operations > 0
 
 

@@ -73,7 +73,7 @@ def augmentation_errors(
     Args:
         names: The plan's ``augmentation``.
         task: The task; ``auto`` if it is unknown.
-        kind: What an example is, as in :class:`accel_engine.data.dataset.Dataset`.
+        kind: The kind of an example, as in :class:`accel_engine.data.dataset.Dataset`.
         shape: Shape of an example; ``None`` if it has several inputs.
         known_range: Whether the range of the values is known, as it is for uint8.
         weighted: Where the examples' weights are from, by :func:`weights_of`.

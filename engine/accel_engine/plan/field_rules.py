@@ -19,7 +19,7 @@ class Need:
 
     Attributes:
         is_met: Whether a plan has it.
-        what: What it is, in plain words: ``a schedule``.
+        what: Its name in plain words: ``a schedule``.
         remedy: Fields to set, with which a plan has it.
     """
 

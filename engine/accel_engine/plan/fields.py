@@ -27,7 +27,7 @@ from accel_engine.plan.field_rules import (
     is_set,
     one_of,
 )
-from accel_engine.plan.field_spec import AUTO, Effect, FieldSpec, FieldUse, FieldWords
+from accel_engine.plan.field_spec import AUTO, ChangedBy, Effect, FieldSpec, FieldUse, FieldWords
 from accel_engine.plan.interval import (
     check_drops,
     check_share_or_steps,
@@ -62,6 +62,16 @@ from accel_engine.plan.task_choices import (
 def _field(default: Any, spec: FieldSpec, words: FieldWords, use: FieldUse, **rules: Any) -> Any:
     metadata = {"spec": spec, "words": words, "use": use, "rules": FieldRules(**rules)}
     return field(default=default, metadata=metadata)
+
+
+def _of_training(*affects: Effect, changed_by: ChangedBy = "nothing", fixed: str = "", **more: Any) -> FieldUse:
+    """The use of a field that only training needs: a trained run is opened as if it had the default."""
+    return FieldUse(affects, changed_by=changed_by, fixed=fixed, only_training=True, **more)
+
+
+def _of_model(*affects: Effect, changed_by: ChangedBy = "nothing", fixed: str = "", **more: Any) -> FieldUse:
+    """The use of a field that a trained run needs, too: its model and its data depend on it."""
+    return FieldUse(affects, changed_by=changed_by, fixed=fixed, only_training=False, **more)
 
 
 def _check_size(_: str, value: str | None) -> None:
@@ -125,7 +135,7 @@ class PlanFields:
             takes_files=True,
             first=(0, 0),
         ),
-        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("learning", "speed", "memory"),
     )
     data: str = _field(
         "digits",
@@ -138,7 +148,7 @@ class PlanFields:
             takes_files=True,
             first=(0, 1),
         ),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
     )
     # Task, inputs
 
@@ -146,7 +156,7 @@ class PlanFields:
         "auto",
         FieldSpec("What is learned; auto follows from the model and the data", str, choices=TASKS),
         FieldWords("Task, inputs", "model and data together leave one, or the usual one"),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         only_for=purposes.OWN_WORK,
     )
     image_size: str | None = _field(
@@ -158,7 +168,7 @@ class PlanFields:
             placeholder="original size",
             synonyms=("resize", "resolution"),
         ),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("data", "speed", "memory"),
         check_form=_check_size,
         only_for=purposes.IMAGE_FOLDERS,
     )
@@ -168,14 +178,14 @@ class PlanFields:
         FieldWords(
             "Task, inputs", "networks train best on small numbers", synonyms=("rescaling", "normalize", "preprocessing")
         ),
-        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("learning", "speed", "memory"),
         only_for=purposes.OWN_WORK,
     )
     tokenizer: str = _field(
         "characters",
         FieldSpec("Tokens of a text for a language model", str, choices=TOKENIZERS),
         FieldWords("Task, inputs", "it needs no download and fits every text"),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("data", "speed", "memory"),
         only_for=purposes.LANGUAGE_MODELS,
     )
     invalid_examples: str = _field(
@@ -184,7 +194,7 @@ class PlanFields:
             "Invalid files, rows and numbers; auto skips damaged files of a folder", str, choices=INVALID_EXAMPLES
         ),
         FieldWords("Task, inputs", "one damaged file stops no training; the rest is your decision", label="if invalid"),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         only_for=purposes.OWN_DATA,
     )
     # Model and data
@@ -193,7 +203,7 @@ class PlanFields:
         "",
         FieldSpec("Name of the run", str, example="first-try"),
         FieldWords("Model and data", "the run's id is enough to find it", placeholder="none", first=(1, 3)),
-        FieldUse((), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=False),
+        _of_model(changed_by="continuation", fixed=_SET_BY_SEARCH),
     )
     # Columns
 
@@ -201,12 +211,7 @@ class PlanFields:
         (),
         FieldSpec("Columns or arrays to predict", tuple, optional=True, example="price"),
         FieldWords("Columns", "a common name such as label, else the last column", synonyms=("label", "y")),
-        FieldUse(
-            ("data", "speed", "memory"),
-            changed_by="nothing",
-            fixed=_OTHER_EXAMPLES,
-            only_training=False,
-        ),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         only_for=purposes.COLUMNS,
     )
     features: tuple[str, ...] = _field(
@@ -215,42 +220,42 @@ class PlanFields:
         FieldWords(
             "Columns", "all columns may help to predict the target", placeholder="all others", synonyms=("x", "inputs")
         ),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("data", "speed", "memory"),
         only_for=purposes.COLUMNS,
     )
     ignore: tuple[str, ...] = _field(
         (),
         FieldSpec("Columns or arrays to leave out", tuple, optional=True, example="id"),
         FieldWords("Columns", "all columns may help to predict the target", placeholder="none"),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("data", "speed", "memory"),
         only_for=purposes.COLUMNS,
     )
     kinds: tuple[str, ...] = _field(
         (),
         FieldSpec("Kinds of columns: number, category, text or date", tuple, optional=True, example="zip=category"),
         FieldWords("Columns", "the values tell the kind of most columns"),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("data", "speed", "memory"),
         only_for=purposes.TABLES,
     )
     decimal: str = _field(
         "auto",
         FieldSpec("Mark before the fraction of numbers in texts", str, choices=DECIMAL_MARKS, example=","),
         FieldWords("Columns", "the mark that reads most values of a column"),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         only_for=purposes.TABLES,
     )
     thousands: str = _field(
         "auto",
         FieldSpec("Mark between groups of digits of numbers in texts", str, choices=THOUSANDS_MARKS, example="'"),
         FieldWords("Columns", "the mark that reads most values of a column"),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         only_for=purposes.TABLES,
     )
     missing: tuple[str, ...] = _field(
         (),
         FieldSpec("More texts that mean a missing value", tuple, optional=True, example="unknown,-99"),
         FieldWords("Columns", "empty cells, NA, NULL, NaN, #N/A and the like are known", placeholder="none"),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("data", "speed", "memory"),
         only_for=purposes.TABLES,
     )
     # Time series
@@ -261,12 +266,7 @@ class PlanFields:
         FieldWords(
             "Time series", "the order of the rows counts only in a time series", placeholder="none", metavar="COLUMN"
         ),
-        FieldUse(
-            ("data", "speed", "memory"),
-            changed_by="nothing",
-            fixed=_OTHER_EXAMPLES,
-            only_training=False,
-        ),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         only_for=purposes.ROWS_IN_ORDER,
     )
     window: int | None = _field(
@@ -283,14 +283,14 @@ class PlanFields:
             "a row is an example, unless the data is a text or a series",
             synonyms=("sequence_length", "context"),
         ),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("data", "speed", "memory"),
         only_for=purposes.WINDOWS,
     )
     horizon: int = _field(
         1,
         FieldSpec("Steps of a time series to predict", int, minimum=1),
         FieldWords("Time series", "the next step", synonyms=("forecast", "sequence_stride")),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         needs=_SERIES,
         only_for=purposes.FORECASTS,
     )
@@ -298,12 +298,7 @@ class PlanFields:
         "",
         FieldSpec("Column that tells several time series apart", str, example="station"),
         FieldWords("Time series", "all rows are one series", placeholder="none", metavar="COLUMN"),
-        FieldUse(
-            ("data", "speed", "memory"),
-            changed_by="nothing",
-            fixed=_OTHER_EXAMPLES,
-            only_training=False,
-        ),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         needs=_SERIES,
         only_for=purposes.SEVERAL_SERIES,
     )
@@ -317,7 +312,7 @@ class PlanFields:
             "the data's own split if it has one, else a random one",
             suggestions=(*((split, "") for split in SPLITS), ("column:", "")),
         ),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         check_form=check_split,
         only_for=purposes.UNSPLIT_DATA,
     )
@@ -330,14 +325,14 @@ class PlanFields:
             label="val split",
             synonyms=("holdout", "val"),
         ),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         only_for=purposes.SPLIT_OFF_VALIDATION,
     )
     test_split: float = _field(
         0.0,
         FieldSpec("Share of the examples that training never sees", float, minimum=0, maximum=0.9),
         FieldWords("Splits", "validation is enough, unless you choose among many runs", synonyms=("holdout",)),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         contradictions=(contradicts("split", "none", "needs another split than ", FieldValue("split", "none")),),
         only_for=purposes.UNTESTED_DATA,
     )
@@ -349,7 +344,7 @@ class PlanFields:
             "another seed is another split, unless runs are to be compared",
             synonyms=("random_state", "shuffle"),
         ),
-        FieldUse(("data",), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        _of_model("data", fixed=_OTHER_EXAMPLES),
         only_for=purposes.UNSPLIT_DATA,
     )
     validation_data: str = _field(
@@ -364,12 +359,7 @@ class PlanFields:
             synonyms=("val",),
             takes_files=True,
         ),
-        FieldUse(
-            ("data", "speed", "memory"),
-            changed_by="nothing",
-            fixed=_OTHER_EXAMPLES,
-            only_training=False,
-        ),
+        _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         only_for=purposes.OTHER_VALIDATION,
     )
     # Epochs, batches
@@ -380,7 +370,7 @@ class PlanFields:
         FieldWords(
             "Epochs, batches", "a first look; with patience you can set many more", synonyms=("passes",), first=(1, 0)
         ),
-        FieldUse(("steps",), changed_by="continuation", fixed="", only_training=True),
+        _of_training("steps", changed_by="continuation"),
     )
     batch_size: int = _field(
         64,
@@ -391,13 +381,13 @@ class PlanFields:
             synonyms=("bs", "global batch", "minibatch"),
             first=(1, 1),
         ),
-        FieldUse(("speed", "memory", "learning", "steps"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("speed", "memory", "learning", "steps"),
     )
     steps_per_epoch: int | None = _field(
         None,
         FieldSpec("Steps per epoch; default: all the data", int, minimum=1, optional=True),
         FieldWords("Epochs, batches", "each epoch uses every training example once", placeholder="all the data"),
-        FieldUse(("steps",), changed_by="nothing", fixed="", only_training=True),
+        _of_training("steps"),
     )
     micro_batches: int | None = _field(
         None,
@@ -410,7 +400,7 @@ class PlanFields:
             label="micro-batches",
             synonyms=("gradient_accumulation_steps", "accumulate"),
         ),
-        FieldUse(("memory", "speed", "steps"), changed_by="continuation", fixed="", only_training=True),
+        _of_training("memory", "speed", "steps", changed_by="continuation"),
     )
     remat: str = _field(
         "auto",
@@ -423,7 +413,7 @@ class PlanFields:
             label="rematerialize",
             synonyms=("RematScope", "gradient checkpointing", "recompute_grad", "activation checkpointing", "oom"),
         ),
-        FieldUse(("memory", "speed"), changed_by="continuation", fixed="", only_training=True),
+        _of_training("memory", "speed", changed_by="continuation"),
     )
     remat_layers: tuple[str, ...] = _field(
         (),
@@ -439,21 +429,21 @@ class PlanFields:
             placeholder="by size",
             synonyms=("layer_names", "gradient checkpointing"),
         ),
-        FieldUse(("memory", "speed"), changed_by="continuation", fixed="", only_training=True),
+        _of_training("memory", "speed", changed_by="continuation"),
         needs=one_of("remat", "on", what="rematerialization"),
     )
     last_batch: str = _field(
         "keep",
         FieldSpec("The last, smaller batch of an epoch", str, choices=LAST_BATCHES),
         FieldWords("Epochs, batches", "no example is left out", synonyms=("drop_remainder", "drop_last")),
-        FieldUse(("learning", "speed", "memory", "steps"), changed_by="nothing", fixed="", only_training=True),
+        _of_training("learning", "speed", "memory", "steps"),
         only_for=purposes.OWN_WORK,
     )
     shuffle: str = _field(
         "on",
         FieldSpec("Shuffle the training examples in each epoch", str, choices=("on", "off")),
         FieldWords("Epochs, batches", "batches in the order of the data often train worse"),
-        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        _of_training("learning"),
         only_for=purposes.OWN_WORK,
     )
     seed: int = _field(
@@ -464,7 +454,7 @@ class PlanFields:
             "the same plan starts from the same weights and order",
             synonyms=("random_state", "set_random_seed", "deterministic"),
         ),
-        FieldUse(("learning",), changed_by="nothing", fixed=_LUCKY, only_training=False),
+        _of_model("learning", fixed=_LUCKY),
     )
     # Loss, metrics
 
@@ -482,27 +472,13 @@ class PlanFields:
             synonyms=("objective", "criterion", "crossentropy", "mse", "mae", "bce"),
             leads_group=True,
         ),
-        FieldUse(
-            ("learning", "loss", "speed", "memory"),
-            changed_by="nothing",
-            fixed="",
-            only_training=False,
-            replaced_by="train_step",
-            fits_tasks=True,
-        ),
+        _of_model("learning", "loss", "speed", "memory", replaced_by="train_step", fits_tasks=True),
     )
     label_smoothing: float = _field(
         0.0,
         FieldSpec("Label smoothing of a crossentropy loss", float, minimum=0, maximum=0.9, example="0.1"),
         FieldWords("Loss, metrics", "targets stay as they are", synonyms=("regularization",)),
-        FieldUse(
-            ("learning", "loss", "speed"),
-            changed_by="continuation",
-            fixed="",
-            only_training=False,
-            replaced_by="train_step",
-            fits_tasks=True,
-        ),
+        _of_model("learning", "loss", "speed", changed_by="continuation", replaced_by="train_step", fits_tasks=True),
         needs=one_of("loss", *SMOOTHED, "auto", what=f"the loss {' or '.join(SMOOTHED)}"),
         only_for=purposes.CLASSES,
     )
@@ -522,7 +498,7 @@ class PlanFields:
             synonyms=("imbalanced", "balance", "sample_weight"),
             suggestions=(("balanced", "by the number of examples of each class"),),
         ),
-        FieldUse(("learning", "loss", "speed"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("learning", "loss", "speed"),
         only_for=purposes.WEIGHTED_CLASSES,
     )
     metrics: tuple[str, ...] = _field(
@@ -543,14 +519,7 @@ class PlanFields:
             placeholder="the model's",
             synonyms=("accuracy", "auc", "f1", "precision", "recall", "iou"),
         ),
-        FieldUse(
-            ("report", "speed", "memory"),
-            changed_by="nothing",
-            fixed=_OTHER_FIGURE,
-            only_training=False,
-            replaced_by="train_step",
-            fits_tasks=True,
-        ),
+        _of_model("report", "speed", "memory", fixed=_OTHER_FIGURE, replaced_by="train_step", fits_tasks=True),
     )
     monitor: str = _field(
         "",
@@ -564,7 +533,7 @@ class PlanFields:
             synonyms=("val_loss", "val_accuracy"),
             suggestions=tuple((name, "") for name in ("validation_loss", "validation_accuracy", "loss", "accuracy")),
         ),
-        FieldUse(("report",), changed_by="continuation", fixed=_OTHER_FIGURE, only_training=False, fits_tasks=True),
+        _of_model("report", changed_by="continuation", fixed=_OTHER_FIGURE, fits_tasks=True),
     )
     monitor_mode: str = _field(
         "auto",
@@ -574,7 +543,7 @@ class PlanFields:
             choices=("auto", "min", "max"),
         ),
         FieldWords("Loss, metrics", "follows from the metric: highest accuracy, lowest loss"),
-        FieldUse(("report",), changed_by="continuation", fixed=_OTHER_FIGURE, only_training=False),
+        _of_model("report", changed_by="continuation", fixed=_OTHER_FIGURE),
         needs=is_set("monitor", "validation_loss", what="a monitor"),
     )
     gradient_norm: str = _field(
@@ -585,12 +554,8 @@ class PlanFields:
             choices=("on", "off", "layers"),
         ),
         FieldWords("Loss, metrics", "it costs a little time per step"),
-        FieldUse(
-            ("report", "speed", "memory"),
-            changed_by="continuation",
-            fixed=_NOT_TRAINED,
-            only_training=True,
-            replaced_by="train_step",
+        _of_training(
+            "report", "speed", "memory", changed_by="continuation", fixed=_NOT_TRAINED, replaced_by="train_step"
         ),
     )
     # Optimizer
@@ -599,13 +564,7 @@ class PlanFields:
         "auto",
         FieldSpec("Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS),
         FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver"), leads_group=True),
-        FieldUse(
-            ("learning", "speed", "memory"),
-            changed_by="nothing",
-            fixed="",
-            only_training=True,
-            replaced_by="optimizers",
-        ),
+        _of_training("learning", "speed", "memory", replaced_by="optimizers"),
     )
     learning_rate: float | None = _field(
         None,
@@ -616,13 +575,13 @@ class PlanFields:
             synonyms=("lr", "eta", "step size", "ReduceLROnPlateau"),
             first=(1, 2),
         ),
-        FieldUse(("learning",), changed_by="command", fixed="", only_training=True),
+        _of_training("learning", changed_by="command"),
     )
     rate_scaling: str = _field(
         "none",
         FieldSpec("Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS),
         FieldWords("Optimizer", "the learning rate is used as you give it", synonyms=("lr", "scale_lr")),
-        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        _of_training("learning"),
         only_for=purposes.SEVERAL_DEVICES,
     )
     weight_decay: float | None = _field(
@@ -640,41 +599,20 @@ class PlanFields:
             placeholder="the optimizer's",
             synonyms=("l2", "regularization", "wd"),
         ),
-        FieldUse(
-            ("learning",),
-            changed_by="continuation",
-            fixed="",
-            only_training=True,
-            argument="weight_decay",
-            replaced_by="optimizers",
-        ),
+        _of_training("learning", changed_by="continuation", argument="weight_decay", replaced_by="optimizers"),
     )
     momentum: float | None = _field(
         None,
         FieldSpec("Momentum of sgd or rmsprop; default: 0", float, minimum=0, below=1, optional=True, example="0.9"),
         FieldWords("Optimizer", "plain gradient descent, as in Keras; 0.9 is usual", placeholder="0"),
-        FieldUse(
-            ("learning", "memory"),
-            changed_by="nothing",
-            fixed="",
-            only_training=True,
-            argument="momentum",
-            replaced_by="optimizers",
-        ),
+        _of_training("learning", "memory", argument="momentum", replaced_by="optimizers"),
         needs=one_of("optimizer", *WITH_MOMENTUM, what=f"the optimizer {' or '.join(WITH_MOMENTUM)}"),
     )
     nesterov: str = _field(
         "off",
         FieldSpec("Nesterov momentum of sgd", str, choices=("on", "off")),
         FieldWords("Optimizer", "as in Keras", synonyms=("nag",)),
-        FieldUse(
-            ("learning",),
-            changed_by="nothing",
-            fixed="",
-            only_training=True,
-            argument="nesterov",
-            replaced_by="optimizers",
-        ),
+        _of_training("learning", argument="nesterov", replaced_by="optimizers"),
         needs=both(
             one_of("optimizer", "sgd", what="sgd"),
             is_set("momentum", "0.9", what="momentum"),
@@ -698,14 +636,7 @@ class PlanFields:
             label="EMA momentum",
             synonyms=("use_ema", "polyak", "swa", "averaging", "average", "SwapEMAWeights", "callbacks"),
         ),
-        FieldUse(
-            ("learning", "speed", "memory"),
-            changed_by="nothing",
-            fixed="",
-            only_training=True,
-            argument="ema_momentum",
-            replaced_by="train_step",
-        ),
+        _of_training("learning", "speed", "memory", argument="ema_momentum", replaced_by="train_step"),
         contradictions=(
             contradicts("strategy", "central-storage", "central-storage keeps no averages of weights: use ", _MIRRORED),
         ),
@@ -716,14 +647,7 @@ class PlanFields:
             "Clip the gradient of each weight to this norm", float, above=0, optional=True, none="off", example="1"
         ),
         FieldWords("Optimizer", "needed only where gradients explode", synonyms=("clipnorm", "clipping", "gradient")),
-        FieldUse(
-            ("learning", "speed"),
-            changed_by="continuation",
-            fixed="",
-            only_training=True,
-            argument="clipnorm",
-            replaced_by="train_step",
-        ),
+        _of_training("learning", "speed", changed_by="continuation", argument="clipnorm", replaced_by="train_step"),
         alternatives=CLIPPED_ONCE,
     )
     global_clip_norm: float | None = _field(
@@ -742,13 +666,8 @@ class PlanFields:
             label="global clipnorm",
             synonyms=("global_clipnorm", "clipping", "gradient", "max_grad_norm"),
         ),
-        FieldUse(
-            ("learning", "speed"),
-            changed_by="continuation",
-            fixed="",
-            only_training=True,
-            argument="global_clipnorm",
-            replaced_by="train_step",
+        _of_training(
+            "learning", "speed", changed_by="continuation", argument="global_clipnorm", replaced_by="train_step"
         ),
         alternatives=CLIPPED_ONCE,
     )
@@ -762,23 +681,16 @@ class PlanFields:
             "clipping by norm keeps the direction of the gradient",
             synonyms=("clipvalue", "clipping", "gradient"),
         ),
-        FieldUse(
-            ("learning", "speed"),
-            changed_by="continuation",
-            fixed="",
-            only_training=True,
-            argument="clipvalue",
-            replaced_by="train_step",
-        ),
+        _of_training("learning", "speed", changed_by="continuation", argument="clipvalue", replaced_by="train_step"),
         alternatives=CLIPPED_ONCE,
     )
     learning_rate_factor: float = _field(
         1.0,
-        FieldSpec("Multiplies the learning rate, also that of a schedule", float, above=0, example="0.5"),
+        FieldSpec("Multiplies the learning rate, also of a schedule", float, above=0, example="0.5"),
         FieldWords(
             "Optimizer", "the learning rate is used as you give it", label="rate factor", synonyms=("multiplier",)
         ),
-        FieldUse(("learning",), changed_by="continuation", fixed="", only_training=True),
+        _of_training("learning", changed_by="continuation"),
     )
     # LR schedule
 
@@ -801,7 +713,7 @@ class PlanFields:
             ),
             leads_group=True,
         ),
-        FieldUse(("learning", "speed"), changed_by="nothing", fixed="", only_training=True, replaced_by="optimizers"),
+        _of_training("learning", "speed", replaced_by="optimizers"),
     )
     warmup: float = _field(
         0.0,
@@ -817,7 +729,7 @@ class PlanFields:
             "needed mostly by Transformers and large batches; 5% is usual",
             synonyms=("lr", "warmup_steps", "ramp"),
         ),
-        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        _of_training("learning"),
         check_form=check_share_or_steps,
         needs=one_of("schedule", "cosine", *SCHEDULES[1:], what="a schedule"),
     )
@@ -838,7 +750,7 @@ class PlanFields:
             placeholder="auto",
             synonyms=("lr", "alpha", "end_learning_rate", "eta_min", "decay"),
         ),
-        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        _of_training("learning"),
         needs=one_of("schedule", "cosine", *DECAYING, what="a schedule other than constant and steps"),
         contradictions=(Contradiction(_ends_at_zero, ("must be above 0 for an exponential schedule",)),),
     )
@@ -855,7 +767,7 @@ class PlanFields:
             "halfway and at three quarters of the run",
             synonyms=("lr", "milestones", "boundaries", "PiecewiseConstantDecay", "MultiStepLR"),
         ),
-        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        _of_training("learning"),
         check_form=check_drops,
         needs=_DROPS,
     )
@@ -868,7 +780,7 @@ class PlanFields:
             label="drop factor",
             synonyms=("lr", "gamma", "decay_rate"),
         ),
-        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        _of_training("learning"),
         needs=_DROPS,
     )
     # Augmentation
@@ -890,7 +802,7 @@ class PlanFields:
             synonyms=("augment", "RandomFlip", "RandAugment", "MixUp", "CutMix"),
             leads_group=True,
         ),
-        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True, fits_tasks=True),
+        _of_training("learning", "speed", "memory", fits_tasks=True),
         contradictions=(
             contradicts(
                 "strategy",
@@ -914,7 +826,7 @@ class PlanFields:
             suggestions=(("imagenet", "if the model has such weights"),),
             takes_files=True,
         ),
-        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=False),
+        _of_model("learning"),
     )
     freeze: tuple[str, ...] = _field(
         (),
@@ -931,7 +843,7 @@ class PlanFields:
             synonyms=("trainable", "frozen", "transfer learning"),
             suggestions=(("all-but-head", "only the last layers train"),),
         ),
-        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True),
+        _of_training("learning", "speed", "memory"),
     )
     unfreeze_epoch: int | None = _field(
         None,
@@ -946,7 +858,7 @@ class PlanFields:
         FieldWords(
             "Fine-tuning", "frozen layers stay as they are", synonyms=("trainable", "thaw", "transfer learning")
         ),
-        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True),
+        _of_training("learning", "speed", "memory"),
         needs=is_set("freeze", "all-but-head", what="frozen layers"),
     )
     custom_objects: str = _field(
@@ -959,14 +871,14 @@ class PlanFields:
             synonyms=("custom_object_scope", "register_keras_serializable"),
             takes_files=True,
         ),
-        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed=_NOT_TRAINED, only_training=False),
+        _of_model("learning", "speed", "memory", fixed=_NOT_TRAINED),
         only_for=purposes.SAVED_MODELS,
     )
     unsafe_load: str = _field(
         "off",
         FieldSpec("Load a FILE.keras with lambda layers, which run code from the file", str, choices=("on", "off")),
         FieldWords("Fine-tuning", "a file from others could run any code", synonyms=("safe_mode", "lambda")),
-        FieldUse((), changed_by="nothing", fixed=_NOT_TRAINED, only_training=False),
+        _of_model(fixed=_NOT_TRAINED),
         only_for=purposes.SAVED_MODELS,
     )
     # Validation
@@ -980,7 +892,7 @@ class PlanFields:
             synonyms=("evaluate", "eval", "val"),
             leads_group=True,
         ),
-        FieldUse(("intervals",), changed_by="continuation", fixed=_OTHER_FIGURE, only_training=True),
+        _of_training("intervals", changed_by="continuation", fixed=_OTHER_FIGURE),
     )
     validation_every: str = _field(
         "1 epoch",
@@ -988,7 +900,7 @@ class PlanFields:
         FieldWords(
             "Validation", "once per pass over the data", label="val every", synonyms=("validation_freq", "eval", "val")
         ),
-        FieldUse(("intervals",), changed_by="command", fixed=_OTHER_FIGURE, only_training=True),
+        _of_training("intervals", changed_by="command", fixed=_OTHER_FIGURE),
         check_form=parse_interval,
         needs=one_of("validation", "epoch", what="validation during training"),
     )
@@ -1002,7 +914,7 @@ class PlanFields:
             placeholder="all the data",
             synonyms=("eval", "val"),
         ),
-        FieldUse(("report",), changed_by="continuation", fixed=_OTHER_EXAMPLES, only_training=False),
+        _of_model("report", changed_by="continuation", fixed=_OTHER_EXAMPLES),
         needs=one_of("validation", "epoch", "end", what="validation"),
         only_for=purposes.VALIDATION_STREAMS,
     )
@@ -1021,7 +933,7 @@ class PlanFields:
         FieldWords(
             "Early stopping", "the run trains all its epochs", synonyms=("EarlyStopping", "early stopping", "callbacks")
         ),
-        FieldUse((), changed_by="continuation", fixed="", only_training=True),
+        _of_training(changed_by="continuation"),
         needs=either(one_of("validation", "epoch", what="epoch"), _TRAINING_METRIC, what="validation during training"),
     )
     min_delta: float = _field(
@@ -1032,7 +944,7 @@ class PlanFields:
         FieldWords(
             "Early stopping", "any improvement counts", synonyms=("EarlyStopping", "early stopping", "tolerance")
         ),
-        FieldUse((), changed_by="continuation", fixed="", only_training=True),
+        _of_training(changed_by="continuation"),
         needs=either(
             is_set("patience", "5", what="patience"),
             one_of("restore_best", "on", what="restore best"),
@@ -1049,7 +961,7 @@ class PlanFields:
             "the model of the last epoch, as with Keras' fit",
             synonyms=("restore_best_weights", "save_best_only", "EarlyStopping", "ModelCheckpoint", "callbacks"),
         ),
-        FieldUse((), changed_by="continuation", fixed="", only_training=True),
+        _of_training(changed_by="continuation"),
         needs=either(one_of("validation", "epoch", "end", what="epoch"), _TRAINING_METRIC, what="validation"),
     )
     time_limit: str = _field(
@@ -1061,7 +973,7 @@ class PlanFields:
             placeholder="none",
             synonyms=("timeout", "budget", "max_time"),
         ),
-        FieldUse((), changed_by="continuation", fixed=_NOT_TRAINED, only_training=True),
+        _of_training(changed_by="continuation", fixed=_NOT_TRAINED),
         check_form=_check_time_limit,
     )
     # Checkpoints
@@ -1075,7 +987,7 @@ class PlanFields:
             label="save every",
             synonyms=("save_freq", "ModelCheckpoint", "BackupAndRestore", "callbacks"),
         ),
-        FieldUse(("intervals",), changed_by="command", fixed=_SET_BY_SEARCH, only_training=True),
+        _of_training("intervals", changed_by="command", fixed=_SET_BY_SEARCH),
         check_form=_check_checkpoints,
     )
     keep_checkpoints: int = _field(
@@ -1087,7 +999,7 @@ class PlanFields:
             label="checkpoints",
             synonyms=("max_to_keep", "ModelCheckpoint"),
         ),
-        FieldUse((), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=True),
+        _of_training(changed_by="continuation", fixed=_SET_BY_SEARCH),
     )
     on_oom: str = _field(
         "adapt",
@@ -1101,7 +1013,7 @@ class PlanFields:
             "the effective batch, the schedule and the steps stay the same",
             synonyms=("oom", "out of memory", "ResourceExhaustedError", "micro-batches"),
         ),
-        FieldUse((), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=True),
+        _of_training(changed_by="continuation", fixed=_SET_BY_SEARCH),
     )
     on_nan: str = _field(
         "rollback",
@@ -1115,7 +1027,7 @@ class PlanFields:
             "the steps after it would be wasted",
             synonyms=("nan", "TerminateOnNaN", "infinite", "diverged", "exploding", "callbacks"),
         ),
-        FieldUse((), changed_by="continuation", fixed="", only_training=True),
+        _of_training(changed_by="continuation"),
     )
     skip_steps: tuple[str, ...] = _field(
         (),
@@ -1123,7 +1035,7 @@ class PlanFields:
             "Steps without an update, counted from 0, to skip their batches", tuple, optional=True, example="120,348"
         ),
         FieldWords("Checkpoints", "every batch trains the model", synonyms=("skip batch", "bad batch")),
-        FieldUse((), changed_by="continuation", fixed="", only_training=True),
+        _of_training(changed_by="continuation"),
         check_form=check_step_numbers,
         contradictions=(
             contradicts("strategy", "parameter-server", "parameter-server takes steps in no order: leave it empty"),
@@ -1137,7 +1049,7 @@ class PlanFields:
             "a failed run may fail again",
             synonyms=("restart", "preemption", "spot", "BackupAndRestore", "PreemptionCheckpointHandler", "callbacks"),
         ),
-        FieldUse((), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=True),
+        _of_training(changed_by="continuation", fixed=_SET_BY_SEARCH),
     )
     tensorboard: str = _field(
         "off",
@@ -1147,7 +1059,7 @@ class PlanFields:
             "the run already has its curves; needed for TensorBoard only",
             synonyms=("logs", "event files", "callbacks"),
         ),
-        FieldUse(("report",), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=True),
+        _of_training("report", changed_by="continuation", fixed=_SET_BY_SEARCH),
     )
     # Devices
 
@@ -1161,7 +1073,7 @@ class PlanFields:
             catalogue="accel_engine.strategies",
             first=(0, 2),
         ),
-        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed="", only_training=True),
+        _of_training("speed", "memory", "steps", changed_by="continuation"),
     )
     devices: tuple[str, ...] = _field(
         (),
@@ -1180,7 +1092,7 @@ class PlanFields:
             synonyms=("gpu", "cpu", "CUDA_VISIBLE_DEVICES"),
             first=(0, 3),
         ),
-        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        _of_training("speed", "memory", "steps", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.NO_TPU,
     )
     virtual_cpus: int = _field(
@@ -1189,7 +1101,7 @@ class PlanFields:
         FieldWords(
             "Devices", "several are only for trying a strategy out", label="virtual CPUs", synonyms=("logical devices",)
         ),
-        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed="", only_training=True),
+        _of_training("speed", "memory", "steps", changed_by="continuation"),
         only_for=purposes.LOGICAL_CPUS,
     )
     precision: str = _field(
@@ -1200,7 +1112,7 @@ class PlanFields:
             "float32 is safest; mixed precision is faster on GPUs",
             synonyms=("dtype_policy", "fp16", "bf16", "amp", "mixed precision"),
         ),
-        FieldUse(("speed", "memory", "learning"), changed_by="nothing", fixed="", only_training=False),
+        _of_model("speed", "memory", "learning"),
     )
     force: str = _field(
         "off",
@@ -1208,7 +1120,7 @@ class PlanFields:
             "Allow mixed_float16 on a CPU, which is slow, and XLA on a GPU too new for it", str, choices=("on", "off")
         ),
         FieldWords("Devices", "float16 is far slower than float32 on CPUs"),
-        FieldUse((), changed_by="continuation", fixed=_NOT_TRAINED, only_training=True),
+        _of_training(changed_by="continuation", fixed=_NOT_TRAINED),
         only_for=purposes.FORCED,
     )
     xla: str = _field(
@@ -1220,7 +1132,7 @@ class PlanFields:
             label="XLA",
             synonyms=("jit_compile", "compile"),
         ),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        _of_training("speed", "memory", changed_by="continuation"),
     )
     cpu_kernels: str = _field(
         "auto",
@@ -1233,7 +1145,7 @@ class PlanFields:
             label="CPU kernels",
             synonyms=("onednn", "convolution"),
         ),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        _of_training("speed", "memory", changed_by="continuation"),
         only_for=purposes.CPU_LAYERS,
     )
     threads: int | None = _field(
@@ -1251,21 +1163,21 @@ class PlanFields:
             "TensorFlow's own, unless earlier runs were faster with another",
             synonyms=("intra_op_parallelism_threads", "TF_NUM_INTRAOP_THREADS", "cores"),
         ),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        _of_training("speed", "memory", changed_by="continuation"),
         only_for=purposes.CPUS,
     )
     reduction: str = _field(
         "auto",
         FieldSpec("All-reduce algorithm for gradients", str, choices=REDUCTIONS),
         FieldWords("Devices", "TensorFlow chooses for the devices", synonyms=("all-reduce", "cross_device_ops")),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        _of_training("speed", "memory", changed_by="continuation"),
         only_for=purposes.REDUCTIONS,
     )
     local_workers: int = _field(
         0,
         FieldSpec("Number of worker processes on this machine", int, minimum=0, maximum=64),
         FieldWords("Devices", "no further processes", synonyms=("processes", "TF_CONFIG")),
-        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        _of_training("speed", "memory", "steps", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.LOCAL_WORKERS,
     )
     isolate_workers: str = _field(
@@ -1280,7 +1192,7 @@ class PlanFields:
             "TensorFlow's ports let anyone who can connect run code",
             synonyms=("network namespace", "ports", "security"),
         ),
-        FieldUse((), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        _of_training(changed_by="continuation", fixed=_SET_BY_QUEUE),
         needs=is_set("local_workers", "2", what="local workers"),
         only_for=purposes.LOCAL_WORKERS,
     )
@@ -1288,21 +1200,21 @@ class PlanFields:
         "",
         FieldSpec("TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local"),
         FieldWords("Devices", "set by the environment on Cloud TPUs", label="TPU", placeholder="auto"),
-        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        _of_training("speed", "memory", "steps", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.TPUS,
     )
     memory_growth: str = _field(
         "on",
         FieldSpec("Allocate GPU memory as needed, not all at once", str, choices=("on", "off")),
         FieldWords("Devices", "leaves memory to other programs", synonyms=("set_memory_growth", "gpu memory")),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        _of_training("speed", "memory", changed_by="continuation"),
         only_for=purposes.GPUS,
     )
     memory_limit: float | None = _field(
         None,
         FieldSpec("Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none="all"),
         FieldWords("Devices", "all of it, as it is needed", synonyms=("gpu memory", "oom")),
-        FieldUse(("memory", "speed"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        _of_training("memory", "speed", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.GPUS,
     )
 

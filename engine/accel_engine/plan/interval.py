@@ -129,12 +129,12 @@ def check_share_or_steps(name: str, value: float) -> None:
 
 
 def warmup_steps(plan: Any, total_steps: int) -> int:
-    """The steps of a plan's warm-up, in a run of so many steps."""
+    """The steps of a plan's warm-up, in a run of ``total_steps``."""
     share = ONE_CYCLE_WARMUP if plan.schedule == "one-cycle" and not plan.warmup else plan.warmup
     return round(share * total_steps) if share < 1 else int(share)
 
 
 def drop_steps(plan: Any, total_steps: int) -> list[int]:
-    """The steps at which a plan's learning rate drops, in a run of so many steps."""
+    """The steps at which a plan's learning rate drops, in a run of ``total_steps``."""
     drops = map(_parse_drop, plan.rate_drops)
     return [round(number * total_steps if is_share else number) for number, is_share in drops]

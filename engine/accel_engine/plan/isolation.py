@@ -26,7 +26,7 @@ def warning(resolved: ResolvedPlan) -> str:
 
 
 def _opens_ports(resolved: ResolvedPlan) -> bool:
-    """Whether the engine of a plan starts servers on this machine; those of a cluster need to be reachable."""
+    """Whether the engine of a plan starts servers on this machine; servers of a cluster need to be reachable."""
     return resolved.strategy.processes and resolved.plan.local_workers > 0 and resolved.cluster is None
 
 

@@ -83,7 +83,7 @@ class MemoryPart:
     """A part of the memory.
 
     Attributes:
-        name: What it is for.
+        name: Its purpose.
         low: Bytes that it takes at least.
         high: Bytes that it takes at most; the same as ``low`` if it is computed exactly.
     """
@@ -99,7 +99,7 @@ class MemoryEstimate:
 
     Attributes:
         parts: Its parts.
-        left_out: What is not included, as it was not measured; empty if nothing is left out.
+        left_out: Parts that were not measured, in words; empty without any.
     """
 
     parts: tuple[MemoryPart, ...]
@@ -116,7 +116,7 @@ class MemoryEstimate:
         return sum(part.high for part in self.parts)
 
     def fits(self, memory: int) -> bool | None:
-        """Whether the training fits in so many bytes; ``None`` if they are inside the range."""
+        """Whether the training fits in some bytes; ``None`` if they are inside the range."""
         return True if self.high <= memory else False if self.low > memory else None
 
 
@@ -149,7 +149,7 @@ def _stored_bytes(entry: DatasetEntry) -> int:
 
 
 def estimate_memory(training: Training) -> MemoryEstimate:
-    """Estimate the memory of a training: that of the host with all processes on it for CPUs, else of each device."""
+    """Estimate the memory of a training: of the host with all processes on it for CPUs, else of each device."""
     arrays, size = _arrays(training), training.size
     left_out = [] if size.saved else ["the activations, which are unknown for this model"]
     if training.kind != "cpu":

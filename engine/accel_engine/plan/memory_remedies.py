@@ -21,7 +21,7 @@ MIN_MICRO_BATCH = 8
 """Examples of a micro-batch below which other remedies come first: a device is badly used with fewer."""
 
 _LEAST, _LEAST_TOGETHER = 1, 2
-"""Examples of a micro-batch at least, and where layers depend on those of the same batch."""
+"""The fewest examples of a micro-batch, and where layers depend on the other examples of a batch."""
 
 MIXED = {"gpu": "mixed_float16", "tpu": "mixed_bfloat16"}
 """The mixed precision of each kind of device; CPUs have none that is fast."""
@@ -90,7 +90,7 @@ class Remedy:
 
 
 def _micro_batches(plan: Plan, facts: MemoryFacts, least: int) -> Sequence[int]:
-    """Numbers of micro-batches of at least so many examples that divide the batch evenly."""
+    """Numbers of micro-batches of at least ``least`` examples that divide the batch evenly."""
     counts = range((plan.micro_batches or 1) + 1, facts.batch // least + 1) if facts.can_split else ()
     return [count for count in counts if facts.batch % count == 0]
 
@@ -185,7 +185,7 @@ def next_repair(plan: Plan, facts: MemoryFacts) -> MemoryRepair | None:
         facts: What is known of it.
 
     Returns:
-        The change; ``None`` if none is left.
+        The change; ``None`` if there are no more.
     """
     for remedy in REMEDIES:
         if remedy.by_itself and (value := remedy.value(plan, facts)) is not None:
@@ -258,7 +258,7 @@ def cheapest_change(training: Training) -> PlanChange | None:
         training: A training that may not fit, with its memory.
 
     Returns:
-        The change; ``None`` if none is known, or if the memory is unknown.
+        The change; ``None`` without one, or if the memory is unknown.
     """
     values = _values(training)
     starts = [PlanChange(training)]

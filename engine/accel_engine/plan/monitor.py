@@ -5,14 +5,7 @@ from collections.abc import Container, Sequence
 
 from accel_engine.errors import FieldValue, Words
 from accel_engine.plan.fields import PlanFields
-from accel_engine.plan.task_choices import (
-    ALWAYS_MEASURED,
-    LOSSES_OF,
-    METRICS,
-    METRICS_OF,
-    is_of_training,
-    metric_name,
-)
+from accel_engine.plan.task_choices import ALWAYS_MEASURED, LOSSES_OF, METRICS, METRICS_OF, is_of_training, metric_name
 
 _OF_STEPS = ("gradient_norm", "learning_rate")
 """What training records besides metrics."""

@@ -115,11 +115,7 @@ def find_tpu(plan: Plan, entry: StrategyEntry, environment: Mapping[str, str]) -
 
 
 def place(
-    plan: Plan,
-    entry: StrategyEntry,
-    devices: Sequence[Device],
-    cluster: ClusterSpec | None,
-    tpu: TpuEndpoint | None,
+    plan: Plan, entry: StrategyEntry, devices: Sequence[Device], cluster: ClusterSpec | None, tpu: TpuEndpoint | None
 ) -> Placement:
     """Select the devices that a plan trains on: the plan's or, by default, all GPUs, or the CPU if there are none.
 
@@ -227,7 +223,7 @@ def _check_precision(plan: Plan, chosen: tuple[str, ...]) -> None:
 
 
 def _check_threads(plan: Plan, chosen: tuple[str, ...]) -> None:
-    """Raise for a number of threads that would not be those of the steps."""
+    """Raise for a number of threads that the steps would not have."""
     if plan.threads is not None and not chosen[0].startswith("cpu"):
         trains = f"has no effect on {', '.join(chosen)}, only where a CPU trains: use auto, or train on "
         raise PlanError("threads", plan.threads, trains, FieldValue("devices", "cpu:0"))

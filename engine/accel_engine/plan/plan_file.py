@@ -85,7 +85,7 @@ def refers_to(error: PlanError, fields: Container[str]) -> bool:
 def valid_part(values: Mapping[str, Any], *, invalid: Container[str] = ()) -> tuple[Plan, dict[str, PlanError]]:
     """Make a plan of the valid fields; the others have their defaults.
 
-    A field that contradicts an invalid one is left out without an error of its own: it may be right once the other is.
+    A field that contradicts an invalid one is left out without an error: it may be right once the other is.
 
     Args:
         values: Values by name.

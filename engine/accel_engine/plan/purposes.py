@@ -104,7 +104,7 @@ _DATA = FieldValue("data")
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a field is for.
+    """The purpose of a field.
 
     Attributes:
         what: In plain words, after ``only for``.

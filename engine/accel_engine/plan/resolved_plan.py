@@ -41,7 +41,7 @@ class ResolvedPlan:
     Attributes:
         plan: The plan.
         strategy: Its strategy.
-        model: Its model; that of ``auto`` once the data tells it.
+        model: Its model; for ``auto``, the chosen one once the data tells it.
         data: What is known of its dataset.
         cluster: The cluster that this process belongs to; ``None`` for a single process.
         tpu: The endpoint of the TPU; ``None`` under other strategies.
@@ -81,7 +81,7 @@ class ResolvedPlan:
 
     @property
     def is_sized_by_data(self) -> bool:
-        """Whether the size of the model is only known once the data is read: that of a vocabulary, for example."""
+        """Whether the size of the model is only known once the data is read, as with a vocabulary."""
         described, is_entry = describe_entry(self.data, self.plan.task), isinstance(self.model, ModelEntry)
         is_unknown = described is None or described.is_size_unknown
         return self.data.needs_engine or isinstance(self.model, AutoModel) or (is_entry and is_unknown)

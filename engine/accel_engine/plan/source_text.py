@@ -173,7 +173,7 @@ def toml_lines(text: str) -> dict[str, int]:
 
 
 def json_lines(text: str) -> dict[str, int]:
-    """Find the number of the line, from 1, of each name of a JSON object, without those of objects within it."""
+    """Find the number of the line, from 1, of each name of a JSON object, without names of objects within it."""
     lines: dict[str, int] = {}
     depth, before = 0, ""
     start = 0

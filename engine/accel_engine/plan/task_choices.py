@@ -37,7 +37,7 @@ LOSS_ALIASES = {
     "logcosh": "log_cosh",
     "sparse_categorical_crossentropy": "categorical_crossentropy",
 }
-"""Other names that Keras has for losses; labels that are integers are no loss of their own here."""
+"""Other names that Keras has for losses; integer labels have no separate losses here."""
 
 _LOSSES_OF_LABELS = (*_LOSSES_OF_CLASSES, "mean_squared_error", "mean_absolute_error")
 

@@ -81,7 +81,7 @@ def rows_of(output: Any, rows: Callable[[Any], Any]) -> Any:
 
 
 def joined_outputs(outputs: Sequence[Any]) -> Any:
-    """A model's outputs for parts of a batch as those of the batch, with their masks and logits.
+    """A model's outputs for parts of a batch as outputs for the batch, with their masks and logits.
 
     Args:
         outputs: ``[examples, ...]`` each, at least one.

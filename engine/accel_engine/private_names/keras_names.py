@@ -80,7 +80,7 @@ def compiled_metrics(model: Any) -> tuple[Any, Any]:
 def output_losses(model: Any) -> list[Any]:
     """The metrics in which Keras keeps the loss of each of several outputs.
 
-    The public ``metrics`` have those of the user, too, which may have any name.
+    The public ``metrics`` have the user's, too, which may have any name.
     """
     return list(getattr(getattr(model, "_compile_loss", None), "metrics", ()))
 
@@ -152,7 +152,7 @@ def unseeded_generator() -> Any:
 def use_unseeded_generator(generator: Any) -> None:
     """Let this thread use the global random generator of another thread, see :func:`unseeded_generator`.
 
-    Each thread has one of its own. Without the private name, a step that is traced here has other random numbers.
+    Each thread has its own. Without the private name, a step that is traced here has other random numbers.
     """
     with suppress(ImportError):
         from keras.src.backend.common.global_state import set_global_attribute
@@ -260,9 +260,9 @@ def unautocast_value(variable: keras.Variable) -> Any:
 
 
 def call_context_training(layer: Any) -> Any:
-    """The argument ``training`` that layers without one of their own inherit from the layers that call them.
+    """The argument ``training`` that layers without one inherit from the layers that call them.
 
-    Without the private name, it is that of a training step.
+    Without the private name, it is as in a training step.
     """
     get = getattr(layer, "_get_call_context", None)
     return True if get is None else getattr(get(), "training", None)

@@ -67,12 +67,16 @@ def _eager_context() -> Any:
 
 
 def function_graph(graph: Any, name: str) -> Any:
-    """The graph of a function that a graph contains, with the shapes of its variables; ``None`` if it is unknown.
+    """The graph of a function that a graph, or one outside of it, contains, with the shapes of its variables.
 
-    The public ``as_graph_def`` has no such shapes.
+    ``None`` if it is unknown. The public ``as_graph_def`` has no such shapes.
     """
-    find = getattr(graph, "_get_function", None)
-    return getattr(find(name), "graph", None) if find else None
+    while graph is not None:
+        find = getattr(graph, "_get_function", None)
+        if (found := getattr(find(name), "graph", None) if find else None) is not None:
+            return found
+        graph = getattr(graph, "outer_graph", None)
+    return None
 
 
 def allow_steps_outside_workers(strategy: tf.distribute.ParameterServerStrategy) -> None:

@@ -45,7 +45,7 @@ def start_detached(
     except OSError as error:
         raise RunError(f"cannot write the log of {what}: {error.strerror}") from error
     try:
-        with hangup.held():
+        with hangup.deferred():
             return subprocess.Popen(
                 [sys.executable, *arguments],
                 stdin=streams if log is None else subprocess.DEVNULL,

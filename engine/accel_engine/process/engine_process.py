@@ -86,7 +86,7 @@ def spawn(
     """
     require_installation()
     command = [sys.executable, "-m", "accel_engine.process", *arguments]
-    with hangup.held():
+    with hangup.deferred():
         return subprocess.Popen(
             network_namespace.isolated_command(*command) if isolated else command,
             stdin=stdin,

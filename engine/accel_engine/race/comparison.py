@@ -35,10 +35,7 @@ def with_rates(result: ConfigurationResult, reference_rates: Sequence[float]) ->
     found = compare_rates([1.0] * len(result.ratios), result.ratios)
     low, high = spread(result.ratios)
     return replace(
-        result,
-        examples_per_second=found.value * median,
-        between=(low * median, high * median),
-        against_reference=found,
+        result, examples_per_second=found.value * median, between=(low * median, high * median), against_reference=found
     )
 
 
@@ -100,8 +97,8 @@ def has_same_energy(result: ConfigurationResult, other: ConfigurationResult) -> 
 def find_best(results: Iterable[ConfigurationResult]) -> dict[Best, ConfigurationResult]:
     """The best configurations, of those that train as the reference does.
 
-    Where none is clearly better than the reference, that is the best one. Too few turns of a race that has not ended
-    tell nothing.
+    Where no configuration is clearly better than the reference, that is the best one. Too few turns of a race that has
+    not ended tell nothing.
 
     Args:
         results: All configurations.

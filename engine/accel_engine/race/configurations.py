@@ -206,7 +206,7 @@ def _changes(
 def _device_changes(
     plan: Plan, devices: Sequence[Device], *, on_cpu: bool
 ) -> Iterator[tuple[str, ConfigurationKind, dict[str, Any]]]:
-    """One device of each name, then the strategies for several; that of several workers has one for each GPU."""
+    """One device of each name, then the strategies for several; with several workers, one for each GPU."""
     kind = ConfigurationKind.DEVICES
     alone = {"local_workers": 0, "isolate_workers": "auto", "reduction": "auto"} if plan.local_workers else {}
     named = {(device.kind, device.name): device.id for device in reversed(devices) if device.kind != "tpu"}

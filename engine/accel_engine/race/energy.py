@@ -22,7 +22,7 @@ class Meters:
 
     Attributes:
         meters: One for each device.
-        measured: ``cpu`` or ``gpu``, whose energy it is; a GPU's is without that of the processor. Empty without any.
+        measured: ``cpu`` or ``gpu``, whose energy it is; a GPU's is without the processor's. Empty without any.
         problem: Why there is none; empty if there are.
     """
 
@@ -36,7 +36,7 @@ class Meters:
             meter.start()
 
     def stop(self) -> float | None:
-        """Joules of all devices together; ``None`` if those of one cannot be read."""
+        """Joules of all devices together; ``None`` if one's cannot be read."""
         found = [meter.stop() for meter in self.meters]
         known = [each for each in found if each is not None]
         return sum(known) if known and len(known) == len(found) else None

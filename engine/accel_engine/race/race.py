@@ -1,5 +1,6 @@
-"""Races the configurations of a plan: each in processes of its own, in turns, in groups that fit in memory."""
+"""Races the configurations of a plan: each in its own processes, in turns, in groups that fit in memory."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
@@ -7,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import UsageError
-from accel_engine.measure.plan_trials import PlanTrials
+from accel_engine.measure.plan_trials import TURN_SECONDS, WARM_UP_SECONDS, PlanTrials
+from accel_engine.measure.remaining_time import RemainingTime
 from accel_engine.measure.trial_process import TrialCancelledError
-from accel_engine.measure.trial_room import MemoryBudget, devices_of, find_room
+from accel_engine.measure.trial_room import MAX_CONCURRENT, MemoryBudget, devices_of, find_room
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS, in_turn
 from accel_engine.plan.field_spec import FieldSpec
 from accel_engine.plan.options import OptionSpec, option
@@ -99,7 +101,7 @@ class Race:
         should_stop: Whether to give up; asked all the time.
         make_trials: Makes what starts processes.
         make_meters: Makes the meters of energy.
-        budget: The memory for the configurations; by default that of the devices and of this machine.
+        budget: The memory for the configurations; by default of the devices and of this machine.
 
     Attributes:
         results: The results so far, the reference first; those that are refused last.
@@ -323,3 +325,43 @@ def _budget_of(resolved: ResolvedPlan) -> MemoryBudget:
     kind = placement.kind if placement else "cpu"
     takes_all = kind == "gpu" and resolved.plan.memory_growth == "off"
     return MemoryBudget(placement.device_memory if placement and kind != "cpu" else None, kind == "tpu" or takes_all)
+
+
+_TO_COMPILE = (ConfigurationState.WAITING, ConfigurationState.COMPILING)
+_TO_MEASURE = (ConfigurationState.READY, ConfigurationState.MEASURING)
+
+_SHARE = MAX_CONCURRENT / (MAX_CONCURRENT - 1)
+"""Turns of a group of the usual size as a multiple of those without the reference."""
+
+
+class RaceTime(RemainingTime):
+    """Measures how long configurations take to compile, and adds what the others need if none ends early.
+
+    Args:
+        seconds: How long each configuration is measured.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
+        self._seconds = seconds
+        self._results: dict[str, ConfigurationResult] = {}
+
+    def note(self, result: ConfigurationResult) -> None:
+        """Take the result of a configuration, whenever it changes."""
+        before = self._results.get(result.title)
+        self._results[result.title] = result
+        if result.state is ConfigurationState.COMPILING:
+            self.begin()
+        elif before and before.state is ConfigurationState.COMPILING:
+            self.end(counts=result.state is ConfigurationState.READY)
+
+    def of_race(self) -> float | None:
+        """Seconds that the race still takes; ``None`` before the first configuration is compiled."""
+        results = self._results.values()
+        to_compile = sum(each.state in _TO_COMPILE for each in results)
+        first = min(FIRST_SECONDS, self._seconds)
+        each_measured = WARM_UP_SECONDS + first * 2 + (self._seconds - first) * _SHARE  # first beside the reference
+        entered = [each for each in results if each.state in _TO_MEASURE and not each.configuration.is_reference]
+        turns = sum(max(0.0, self._seconds - TURN_SECONDS * len(each.rates)) for each in entered)
+        return self.seconds_left(to_compile, to_compile * each_measured + turns * _SHARE)

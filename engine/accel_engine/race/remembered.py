@@ -62,7 +62,7 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
     Args:
         resolved: The reference, checked and placed.
         devices: The machine's devices.
-        results: The results; those without a rate are left out, and those of a stopped race with few turns.
+        results: The results; without a rate they are left out, and with few turns in a stopped race.
     """
     measured = [result for result in results if _is_settled(result)]
     best = next(iter(winners(measured)), None)
@@ -77,8 +77,8 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
     _RACES.save(found)
 
 
-def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedResult | None:
-    """What a race has measured of a plan on this machine; ``None`` without one, or if it is too old.
+def remembered_result(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedResult | None:
+    """The result of a race for a plan on this machine; ``None`` without one, or if it is too old.
 
     ``--xla auto`` is without XLA, as in the race.
 
@@ -126,7 +126,7 @@ def faster_plan(info: RunInfo) -> FasterPlan | None:
         return None
     with suppress(AccelError):  # its data is gone, for example
         devices = detect().devices
-        found = recall(resolve_to_train(info.plan, devices), devices)
+        found = remembered_result(resolve_to_train(info.plan, devices), devices)
         tried = {"xla": "on"} if info.plan.xla == "auto" else {}  # by the run itself
         if found and found.faster_changes and found.faster_changes != tried:
             return FasterPlan(found.faster_changes, found.factor)

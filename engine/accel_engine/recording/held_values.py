@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.errors import DataError, format_error
-from accel_engine.private_names import script_names
+from accel_engine.private_names import pytorch_names
 from accel_engine.run.store.series_names import MAX_ELEMENTS
 
 PLAIN = frozenset(
@@ -74,7 +74,7 @@ def array_of(value: Any, name: str = "value") -> npt.NDArray[Any]:
         raise DataError(value.reason)
     if isinstance(value, _PyTorchTensor):
         array = _array_of_pytorch(value.tensor)
-        if script_names.tensor_version(value.tensor) != value.version:  # afterwards: it may change meanwhile
+        if pytorch_names.tensor_version(value.tensor) != value.version:  # afterwards: it may change meanwhile
             number = f" or {name}.item()" if array.size == 1 else ""
             raise DataError(
                 f"the tensor was changed in place after it was logged: log {name}.detach().clone(){number} instead"
@@ -106,9 +106,9 @@ def _held(value: Any, convert: Callable[[Any], Any], copies: bool) -> Any:
         return np.array(value)
     if hasattr(value, "detach"):
         tensor = value.detach()  # without the graph of its gradients, which takes memory
-        if copies or _is_parameter(value) or script_names.tensor_version(tensor) is None:
+        if copies or _is_parameter(value) or pytorch_names.tensor_version(tensor) is None:
             tensor = tensor.clone()
-        return _PyTorchTensor(tensor, script_names.tensor_version(tensor))
+        return _PyTorchTensor(tensor, pytorch_names.tensor_version(tensor))
     if type(value).__module__.partition(".")[0] in _IMMUTABLE:
         return value
     if hasattr(value, "__array__") or not hasattr(value, "__float__"):

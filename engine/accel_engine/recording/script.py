@@ -9,7 +9,7 @@ from types import FrameType
 
 from accel_engine.errors import format_error
 from accel_engine.events import Outcome
-from accel_engine.private_names.script_names import current_exception, current_frame
+from accel_engine.private_names.python_names import current_exception, current_frame
 
 
 def program_name() -> str:

@@ -80,7 +80,7 @@ class BenchOptions:
         UsageError: Some contradict the scenario.
     """
 
-    data: str = option("", OptionSpec("Other examples than those of runs; files get random ones.", str))
+    data: str = option("", OptionSpec("Other examples than the runs'; files get random ones.", str))
     split: str = "auto"
     scenario: str = option(
         "multi-stream", OptionSpec("How requests come, as in MLPerf.", str, choices=tuple(SCENARIOS))
@@ -145,8 +145,7 @@ class BenchOptions:
     checkpoint: str = option("auto", CHECKPOINT)
     seed: int = option(0, OptionSpec("Of random examples and arrivals.", int, minimum=0))
     metrics: bool = option(
-        default=True,
-        spec=OptionSpec("Compute the loss and the metrics on examples that training did not see.", bool),
+        default=True, spec=OptionSpec("Compute the loss and the metrics on examples that training did not see.", bool)
     )
 
     def __post_init__(self) -> None:

@@ -81,7 +81,7 @@ class EvaluatedModel:
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """How much more a metric of one model is than that of another, on the same examples.
+    """How much more a metric of one model is than of another, on the same examples.
 
     Attributes:
         measured: The difference, with an interval from resampling the examples of both together.
@@ -132,7 +132,7 @@ class EvaluationOptions:
     """How models are evaluated.
 
     Attributes:
-        data: Other data than that of the runs; empty for theirs.
+        data: Other data than the runs'; empty for theirs.
         split: ``test``, ``validation`` or ``training``; ``auto`` is ``test`` where there are such examples.
         checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for runs that restore their best weights.
         resamples: How often examples are drawn for intervals.
@@ -146,9 +146,9 @@ class EvaluationOptions:
     data: str = option(
         "",
         OptionSpec(
-            "Other data than that of the runs, as in train.",
+            "Other data than the runs', as in train.",
             str,
-            hint="that of the run; a path or a name for other data",
+            hint="the run's data; a path or a name for other data",
             suffixes=FILE_SUFFIXES,
         ),
     )

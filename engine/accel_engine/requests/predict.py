@@ -77,7 +77,7 @@ class ExamplePredictions:
     Attributes:
         name: The run's id, or the file's name.
         step: The step of the checkpoint whose weights it has; 0 for a file.
-        kind: What an example of its data is, as in :class:`accel_engine.data.dataset.Dataset`.
+        kind: The kind of an example of its data, as in :class:`accel_engine.data.dataset.Dataset`.
         names: The file of each example, empty for a text of the command line, and its name there.
         problems: Why an example has no prediction, by its place in ``names``.
         outputs: The outputs of the model.

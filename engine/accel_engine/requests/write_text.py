@@ -16,7 +16,7 @@ class WritingOptions:
     Attributes:
         prompt: The text to continue.
         tokens: Tokens to write.
-        temperature: What the logarithms of probabilities are divided by; 0 takes the most probable token.
+        temperature: The divisor of the logarithms of probabilities; 0 takes the most probable token.
         seed: Seed of the draws.
         checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for a run that restores its best weights.
     """

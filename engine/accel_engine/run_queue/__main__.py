@@ -1,4 +1,4 @@
-"""``python -m accel_engine.run_queue``: starts queued runs until none waits; see :func:`.queue_database.wake`."""
+"""``python -m accel_engine.run_queue``: starts queued runs until none waits."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from accel_engine.errors import RunError
 from accel_engine.process.detached import work_alone
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import home
-from accel_engine.run_queue.engine_environment import matters
+from accel_engine.run_queue.engine_environment import concerns_training
 from accel_engine.run_queue.machine import MachineReader
 from accel_engine.run_queue.queue_database import WAITER_LOCK, open_queue
 from accel_engine.run_queue.waiter import Waiter
@@ -21,8 +21,8 @@ PATIENCE_SECONDS = 600.0
 def main() -> int:
     """Start queued runs; returns the exit status."""
     os.chdir(home())  # so that no other file system stays in use
-    for name in filter(matters, list(os.environ)):
-        del os.environ[name]  # an engine has those of the terminal where its run was queued
+    for name in filter(concerns_training, list(os.environ)):
+        del os.environ[name]  # an engine has the variables of the terminal where its run was queued
     return work_alone(home(), WAITER_LOCK, _start_runs)
 
 
@@ -36,7 +36,7 @@ def _start_runs(lock: WriterLock) -> int:
         usable = time.monotonic()
         while True:
             try:
-                waiter.look()
+                waiter.start_runs()
                 with queue.transaction():  # nobody adds a run between the last look and the release of the lock
                     if not waiter.has_work():
                         lock.release()

@@ -51,14 +51,14 @@ SECRETS = ("ACCESS_KEY", "PASSWORD", "SECRET", "TOKEN")
 """Parts of the names of variables that are not stored."""
 
 
-def matters(name: str) -> bool:
+def concerns_training(name: str) -> bool:
     """Whether a variable matters to training, and is no secret."""
     return (name in NAMES or name.startswith(PREFIXES)) and not any(part in name for part in SECRETS)
 
 
 def chosen_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that matter to training."""
-    return {name: value for name, value in environment.items() if matters(name)}
+    return {name: value for name, value in environment.items() if concerns_training(name)}
 
 
 def with_devices(environment: Mapping[str, str], devices: Sequence[str], machine: Sequence[Device]) -> dict[str, str]:

@@ -43,7 +43,7 @@ def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environ
 
     Raises:
         PlanError: The plan does not fit the machine.
-        UsageError: It cannot be trained on so many devices, or the environment is wrong.
+        UsageError: It cannot be trained on this number of devices, or the environment is wrong.
     """
     strategy, memory = strategies.find(plan.strategy), _host_memory(plan)
     usable = _usable(devices, environment)

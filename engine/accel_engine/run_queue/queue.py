@@ -24,9 +24,9 @@ from accel_engine.run_queue.queue_database import (
     QueueDatabase,
     changing_queue,
     database_path,
+    ensure_waiter,
     open_queue,
     read_entries,
-    wake,
 )
 from accel_engine.run_queue.queue_entries import QueueEntry, QueueRequest, StoredEntry
 from accel_engine.text import printable_line
@@ -37,6 +37,7 @@ __all__ = [
     "QueueRequest",
     "cancel",
     "enqueue",
+    "ensure_waiter",
     "entries",
     "find_run_id",
     "has_default_limit",
@@ -48,7 +49,6 @@ __all__ = [
     "set_default_limit",
     "set_limit",
     "set_priority",
-    "wake",
     "why_waits",
 ]
 
@@ -65,7 +65,7 @@ PLAIN_REQUEST = QueueRequest()
 
 
 def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:
-    """Add a queued run at the end of those of its priority, and make sure that a process will start it.
+    """Add a queued run behind the other runs of its priority, and make sure that a process will start it.
 
     It will have the working directory of this process, and its environment variables that matter to training, such as
     ``CUDA_VISIBLE_DEVICES``.
@@ -101,7 +101,7 @@ def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:
                 added=time.time(),
             )
         )
-    wake()
+    ensure_waiter()
 
 
 def find_run_id(reference: str) -> str:
@@ -173,7 +173,7 @@ def release(run: str) -> None:
         return replace(entry, held="", reason="", request=replace(entry.request, after=after))
 
     _change(run, released)
-    wake()
+    ensure_waiter()
 
 
 def move(run: str, position: int) -> None:
@@ -191,7 +191,7 @@ def move(run: str, position: int) -> None:
         moved = replace(entry, request=replace(entry.request, priority=priority))
         for number, each in enumerate((*before, moved, *after), 1):
             queue.put(replace(each, place=number))
-    wake()
+    ensure_waiter()
 
 
 def set_priority(run: str, priority: int) -> None:
@@ -202,7 +202,7 @@ def set_priority(run: str, priority: int) -> None:
     """
     _check_priority(priority)
     _change(run, lambda entry: replace(entry, request=replace(entry.request, priority=priority)))
-    wake()
+    ensure_waiter()
 
 
 def limit() -> int | None:
@@ -212,13 +212,13 @@ def limit() -> int | None:
 
 
 def has_default_limit() -> bool:
-    """Whether :func:`limit` is that of the settings, or else the program's."""
+    """Whether :func:`limit` comes from the settings, not from the program."""
     with open_queue() as queue:
         return queue.meta(AT_ONCE) is None
 
 
 def set_limit(at_once: int | None) -> None:
-    """Change :func:`limit`; ``None`` is that of the settings again.
+    """Change :func:`limit`; ``None`` for the limit of the settings again.
 
     Raises:
         UsageError: It is less than 1.
@@ -227,7 +227,7 @@ def set_limit(at_once: int | None) -> None:
         raise UsageError(f"the queue trains at least one run at once, not {at_once}; hold runs to start none")
     with changing_queue() as queue:
         queue.set_meta(**{AT_ONCE: at_once})
-    wake()
+    ensure_waiter()
 
 
 def set_default_limit(at_once: int | None) -> None:
@@ -255,7 +255,7 @@ def parse_limit(text: str) -> int | None:
 
 def why_waits(run: str) -> str:
     """Why a queued run waits; also brings a queue going again that no process works on."""
-    wake()
+    ensure_waiter()
     try:
         found = next((entry.waits for entry in entries() if entry.run == run), None)
     except AccelError as error:

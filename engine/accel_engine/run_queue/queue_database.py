@@ -203,7 +203,7 @@ WAITER_LOG = "queue.log"
 """File with the output of that process."""
 
 
-def wake() -> None:
+def ensure_waiter() -> None:
     """Start the process that starts queued runs, if runs wait and there is none. It never raises."""
     with suppress(Exception):  # whoever calls this has other things to do
         if any(not entry.held for entry in read_entries() if entry.state != "started") and not is_waiter_running():

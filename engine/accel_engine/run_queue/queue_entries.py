@@ -22,8 +22,7 @@ class QueueRequest:
 
     priority: int = option(0, OptionSpec("With --queue: higher ones start first.", int, metavar="N"))
     after: tuple[str, ...] = option(
-        (),
-        OptionSpec("With --queue: wait until RUN has finished; repeatable.", tuple, metavar="RUN", repeats=True),
+        (), OptionSpec("With --queue: wait until RUN has finished; repeatable.", tuple, metavar="RUN", repeats=True)
     )
     devices: int | None = option(
         None,

@@ -53,7 +53,7 @@ class Waiter:
         self._engines: dict[str, subprocess.Popen[str]] = {}
         self._cancelled: dict[str, float] = {}
 
-    def look(self) -> None:
+    def start_runs(self) -> None:
         """Start what fits, and note why other runs wait."""
         self._recover()
         stored = self._queue.entries()

@@ -5,6 +5,7 @@ created in :mod:`accel_engine.training.distributed.strategy_builders`, which onl
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from accel_engine.errors import FieldValue, PlanError, Words
 from accel_engine.text import suggestion
@@ -41,59 +42,58 @@ class StrategyEntry:
     precision: str = "float32"
 
 
+def _entry(name: str, summary: str, needs: Words, **options: Any) -> StrategyEntry:
+    """The entry of a strategy, with the builder of the same name."""
+    builder = f"accel_engine.training.distributed.strategy_builders:{name.replace('-', '_')}"
+    return StrategyEntry(name, summary, needs, builder, **options)
+
+
 CATALOGUE: dict[str, StrategyEntry] = {
     entry.name: entry
     for entry in (
-        StrategyEntry(
+        _entry(
             "default",
             "One device without distribution: the first GPU, or the CPU if there is none",
             ("nothing",),
-            "accel_engine.training.distributed.strategy_builders:default",
             maximum_devices=1,
         ),
-        StrategyEntry(
+        _entry(
             "one-device",
             "One selected device, with the same code path as several devices",
             ("one device",),
-            "accel_engine.training.distributed.strategy_builders:one_device",
             maximum_devices=1,
         ),
-        StrategyEntry(
+        _entry(
             "mirrored",
             "A replica of the model on every device; gradients are summed at each step",
             ("two devices of the same kind, or ", FieldValue("virtual_cpus", "2")),
-            "accel_engine.training.distributed.strategy_builders:mirrored",
             minimum_devices=2,
             reductions=("auto", "nccl", "hierarchical-copy", "one-device"),
         ),
-        StrategyEntry(
+        _entry(
             "tpu",
             "A replica of the model on every TPU core; gradients are summed at each step",
             ("a TPU in this machine, or one set with ", FieldValue("tpu"), ", COLAB_TPU_ADDR or TPU_NAME"),
-            "accel_engine.training.distributed.strategy_builders:tpu",
             kind="tpu",
             precision="mixed_bfloat16",
         ),
-        StrategyEntry(
+        _entry(
             "central-storage",
             "Weights in host memory, computation on every device",
             ("two devices of the same kind, or ", FieldValue("virtual_cpus", "2")),
-            "accel_engine.training.distributed.strategy_builders:central_storage",
             minimum_devices=2,
         ),
-        StrategyEntry(
+        _entry(
             "multi-worker",
             "A replica on every device of several processes, on one or more machines",
             ("TF_CONFIG, a Slurm job started with srun, or ", FieldValue("local_workers", "2")),
-            "accel_engine.training.distributed.strategy_builders:multi_worker",
             reductions=("auto", "nccl", "ring"),
             processes=True,
         ),
-        StrategyEntry(
+        _entry(
             "parameter-server",
             "Weights on parameter servers; workers run steps asynchronously",
             ("TF_CONFIG with a chief, workers and parameter servers (ps), or ", FieldValue("local_workers", "1")),
-            "accel_engine.training.distributed.strategy_builders:parameter_server",
             maximum_devices=1,
             processes=True,
             coordinated=True,

@@ -39,11 +39,7 @@ def diagnose(request: DiagnosisRequest, send: Send = unheard) -> Diagnosis:
     """
     options = request.options
     trained = open_trained(
-        request.directory,
-        data=options.data,
-        split=options.split,
-        checkpoint=options.checkpoint,
-        progress=reports(send),
+        request.directory, data=options.data, split=options.split, checkpoint=options.checkpoint, progress=reports(send)
     )
     items = examine(trained, reports(send))
     report = next((item for item in items if isinstance(item, ValidationReport)), None)

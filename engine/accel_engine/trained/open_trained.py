@@ -25,6 +25,7 @@ from accel_engine.models.exported_model import categories
 from accel_engine.models.model_call import call_model
 from accel_engine.models.model_entry import BuildOptions
 from accel_engine.models.saved_model import UNSAFE_NOTE, load_saved
+from accel_engine.models.traits import returns_logits
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, diagnostics
 from accel_engine.run.diagnostics import DataFormat, Diagnostics, InputSpec
@@ -36,7 +37,7 @@ from accel_engine.trained.outputs import OutputForm, output_forms
 from accel_engine.trained.run_data import OpenedData, form_of_data, load_data
 from accel_engine.training.core.compiled_model import build_plan_model
 from accel_engine.training.core.metric_building import Measures, measures_of
-from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
+from accel_engine.training.core.recipe.loss import change_loss, choose_loss
 from accel_engine.training.core.run_scaling import decide_scaling, scaler
 from accel_engine.training.core.saved_weights import restore_weights, whole_checkpoint
 from accel_engine.training.core.task import INPUTS, Task, task_of_model
@@ -279,6 +280,6 @@ def _give_loss(model: keras.Model, outputs: Structure, dataset: Dataset, plan: P
     """Compile an uncompiled model with a loss; a compiled one keeps what the plan does not override; returns notes."""
     if model.compiled:
         return [] if has_custom_train_step(model) else change_loss(model, outputs, dataset, plan)
-    loss = loss_of_uncompiled(model, outputs, dataset, plan)
+    loss = choose_loss(outputs, dataset, plan, logits=returns_logits(model))
     model.compile(loss=loss)
     return [f"the model is not compiled: using {loss.name}"]

@@ -19,7 +19,7 @@ SUFFIXES = {
     "audio": (*AUDIO_SUFFIXES, *ARRAYS),
     "images": (*IMAGE_SUFFIXES, *ARRAYS),
 }
-"""The suffixes of files with examples, by what an example is; those of arrays for all others."""
+"""The suffixes of files with examples, by the kind of an example; arrays for all others."""
 
 
 def check_files(run: str, form: DataFormat, files: Sequence[Path]) -> None:

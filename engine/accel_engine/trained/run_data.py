@@ -31,7 +31,7 @@ class OpenedData:
     Attributes:
         plan: What the model was trained with, without what only training needs.
         dataset: The data; without examples, if none were wanted.
-        description: What the model is built with.
+        description: For building the model.
         split: The name of the split, one of :data:`SPLITS` but ``auto``, or the file name of other data; empty without
             examples.
         examples: The examples of the split.

@@ -22,7 +22,7 @@ def batches(examples: Examples, size: int = EXAMPLES_AT_A_TIME) -> Iterator[tupl
 
     Args:
         examples: The examples.
-        size: Examples of a batch; a stream has batches of sizes of its own.
+        size: Examples of a batch; the batches of a stream have their own sizes.
     """
     if isinstance(examples, Split):
         for first in range(0, len(examples), size):
@@ -59,7 +59,7 @@ class ProgressReports:
         self._reported = time.monotonic()
 
     def add(self, done: int) -> None:
-        """Report so many examples if a report is due."""
+        """Report the examples done if a report is due."""
         if time.monotonic() - self._reported >= PROGRESS_SECONDS:
             self._on_progress(done, self._of)
             self._reported = time.monotonic()

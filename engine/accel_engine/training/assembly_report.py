@@ -1,4 +1,4 @@
-"""Writes what is known of a run before its first step: devices, model, data and notes."""
+"""Writes the facts of a run before its first step: devices, model, data and notes."""
 
 from dataclasses import dataclass
 
@@ -84,7 +84,7 @@ def summarize_model(assembly: Assembly, *, can_validate: bool) -> ModelBuilt:
     """The event with the size of the model, of the data and of an epoch.
 
     Args:
-        assembly: What is trained.
+        assembly: Model, data and strategy.
         can_validate: Whether the model can be validated.
     """
     plan, model, dataset, step_counts = assembly.plan, assembly.model, assembly.dataset, assembly.step_counts
@@ -135,7 +135,7 @@ def measured_metrics(assembly: Assembly, limit: int | None = None) -> tuple[str,
 
     Args:
         assembly: Has the model.
-        limit: Metrics with larger states are left out, as :data:`MAX_EPOCH_STATE` for those of epochs.
+        limit: Metrics with larger states are left out, as :data:`MAX_EPOCH_STATE` for metrics of epochs.
     """
     if assembly.has_custom_train_step:
         return ()

@@ -155,7 +155,7 @@ class Epochs:
                 last = self._last(segment, position)
                 self._loop = self._loop_for(segment)
                 for chunk in self._loop.run(segment, position, last):
-                    taken = chunk if position else chunk.after_wait(waited)
+                    taken = chunk if position else chunk.with_wait(waited)
                     self._recorder.record(taken)
                     self._time.add("steps", taken.seconds)
                     self._batches.count(chunk.count)
@@ -223,7 +223,7 @@ class Epochs:
         self._meter = MfuMeter(assembly, self._reporter, self._hardware)
         flops = self._meter.count_flops(graph, segment.examples)
         self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
-        if isinstance(self._loop, Loop) and self._loop.compiles_chunks:
+        if self._loop.compiles_chunks:
             self._loop.compile(
                 segment
             )  # now, rather than in the first chunk, so that the phase tells why it takes long

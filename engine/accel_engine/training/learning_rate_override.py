@@ -53,7 +53,7 @@ class LearningRateOverride:
 
     @property
     def replaces_schedule(self) -> bool:
-        """Whether the optimizer has a schedule of its own, which is replaced meanwhile."""
+        """Whether the optimizer has a schedule, which is replaced meanwhile."""
         return self._schedule is not None
 
     def set(self, rate: float) -> None:
@@ -85,5 +85,5 @@ def _check(assembly: Assembly) -> None:
 
 
 def _is_models_own(plan: Plan) -> bool:
-    """Whether a schedule is that of a compiled model, not of the plan."""
+    """Whether a schedule belongs to the compiled model, not to the plan."""
     return plan.schedule == "auto"

@@ -160,7 +160,7 @@ def warm_up() -> None:
 
 @contextmanager
 def _threads_of_its_own() -> Iterator[None]:
-    """Give the devices of a session threads of their own; otherwise it would fix their number for the whole process."""
+    """Give the devices of a session their own threads; otherwise it would fix their number for the whole process."""
     os.environ[_OWN_THREADS] = "1"
     try:
         yield

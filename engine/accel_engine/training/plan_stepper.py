@@ -34,19 +34,19 @@ from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.distributed import strategy_builders
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.worker_sync import WorkerSync
-from accel_engine.training.evaluation.validation import Validation
+from accel_engine.training.evaluation.validation import Validation, validation_of
 from accel_engine.training.learning_rate_override import LearningRateOverride
 from accel_engine.training.memory_meters import HostMemory
 
 
 class PlanStepper:
-    """A plan whose steps are compiled, at its first step or at that of a checkpoint.
+    """A plan whose steps are compiled, at its first step or at the step of a checkpoint.
 
     Each worker of a cluster has one, and all of them take the same steps.
 
     Args:
         plan: The plan; its execution mode is what it says, with ``xla`` ``auto`` as ``off``.
-        folder: A directory of its own, with a copy of the checkpoint to start from, if there is one.
+        folder: A directory for this trial, with a copy of the checkpoint to start from, if there is one.
         step: The step of that checkpoint; 0 to start from the initial weights.
         run: Directory of the run that the checkpoint is of; only its diagnostics are read.
         progress: Reports the number of examples read.
@@ -248,14 +248,9 @@ class PlanStepper:
 
     def validate(self) -> tuple[dict[str, float], float]:
         """Validate the model; returns its metrics, empty without validation data, and how long it took in seconds."""
-        assembly = self._assembly
-        if assembly.plan.validation == "off" or assembly.dataset.validation is None:
-            return {}, 0.0
+        self._validation = self._validation or validation_of(self._assembly, self._device_memory)[0]
         if self._validation is None:
-            validation = Validation(assembly, self._device_memory)
-            if validation.problem():
-                return {}, 0.0
-            self._validation = validation
+            return {}, 0.0
         began = time.perf_counter()
         return self._validation.run(), time.perf_counter() - began
 

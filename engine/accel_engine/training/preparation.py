@@ -33,7 +33,7 @@ from accel_engine.training.distributed import strategy_builders
 from accel_engine.training.distributed.strategy_builders import explain, reduction_over_workers
 from accel_engine.training.distributed.worker_sync import WorkerSync, link_worker_runs
 from accel_engine.training.epochs import Epochs
-from accel_engine.training.evaluation.validation import Validation
+from accel_engine.training.evaluation.validation import validation_of
 from accel_engine.training.memory_meters import AllocatedMemory, release_models
 from accel_engine.training.progress.run_progress import RunProgress
 from accel_engine.training.recovery.out_of_memory import OutOfMemory
@@ -94,7 +94,7 @@ class Preparation:
         assembly, memory = self._assemble()
         self._memory.note(assembly)
         batches, checkpoints = self._restore(assembly)
-        validation, problem = _validation_of(assembly, memory)
+        validation, problem = validation_of(assembly, memory)
         report = report_assembly(assembly, self._inventory, self._reporter, can_validate=not problem)
         if problem:
             self._reporter.emit(Warned, message=f"training without validation: {problem}")
@@ -253,15 +253,6 @@ class Preparation:
         """Show how much of the data is read, as a detail of the phase."""
         shown = f"reading {done:,} of {total:,}" if total else f"reading {done:,}"
         self._reporter.enter_phase(Phase.BUILDING, shown)
-
-
-def _validation_of(assembly: Assembly, device_memory: int | None) -> tuple[Validation | None, str]:
-    """The validation of a run, and why it is impossible; neither if the plan has none."""
-    if assembly.plan.validation == "off" or assembly.dataset.validation is None:
-        return None, ""
-    validation = Validation(assembly, device_memory)
-    problem = validation.problem()
-    return (None if problem else validation), problem
 
 
 def start_profiling(assembly: Assembly, reporter: RunReporter) -> Callable[[], None]:

@@ -1,7 +1,7 @@
 """Amounts as text: durations, sizes, counts, numbers, rates and percentages, each with its style and its unit."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -164,6 +164,13 @@ def counted(number: int, noun: str) -> str:
 def plural(number: float, noun: str) -> str:
     """A noun as it follows a number: ``step``, ``steps``, ``classes``."""
     return noun if number == 1 else f"{noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """Some names, and how many more there are: ``a, b and 3 more``."""
+    every = list(names)
+    more = f" and {len(every) - most:,} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
 
 
 def examples_done(done: int, of: int) -> str:

@@ -13,7 +13,7 @@ from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race.comparison import find_best
 from accel_engine.race.configuration import ConfigurationKind, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
-from accel_engine.race.remembered import recall
+from accel_engine.race.remembered import remembered_result
 from accel_engine.requests.try_plan import TrialStart
 
 
@@ -53,7 +53,7 @@ def test_real_processes_are_measured_and_end(tmp_path: Path, monkeypatch: pytest
     assert (configuration.examples_per_second or 0.0) > 0
     assert found["this plan"].rates
     assert not find_best(found.values())  # after three turns
-    assert recall(resolved, devices) is None
+    assert remembered_result(resolved, devices) is None
     assert list((tmp_path / "runs").iterdir()) == []  # nothing is left
 
 

@@ -18,7 +18,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops import script_ops
 
 from accel_engine.errors import AccelError
-from accel_engine.private_names import keras_graph_names, keras_names, script_names, tensorflow_names, tflite_file_names
+from accel_engine.private_names import keras_graph_names, keras_names, python_names, tensorflow_names, tflite_file_names
 from accel_engine.training.core.rematerialization.division import divide_model
 
 
@@ -33,17 +33,17 @@ def test_frames_and_exceptions_of_threads(monkeypatch: pytest.MonkeyPatch) -> No
     try:
         raise error
     except ValueError:
-        assert script_names.current_exception(thread) is error
+        assert python_names.current_exception(thread) is error
         monkeypatch.setattr(sys, "_current_exceptions", lambda: {thread: (ValueError, error, None)})  # Python 3.11
-        assert script_names.current_exception(thread) is error
+        assert python_names.current_exception(thread) is error
         monkeypatch.delattr(sys, "_current_exceptions")
-        assert script_names.current_exception(thread) is None
-    frame, found = inspect.currentframe(), script_names.current_frame(thread)
+        assert python_names.current_exception(thread) is None
+    frame, found = inspect.currentframe(), python_names.current_frame(thread)
     assert frame
     assert found
     assert found.f_back is frame
     monkeypatch.delattr(sys, "_current_frames")
-    assert script_names.current_frame(thread) is None
+    assert python_names.current_frame(thread) is None
 
 
 def test_layers_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from accel_engine.race.comparison import find_best
 from accel_engine.race.configuration import Best, ConfigurationKind, ConfigurationState
 from accel_engine.race.configurations import find_configurations
 from accel_engine.race.race import Race, RaceOptions
-from accel_engine.race.remembered import recall
+from accel_engine.race.remembered import remembered_result
 from accel_engine.run import create
 from accel_engine.run.runs.devices_in_use import DevicesInUse
 
@@ -257,23 +257,23 @@ def test_only_the_reference_is_measured_where_there_is_no_other_configuration() 
 def test_what_was_found_is_remembered(monkeypatch) -> None:
     race({"xla=on": Behaviour(2000.0, memory=3e8)})
     same = resolve_to_train(Plan(model="cnn", xla="off", seed=3, epochs=2, name="x"), CPU)
-    found = recall(same, CPU)
+    found = remembered_result(same, CPU)
     assert found.examples_per_second == pytest.approx(1000.0)
     assert (found.faster_changes, found.factor) == ({"xla": "on"}, pytest.approx(2.0))
     assert found.epoch_seconds(same) == pytest.approx(1437 / 1000, rel=0.01)
     low, high = found.between
     assert low <= 1000.0 <= high
-    auto = recall(resolve_to_train(Plan(model="cnn"), CPU), CPU)
+    auto = remembered_result(resolve_to_train(Plan(model="cnn"), CPU), CPU)
     assert auto == found  # as it was measured, which is without XLA
-    compiled = recall(resolve_to_train(Plan(model="cnn", xla="on"), CPU), CPU)
+    compiled = remembered_result(resolve_to_train(Plan(model="cnn", xla="on"), CPU), CPU)
     assert (compiled.examples_per_second, compiled.memory) == (pytest.approx(2000.0), 3e8)
-    assert recall(resolve_to_train(Plan(model="mlp"), CPU), CPU) is None
+    assert remembered_result(resolve_to_train(Plan(model="mlp"), CPU), CPU) is None
     assert (
-        recall(resolve_to_train(Plan(model="cnn", batch_size=32, xla="off"), CPU), CPU) is not None
+        remembered_result(resolve_to_train(Plan(model="cnn", batch_size=32, xla="off"), CPU), CPU) is not None
     )  # a configuration of the race
     now = cache.clock.now()
     monkeypatch.setattr(cache.clock, "now", lambda: now + 8 * 24 * 3600)
-    assert recall(same, CPU) is None
+    assert remembered_result(same, CPU) is None
 
 
 def test_a_failed_compilation_and_what_other_flags_measured_are_not_remembered(monkeypatch) -> None:
@@ -282,15 +282,15 @@ def test_a_failed_compilation_and_what_other_flags_measured_are_not_remembered(m
         resolve_to_train(Plan(model="cnn", xla="off"), CPU),
     )
     race({"xla=on": Behaviour(problem="libdevice not found")})
-    assert recall(compiled, CPU) is None
-    assert recall(plain, CPU).faster_changes == {}
+    assert remembered_result(compiled, CPU) is None
+    assert remembered_result(plain, CPU).faster_changes == {}
     race({"xla=on": Behaviour(2000.0)})
-    assert recall(compiled, CPU).examples_per_second == pytest.approx(2000.0)
+    assert remembered_result(compiled, CPU).examples_per_second == pytest.approx(2000.0)
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
-    assert recall(compiled, CPU) is None
-    assert recall(plain, CPU) is None
+    assert remembered_result(compiled, CPU) is None
+    assert remembered_result(plain, CPU) is None
     monkeypatch.delenv("XLA_FLAGS")
-    assert recall(plain, CPU).faster_changes == {"xla": "on"}
+    assert remembered_result(plain, CPU).faster_changes == {"xla": "on"}
 
 
 def test_advice_on_a_run_has_what_a_race_of_its_plan_found(monkeypatch) -> None:
@@ -308,4 +308,4 @@ def test_advice_on_a_run_has_what_a_race_of_its_plan_found(monkeypatch) -> None:
 def test_a_damaged_file_is_ignored(tmp_path) -> None:
     (tmp_path / "races.json").write_text('{"a": 1, "b": {"examples_per_second": -1}}')
     race({})
-    assert recall(resolve_to_train(Plan(model="cnn", xla="off"), CPU), CPU) is not None
+    assert remembered_result(resolve_to_train(Plan(model="cnn", xla="off"), CPU), CPU) is not None

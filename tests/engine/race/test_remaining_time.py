@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
-from accel_engine.race.remaining_time import RaceTime
+from accel_engine.race.race import RaceTime
 from engine.race.test_comparison import REFERENCE, REMAT, XLA
 
 

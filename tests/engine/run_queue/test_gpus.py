@@ -63,17 +63,17 @@ def test_each_run_gets_a_gpu_that_nobody_uses(
         reader as machine,
         closing(Waiter(database, machine)) as waiter,
     ):
-        waiter.look()
+        waiter.start_runs()
         assert started == []
-        waiter.look()
+        waiter.start_runs()
         assert started == [(one, "GPU-00000002"), (two, "GPU-00000003")]
         reason = queue.entries()[2].reason
         assert reason.startswith("needs 1 free of 3: gpu:0 has 61.5 GiB of ")
         assert reason.endswith(f"gpu:1 run {one}, gpu:2 run {two}")
         driver.measure("memory", 0, 0.0)
         driver.measure("utilization", 0, 0)
-        waiter.look()
-        waiter.look()
+        waiter.start_runs()
+        waiter.start_runs()
     for writer in writers:
         writer.close()
 

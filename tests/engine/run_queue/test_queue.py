@@ -65,7 +65,7 @@ def test_runs_wait_in_the_order_in_which_they_were_added(add: Make, home: Path, 
 
 def test_an_empty_queue_creates_nothing(home: Path) -> None:
     assert queue.entries() == []
-    queue.wake()
+    queue.ensure_waiter()
     assert not home.exists()
 
 
@@ -261,7 +261,7 @@ def test_a_queue_that_cannot_be_read_says_so(home: Path, add: Make) -> None:
 
     with pytest.raises(AccelError, match=r"is damaged .*accel-tui queue release RUN"):
         queue.entries()
-    queue.wake()  # never raises
+    queue.ensure_waiter()  # never raises
 
 
 def test_a_queue_of_a_newer_program_is_refused(add: Make) -> None:

@@ -79,8 +79,8 @@ def status(run_id: str) -> Status:
 def test_one_run_starts_and_the_others_say_why_they_wait(waiter: Waiter, engines: Engines, add: Make) -> None:
     first, second = add("first"), add("second")
 
-    waiter.look()
-    waiter.look()
+    waiter.start_runs()
+    waiter.start_runs()
 
     assert engines.started == [first]
     assert [(entry.run, entry.is_started) for entry in queue.entries()] == [(first, True), (second, False)]
@@ -90,10 +90,10 @@ def test_one_run_starts_and_the_others_say_why_they_wait(waiter: Waiter, engines
 
 def test_the_next_run_starts_when_one_has_ended(waiter: Waiter, engines: Engines, add: Make) -> None:
     first, second = add("first"), add("second", priority=-1)
-    waiter.look()
+    waiter.start_runs()
     engines.lose(first)
 
-    waiter.look()
+    waiter.start_runs()
 
     assert engines.started == [first, second]
     assert [entry.run for entry in read_entries()] == [second]
@@ -104,11 +104,11 @@ def test_a_run_that_a_user_has_started_is_waited_for(waiter: Waiter, engines: En
     one = add("one")
     with closing(FakeEngine(Plan(name="mine"))) as mine:
         mine.begin().build()
-        waiter.look()
+        waiter.start_runs()
         assert not engines.started
         assert queue.entries()[0].reason == f"{mine.directory.name} trains; one at once on the CPU"
 
-    waiter.look()
+    waiter.start_runs()
     assert engines.started == [one]
 
 
@@ -116,7 +116,7 @@ def test_a_limit_holds_for_all(waiter: Waiter, engines: Engines, add: Make) -> N
     runs = [add(name) for name in ("a", "b", "c")]
     queue.set_limit(2)
 
-    waiter.look()
+    waiter.start_runs()
 
     assert engines.started == runs[:2]
 
@@ -125,14 +125,14 @@ def test_a_run_that_cannot_be_started_is_held_with_the_reason(waiter: Waiter, en
     one = add("one")
     engines.problem = "no memory for a process"
 
-    waiter.look()
+    waiter.start_runs()
 
     (entry,) = queue.entries()
     assert (entry.is_held, entry.reason) == (True, "cannot be started: no memory for a process")
     assert not waiter.has_work()
     engines.problem = ""
     queue.release(one)
-    waiter.look()
+    waiter.start_runs()
     assert engines.started == [one]
 
 
@@ -140,7 +140,7 @@ def test_a_plan_that_no_longer_fits_is_held(waiter: Waiter, engines: Engines, as
     directory = queued("one", devices="gpu:3")
     queue.enqueue(directory)
 
-    waiter.look()
+    waiter.start_runs()
 
     assert queue.entries()[0].is_held
     assert "no device gpu:3" in queue.entries()[0].reason
@@ -152,7 +152,7 @@ def test_held_and_cancelled_runs_are_not_started(waiter: Waiter, engines: Engine
     queue.hold(held)
     queue.cancel(cancelled)
 
-    waiter.look()
+    waiter.start_runs()
     for each in (held, cancelled):
         waiter._start(each, ())  # as if it had been decided just before
 
@@ -166,24 +166,24 @@ def test_a_run_waits_for_another_to_finish(waiter: Waiter, engines: Engines, add
     first = add("first")
     second = add("second", after=(first,), priority=9)
 
-    waiter.look()
+    waiter.start_runs()
     assert engines.started == [first]
     assert waiter.has_work()
     engines.lose(first)
-    waiter.look()
+    waiter.start_runs()
 
     assert engines.started == [first]
     assert queue.entries()[0].reason == f"run {first} was lost"
     assert not waiter.has_work()
     queue.release(second)
-    waiter.look()
+    waiter.start_runs()
     assert engines.started == [first, second]
 
 
 def test_a_deleted_run_leaves_the_queue(waiter: Waiter, engines: Engines, add: Make) -> None:
     shutil.rmtree(run.runs_directory() / add("one"))
 
-    waiter.look()
+    waiter.start_runs()
 
     assert read_entries() == []
     assert not engines.started
@@ -193,7 +193,7 @@ def test_a_run_that_cannot_be_read_stays_in_the_queue(waiter: Waiter, engines: E
     one = add("one")
     (run.runs_directory() / one / "run.db").write_bytes(b"damaged" * 1000)
 
-    waiter.look()
+    waiter.start_runs()
 
     assert [entry.run for entry in read_entries()] == [one]
 
@@ -208,12 +208,12 @@ def test_what_a_process_was_killed_at_is_finished(
             assert entry
             database.put(replace(entry, state=state))
 
-    waiter.look()
+    waiter.start_runs()
     assert engines.started == [started]
     assert status(cancelled) is Status.QUEUED  # by a process that may still live
     assert waiter.has_work()
     monkeypatch.setattr("accel_engine.run_queue.waiter.CANCEL_SECONDS", 0.0)
-    waiter.look()
+    waiter.start_runs()
 
     assert status(cancelled) is Status.STOPPED
     assert not waiter.has_work()

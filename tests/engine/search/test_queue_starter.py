@@ -24,7 +24,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Ids of the runs that are started at once; the queue has no process of its own."""
     ids: list[str] = []
     monkeypatch.setattr(engine_runs.DirectStarter, "start", lambda _, directory: ids.append(directory.name))
-    monkeypatch.setattr(run_queue, "wake", lambda: None)
+    monkeypatch.setattr(run_queue, "ensure_waiter", lambda: None)
     return ids
 
 

@@ -62,7 +62,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         Check("nvidia", lambda: warned(HOSTILE, HOSTILE, HOSTILE)),
         Check("tpu", lambda: failed(HOSTILE, HOSTILE, HOSTILE)),
     )
-    monkeypatch.setattr("accel_tui.cli.doctor.checks_of", lambda: checks)
+    monkeypatch.setattr("accel_tui.cli.doctor.checks_of", lambda *, deep: checks)
     monkeypatch.setattr(terminal_checks, "checks", lambda: ())
     folder = tmp_path / HOSTILE.replace("/", "")
     folder.mkdir()

@@ -26,7 +26,7 @@ def race(plan: Plan) -> None:
 
 def rows_of(plan: Plan) -> tuple[PreviewRow, ...]:
     resolved = resolve_to_train(plan, CPU)
-    return measured_rows(remembered.recall(resolved, CPU), resolved)
+    return measured_rows(remembered.remembered_result(resolved, CPU), resolved)
 
 
 def test_what_a_race_measured_is_told_with_its_age(monkeypatch) -> None:

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: The arguments after the program's name; those of ``sys.argv`` by default.
+        arguments: The arguments after the program's name; from ``sys.argv`` by default.
 
     Returns:
         The exit status: 0 for success, 1 for an error, 2 for wrong usage, 130 after Ctrl-C.

@@ -22,10 +22,7 @@ Result = TypeVar("Result")
 
 
 def with_chosen_plan(
-    settings: Settings,
-    file: PlanFile | None,
-    flags: Mapping[str, Any],
-    use: Callable[[Plan, Sequence[Device]], Result],
+    settings: Settings, file: PlanFile | None, flags: Mapping[str, Any], use: Callable[[Plan, Sequence[Device]], Result]
 ) -> Result:
     """Call a function with the plan that a user has chosen.
 

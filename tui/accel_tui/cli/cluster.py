@@ -34,10 +34,7 @@ def _addresses(context: click.Context, option: click.Parameter, text: str | None
     return addresses
 
 
-@click.command(
-    epilog=EPILOG,
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)
+@click.command(epilog=EPILOG, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option(
     "--workers",
     required=True,

@@ -69,11 +69,11 @@ def data(data: str | None, brief: bool, as_json: bool, **flags: Any) -> None:
     plan = Plan.from_mapping({**load().plan, **given(flags), "data": data})
     problem = None
     try:
-        known = look(plan, reads=not brief)
+        known = describe_data(plan, reads=not brief)
     except DataError as error:  # show what is understood without the invalid examples, and then the error
         if plan.invalid_examples == "skip":
             raise
-        problem, known = error, _look_without_invalid(plan, error, reads=not brief)
+        problem, known = error, _describe_without_invalid(plan, error, reads=not brief)
     if as_json:
         write_json(known.to_json())
     else:
@@ -82,8 +82,8 @@ def data(data: str | None, brief: bool, as_json: bool, **flags: Any) -> None:
         raise problem
 
 
-def look(plan: Plan, *, reads: bool = False) -> DescribedData:
-    """What is known of a plan's data without training; runs the user's function, or reads what is elsewhere.
+def describe_data(plan: Plan, *, reads: bool = False) -> DescribedData:
+    """Describe a plan's data without training; runs the user's function, or reads what is elsewhere.
 
     Args:
         plan: Names the data, and how it is read and split.
@@ -98,9 +98,9 @@ def look(plan: Plan, *, reads: bool = False) -> DescribedData:
         return describe_loaded(plan.data, plan.data_options, entry, progress)
 
 
-def _look_without_invalid(plan: Plan, problem: DataError, *, reads: bool) -> DescribedData:
+def _describe_without_invalid(plan: Plan, problem: DataError, *, reads: bool) -> DescribedData:
     try:
-        return look(plan.replace(invalid_examples="skip"), reads=reads)
+        return describe_data(plan.replace(invalid_examples="skip"), reads=reads)
     except AccelError:
         raise problem from None
 
@@ -203,7 +203,7 @@ def _sound(sound: ShownSound) -> tuple[str, str]:
 
 
 def _findings(picture: DataPicture) -> list[tuple[str, str]]:
-    """What a look at the examples found, and what is to be expected of a model."""
+    """The findings in the examples, and what a model can reach."""
     equal = picture.equal
     constant = [column.name for column in picture.columns if column.is_constant]
     unique = [column.name for column in picture.columns if column.is_nearly_unique]

@@ -49,11 +49,7 @@ _DRAWBACKS = {
 
 @click.command(epilog=EPILOG)
 @click.option(
-    "--seconds",
-    metavar="X",
-    type=FiniteNumber(min=1),
-    default=120.0,
-    help="Approximate duration.  [default: 120]",
+    "--seconds", metavar="X", type=FiniteNumber(min=1), default=120.0, help="Approximate duration.  [default: 120]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per configuration.")
 def demo(seconds: float, as_json: bool) -> int:

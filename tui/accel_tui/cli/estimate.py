@@ -16,7 +16,7 @@ from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process.ask import ask
 from accel_engine.process.engine_process import require_installation
-from accel_engine.race.remembered import RememberedResult, recall
+from accel_engine.race.remembered import RememberedResult, remembered_result
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_tui.cli.chosen_plan import plan_of_run, with_chosen_plan
 from accel_tui.cli.output import table, write, write_json
@@ -44,7 +44,7 @@ Exit status:
 def estimate(plan_or_run: str | None, as_json: bool, **flags: Any) -> None:
     """Show the steps, the parameters and the memory of a plan without training it.
 
-    The plan is read from PLAN.toml (or .json), or is that of RUN; options override it, as for
+    The plan is read from PLAN.toml (or .json), or from RUN; options override it, as for
     'accel-tui train'. The model is built without being trained, which first imports TensorFlow.
 
     Memory is a range, from measurements on CPUs. Where a plan may not fit, the cheapest change that
@@ -83,7 +83,7 @@ def _describe(plan: Plan, devices: Sequence[Device]) -> tuple[ResolvedPlan, Desc
     replicas = resolved.placement.replicas if resolved.placement else None
     if resolved.step_counts is None and description.examples is not None and replicas is not None:
         resolved = resolved.with_step_counts(count_steps(plan, description.examples, replicas))
-    return resolved, description, recall(resolved, devices)
+    return resolved, description, remembered_result(resolved, devices)
 
 
 def _page(

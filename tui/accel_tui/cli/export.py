@@ -80,7 +80,7 @@ def export(run: str, options: ExportOptions, data: str, as_json: bool) -> None:
     file is printed.
 
     A model takes raw examples and gives named outputs. Each file is loaded by its own runtime and run on the test or
-    validation examples. It is written only if its outputs are those of the trained model within the tolerance.
+    validation examples. It is written only if its outputs equal the trained model's within the tolerance.
     """
     if len(options.formats) > 1:  # the last would be written, and the others not
         raise click.BadParameter("takes one format: export to each, or to all", param_hint="'--to'")

@@ -55,7 +55,7 @@ Exit status:
 @click.group(epilog=EPILOG, invoke_without_command=True)
 @click.pass_context
 def find(context: click.Context) -> None:
-    """Find a batch size or a learning rate by measuring: real steps, in processes of their own.
+    """Find a batch size or a learning rate by measuring: real steps, in separate processes.
 
     Nothing is written to disk that stays.
     """
@@ -68,13 +68,7 @@ def find(context: click.Context) -> None:
 @click.option("--run", metavar="RUN", help="Find the rate to continue RUN with, from its last checkpoint.")
 @takes(RampOptions, "options")
 @json_option
-def learning_rate(
-    plan_file: Path | None,
-    run: str | None,
-    options: RampOptions,
-    as_json: bool,
-    **flags: Any,
-) -> int:
+def learning_rate(plan_file: Path | None, run: str | None, options: RampOptions, as_json: bool, **flags: Any) -> int:
     """Find a learning rate: the loss while the rate rises at each step, for several seeds.
 
     The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
@@ -102,14 +96,8 @@ def learning_rate(
 @click.option("--run", metavar="RUN", help="Use the plan of RUN, and what it recorded of its gradients.")
 @takes(SizeOptions, "options")
 @json_option
-def batch_size(
-    plan_file: Path | None,
-    run: str | None,
-    options: SizeOptions,
-    as_json: bool,
-    **flags: Any,
-) -> int:
-    """Find a batch size: throughput and memory of sizes that double, each in processes of its own.
+def batch_size(plan_file: Path | None, run: str | None, options: SizeOptions, as_json: bool, **flags: Any) -> int:
+    """Find a batch size: throughput and memory of sizes that double, each in its own processes.
 
     The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
 
@@ -137,7 +125,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     Args:
         plan_file: A TOML or JSON file.
         flags: The given options.
-        check_for: Checks that what is asked for can be found for a plan with so many steps.
+        check_for: Checks that a finder can take the plan, with its total number of steps.
 
     Raises:
         AccelError: It does not fit, or TensorFlow is missing.

@@ -117,7 +117,7 @@ class StatusLine:
             self._live.show(cut_line(text))
 
     def begin(self, text: str) -> None:
-        """Note that something begins, in a line of its own, unless :meth:`show` shows it."""
+        """Note that something begins, in another line, unless :meth:`show` shows it."""
         if not self._live:
             print_to_stderr(text)
 
@@ -161,12 +161,7 @@ def with_bar(share: float, text: str, width: int) -> RenderableType:
         return cut_line(text)
     line = Table.grid(padding=(0, 2, 0, 0))
     bar = ProgressBar(
-        1.0,
-        share,
-        width=bar_width(width),
-        style="bright_black",
-        complete_style="green",
-        finished_style="green",
+        1.0, share, width=bar_width(width), style="bright_black", complete_style="green", finished_style="green"
     )
     line.add_row(bar, cut_line(text))
     return line

@@ -89,7 +89,7 @@ def _metavar(spec: OptionSpec) -> str:
 
 
 def _help(spec: OptionSpec, default: Any) -> str:
-    """What it is, with its default where there is one that the user does not expect."""
+    """Its description, with a default that the user does not expect."""
     is_list = spec.choices and spec.type is tuple and not spec.metavar and not spec.repeats
     names = f"{', '.join(spec.choices)}; " if is_list else ""
     if default is None or default in ("", ()):

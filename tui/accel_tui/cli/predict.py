@@ -68,7 +68,7 @@ def predict(
     used; arrays (.npz, .npy); a .txt file with a text in each line; sounds. Of a time series the rows after
     the last window are predicted. Examples are preprocessed as the training data was, which may be gone.
 
-    The weights are those of the last checkpoint, or of the best one if the run has restore_best.
+    The weights are from the last checkpoint, or from the best one if the run has restore_best.
     PNG, JPEG, GIF and BMP files are converted to the size, colours and scaling of the training data.
     Prediction runs on the CPU and does not slow down a live run. The exit status is 1 if an example or
     the model cannot be read, 2 if a file does not exist.

@@ -41,7 +41,7 @@ def queue(context: click.Context, as_json: bool) -> None:
             raise click.UsageError("--json lists the queue; it goes with no subcommand")
         return
     run_queue.set_default_limit(load().queue_at_once)
-    run_queue.wake()
+    run_queue.ensure_waiter()
     entries = run_queue.entries()
     if as_json:
         write_json(*map(_wire, entries))
@@ -98,7 +98,7 @@ def priority(run: str, number: int) -> None:
 def limit(number: str | None) -> None:
     """Show or change how many runs train at once, those included that you start yourself.
 
-    auto is that of the settings (queue.at_once), or else as many as there are accelerators, and one on the CPU.
+    auto is the limit of the settings (queue.at_once), or else as many as there are accelerators, and one on the CPU.
     """
     run_queue.set_default_limit(load().queue_at_once)
     if number is not None:
@@ -120,7 +120,7 @@ def _each(references: tuple[str, ...], change: Callable[[str], object], done: st
 
 
 def _find(reference: str) -> str:
-    """The id of a run; a prefix may be ambiguous among all runs, but not among those of the queue."""
+    """The id of a run; a prefix may be ambiguous among all runs, but not in the queue."""
     found = [entry.run for entry in run_queue.entries() if entry.run.startswith(reference)]
     return found[0] if len(found) == 1 else run_queue.find_run_id(reference)
 

@@ -56,7 +56,7 @@ _COLOURS = {"success": "green", "primary": "cyan", "note": "bright_black", "erro
 """Colours of a terminal for colours of a theme."""
 
 _WITHOUT_LINE = (ConfigurationState.WAITING, ConfigurationState.MEASURING, ConfigurationState.NOT_MEASURED)
-"""States without a line of their own while a race runs; the page at the end lists what is not measured."""
+"""States without a line while a race runs; the page at the end lists what is not measured."""
 
 Show = Callable[[ConfigurationResult], object]
 """Shows the result of a configuration that has changed."""
@@ -70,7 +70,7 @@ def race(plan_file: Path | None, options: RaceOptions, as_json: bool, **flags: A
     """Measure the configurations of a plan on this machine, and show the fastest.
 
     Each configuration changes one thing: the devices or the strategy, XLA, the precision, micro-batches,
-    rematerialization, threads, CPU kernels or the batch size. Each has processes of its own, which
+    rematerialization, threads, CPU kernels or the batch size. Each has its own processes, which
     compile the plan; they then train in turns of 0.2 s, so that other programs slow all of them alike.
     The changes that were faster are measured together at the end. No run is recorded.
 
@@ -146,10 +146,7 @@ class LiveBars:
     """
 
     def __init__(
-        self,
-        stream: TextIO,
-        size: Size = shutil.get_terminal_size,
-        clock: Callable[[], float] = time.monotonic,
+        self, stream: TextIO, size: Size = shutil.get_terminal_size, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._live, self._clock = LiveArea(stream, size), clock
         self._results: dict[str, ConfigurationResult] = {}

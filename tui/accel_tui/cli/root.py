@@ -79,7 +79,7 @@ Exit status:
   2    wrong usage
   130  interrupted by Ctrl-C
 """
-"""The exit statuses of every command whose help gives none of its own."""
+"""The exit statuses of every command whose help gives no others."""
 
 SEE = "Environment and files: accel-tui --help"
 """The last line of the help of every command."""

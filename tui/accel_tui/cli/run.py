@@ -20,7 +20,7 @@ Examples:
   accel-tui run --parse 'loss=(?P<loss>[\\d.]+)' train_torch.py
 
 \b
-Exit status: that of the script, or
+Exit status: the script's, or
   1  the run cannot be written
   2  wrong usage, or no such script
 """

@@ -53,11 +53,11 @@ def search(
 ) -> int:
     """Find the best plan: train trials with other values of its fields, and compare them.
 
-    Each trial is a run of its own, which can be watched, stopped and compared as any other. Unpromising trials end
+    Each trial is a run, which can be watched, stopped and compared as any other. Unpromising trials end
     early, and are continued if they turn out to be among the best. The best plan is trained again with other seeds.
 
     Ctrl-C stops the search and its trials, with checkpoints; a second one leaves at once, and does not wait for them.
-    It runs in a process of its own: --resume shows it, or continues it after a stop or a crash.
+    It runs in its own process: --resume shows it, or continues it after a stop or a crash.
     """
     refuse_two_outputs(as_json, plain, detach)
     from accel_tui.cli import search_run, searches  # slow to import

@@ -111,7 +111,7 @@ def join(storage: str, options: Mapping[str, Any]) -> Path:
     """
     fixed = [each for each in options if each not in ("name", "at_once")]
     if fixed:
-        raise UsageError(f"--{fixed[0].replace('_', '-')} is that of the search that is joined: leave it out")
+        raise UsageError(f"--{fixed[0].replace('_', '-')} is set by the search that is joined: leave it out")
     return new_study.join_study(storage, options.get("name") or "", detect().devices, options.get("at_once"))
 
 

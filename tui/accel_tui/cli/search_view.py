@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from accel_engine.search.definition import Confirmation, StudyDefinition
 from accel_engine.search.progress import seconds_left, trials_done
@@ -59,21 +59,8 @@ class SearchNow:
 
     @property
     def done(self) -> int:
-        """The number of trials with runs of their own that have ended."""
+        """The number of trials with their own runs that have ended."""
         return trials_done(self.trials)
-
-
-class SearchView(Protocol):
-    """Shows a search while it runs."""
-
-    def show(self, events: Sequence[Event], now: SearchNow) -> None:
-        """Show what is new, which may be nothing."""
-
-    def end(self, ended: Mapping[str, Any], now: SearchNow) -> None:
-        """Show what was found."""
-
-    def clear(self) -> None:
-        """Make room for a message on standard error."""
 
 
 class SearchLines:
@@ -134,6 +121,10 @@ class SearchBar(SearchLog):
     def clear(self) -> None:
         """Erase the live line."""
         self._live.clear()
+
+
+SearchView = SearchLines | SearchLog
+"""Shows what is new of a search, what was found at its end, and makes room for a message on standard error."""
 
 
 def live_text(now: SearchNow) -> str:
@@ -222,9 +213,9 @@ def _best_table(
 ) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of the best trials; with several objectives, the front comes first."""
     monitor = definition.objectives[0]
-    among = [each for each in trials if is_counted(each, monitor.name)]
+    counted = [each for each in trials if is_counted(each, monitor.name)]
     sign = -1 if monitor.maximize else 1
-    among.sort(key=lambda each: (each.number not in marked, sign * each.objectives[monitor.name]))
+    counted.sort(key=lambda each: (each.number not in marked, sign * each.objectives[monitor.name]))
     header = ["TRIAL", "RUN", "STATE", *(["FRONT"] if marked else [])]
     header += [objective_name(each.name).upper() for each in definition.objectives]
     header += [field_labels.label(each.name).upper() for each in definition.parameters]
@@ -237,7 +228,7 @@ def _best_table(
             *(objective_text(one.name, each.objectives.get(one.name, math.nan)) for one in definition.objectives),
             *(printable_line(short_value(each.values.get(one.name))) for one in definition.parameters),
         ]
-        for each in among[: max(BEST, len(marked))]
+        for each in counted[: max(BEST, len(marked))]
     ]
     return header, rows
 

@@ -140,7 +140,7 @@ def stop_search(directory: Path, patience: float, *, wait: bool) -> int:
 
 
 def _state(database: StudyDatabase) -> str:
-    """What a search is that no process runs."""
+    """The state of a search that no process runs."""
     ended = database.part.ended
     state = ended["outcome"] if ended else "interrupted"
     return f"the search {database.directory.name} is {state}"

@@ -24,13 +24,7 @@ Exit status:
 
 
 @click.command(epilog=EPILOG)
-@click.option(
-    "--host",
-    metavar="ADDRESS",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on.",
-)
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     metavar="N",
@@ -44,7 +38,7 @@ Exit status:
     "allowed",
     metavar="NAME",
     multiple=True,
-    help="Another name by which browsers reach this machine, such as that of a reverse proxy. Repeatable.",
+    help="Another name by which browsers reach this machine, such as a reverse proxy's. Repeatable.",
 )
 def serve(host: str, port: int, allowed: tuple[str, ...]) -> int:
     """Serve the dashboard to a browser.

@@ -92,7 +92,7 @@ def checks(terminal: Terminal | None = None) -> tuple[Check, ...]:
     """Return the checks of a terminal, without running them.
 
     Args:
-        terminal: The terminal; that of this process by default.
+        terminal: The terminal; this process's by default.
     """
     terminal = terminal or Terminal.here()
     return (

@@ -31,10 +31,7 @@ Exit status:
 
 _OUTPUTS = (
     click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        help="Print one JSON object per line, with every series of each step.",
+        "--json", "as_json", is_flag=True, help="Print one JSON object per line, with every series of each step."
     ),
     click.option("--plain", is_flag=True, help="Print log lines, on a terminal too."),
     click.option("--detach", is_flag=True, help="Print the run's id and return; train in the background."),
@@ -57,12 +54,7 @@ def output_options(command: Command) -> Command:
 @click.option("--resume", metavar="RUN", help="Same as accel-tui continue RUN.")
 @click.option("--from", "start_from", metavar="RUN", help="Start from a run's weights; same as --initial-weights RUN.")
 @output_options
-def train(
-    plan_file: Path | None,
-    resume: str | None,
-    start_from: str | None,
-    **flags: Any,
-) -> int:
+def train(plan_file: Path | None, resume: str | None, start_from: str | None, **flags: Any) -> int:
     """Train a model and show its progress.
 
     The plan is read from PLAN.toml (or .json); options override it. Without a file, your settings
@@ -115,7 +107,7 @@ def train_or_queue(
 
     Args:
         run: The run to continue; ``None`` for a new one.
-        plan_file: The plan of a new run; ``None`` for that of the settings.
+        plan_file: The plan of a new run; ``None`` for the settings alone.
         fields: Plan fields that are given as options.
         request: Asked of the queue; ``None`` to train now. ``after`` may have names of runs.
         as_json: Whether to print JSON lines.
@@ -131,7 +123,7 @@ def train_or_queue(
 
         if request is not None:
             return training_run.queue_run(run, plan_file, fields, request)
-        directory = training_run.prepare(run, plan_file, fields)
+        directory = training_run.open_run(run, plan_file, fields)
         return training_run.train_run(directory, engine, as_json=as_json, plain=plain, detach=detach)
 
 

@@ -33,7 +33,7 @@ EXIT_SECONDS = 10.0
 """Seconds to wait for the engine process to exit after its run has ended."""
 
 
-def prepare(run: str | None, plan_file: Path | None, fields: Mapping[str, Any], *, queued: bool = False) -> Path:
+def open_run(run: str | None, plan_file: Path | None, fields: Mapping[str, Any], *, queued: bool = False) -> Path:
     """Reopen an ended run, to continue it from its last checkpoint, or create one, with the chosen plan.
 
     Args:
@@ -106,9 +106,9 @@ def _train_in_foreground(directory: Path, engine: WarmEngine | None, *, as_json:
 
 
 def queue_run(run: str | None, plan_file: Path | None, fields: Mapping[str, Any], request: QueueRequest) -> int:
-    """Add a run to the queue and print its id; see :func:`prepare`. Returns the exit status."""
+    """Add a run to the queue and print its id; see :func:`open_run`. Returns the exit status."""
     request = replace(request, after=tuple(dict.fromkeys(map(queue.find_run_id, request.after))))
-    directory = prepare(run, plan_file, fields, queued=True)
+    directory = open_run(run, plan_file, fields, queued=True)
     try:
         with reading(directory) as database:
             plan = read_info(database).plan

@@ -1,4 +1,4 @@
-"""Decides which requests of ``accel-tui serve`` are answered: those of its own pages, opened by who has the secret.
+"""Decides which requests of ``accel-tui serve`` are answered: only from its own pages, opened with the secret.
 
 The secret is in the address that the command prints. The server exchanges it for cookies and a path that is as hard to
 guess, since browsers send cookies to every port of a host, but only below their path: the server of another user of
@@ -36,7 +36,7 @@ _HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::\d{1,
 
 
 class Rate:
-    """Allows a number at once, and then so many per second.
+    """Allows ``burst`` at once, and then ``per_second``.
 
     Args:
         burst: How many at once.
@@ -74,7 +74,7 @@ class Access:
         """Part of the address that opens the first page."""
         self.path = f"/{secrets.token_urlsafe(16)}"
         """Where the pages are."""
-        # The page's script fetches downloads from a path of its own.
+        # The page's script fetches downloads from another path.
         self._cookies = {self.path: secrets.token_urlsafe(32), "/download": secrets.token_urlsafe(32)}
         self._wrong = Rate(WRONG_SECRETS, WRONG_SECRETS_PER_SECOND)
         own = socket.gethostname().lower()
@@ -114,7 +114,7 @@ class Access:
         if not is_same(request.query["secret"], self.secret):
             return self._refuse_secret()
         reply = web.HTTPFound(f"{self.path}/")
-        # Morsels are kept by name: the second cookie of a name needs a header of its own.
+        # Morsels are kept by name: the second cookie of a name needs its own header.
         for path, token in self._cookies.items():
             cookie = f"{_cookie(request)}={token}; Path={path}/; HttpOnly; SameSite=Strict"
             reply.headers.add("Set-Cookie", cookie)

@@ -213,7 +213,7 @@ def _explain(error: OSError, host: str, port: int) -> str:
         return f"port {port} of {host} is already in use; choose another port, or --port 0 for any free port"
     if error.errno == errno.EACCES:
         return f"no permission to listen on port {port}; choose a port above 1023, e.g. --port 8000"
-    # From Python 3.13 on, asyncio skips unavailable addresses, and raises without an errno if none is left.
+    # From Python 3.13 on, asyncio skips unavailable addresses, and raises without an errno if all are.
     if isinstance(error, socket.gaierror) or error.errno in (errno.EADDRNOTAVAIL, None):
         return f"{host} is not an address of this machine; use e.g. --host 127.0.0.1"
     return f"cannot listen on {host} port {port}: {error.strerror or error}"

@@ -230,7 +230,7 @@ class QueueScreen(RunActionsScreen):
     @work(exclusive=True, exit_on_error=False, group="read")
     async def _read(self) -> None:
         try:
-            await asyncio.to_thread(queue.wake)
+            await asyncio.to_thread(queue.ensure_waiter)
             self._show(await asyncio.to_thread(self._reader.read))
         except AccelError as error:
             self.query_one("#about", Static).update(printable(str(error)))

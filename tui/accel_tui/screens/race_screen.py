@@ -15,8 +15,7 @@ from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import check_raceable
-from accel_engine.race.race import Race, RaceOptions
-from accel_engine.race.remaining_time import RaceTime
+from accel_engine.race.race import Race, RaceOptions, RaceTime
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.formatting import race

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
@@ -19,6 +19,7 @@ _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e
 _FACTORS |= {"µs": 1e-6, "ms": 1e-3, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 _MISSING = ("", "-", "—", "none")
 _WIDEST = 200  # cells of a column
+_LEAST = 8  # cells of the last column, where columns do not scroll
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,17 @@ class TextTable(Table[TextRow]):
             rows: The texts.
             widest: The most cells of a column.
         """
-        self.show_rows(rows, [_text_column(at, title, rows, widest) for at, title in enumerate(titles)])
+        columns = [_text_column(at, title, rows, widest) for at, title in enumerate(titles)]
+        if columns and not self.sideways:
+            columns[-1] = replace(columns[-1], width=min(columns[-1].width, _LEAST), widest=columns[-1].width)
+        self.show_rows(rows, columns)
 
 
 class FollowingTable(TextTable, can_focus=False):
     """Its cursor follows another one; a click on a row opens it."""
 
     opens = True
+    sideways = False
 
     def on_click(self, event: Click) -> None:
         """Sort by a column, or open a row."""

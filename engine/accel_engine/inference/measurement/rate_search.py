@@ -54,11 +54,7 @@ class OpenLoop:
     """
 
     def __init__(
-        self,
-        serve: Callable[[int], object],
-        schedule: Schedule,
-        largest_batch: int = 1,
-        timer: Timer | None = None,
+        self, serve: Callable[[int], object], schedule: Schedule, largest_batch: int = 1, timer: Timer | None = None
     ) -> None:
         self._serve = serve
         self._schedule = schedule
@@ -177,7 +173,7 @@ def serve_at(
     """Measure the scenario server at a rate; ends early where too many requests are late already.
 
     The first tenth of the time is warm-up, in which late requests do not count. At least one request arrives. It is
-    stable if the median latency of the second half of the rest is that of the first half, which a growing queue would
+    stable if the median latency of the second half of the rest is as in the first half, which a growing queue would
     increase.
 
     Args:

@@ -110,11 +110,7 @@ def _measure_trained_on(
     with tf.device(device):  # where the weights are created
         reference = model.reference or ModelReference()
         trained = open_trained(
-            reference.model,
-            data=options.data,
-            split=options.split,
-            checkpoint=options.checkpoint,
-            progress=on_progress,
+            reference.model, data=options.data, split=options.split, checkpoint=options.checkpoint, progress=on_progress
         )
     notes.update(dict.fromkeys(trained.notes))
     own = trained.model.dtype_policy.name

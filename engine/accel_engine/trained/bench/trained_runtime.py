@@ -59,7 +59,7 @@ class TrainedRuntime:
 
 @contextmanager
 def computing_in(model: keras.Model, precision: str) -> Iterator[None]:
-    """Let all layers compute in a precision until the end of the block, but for those with a policy of their own.
+    """Let all layers compute in a precision until the end of the block, but for layers with their own policy.
 
     Those that compute in float32 on purpose, such as the last one of a model in half precision, still do so.
 

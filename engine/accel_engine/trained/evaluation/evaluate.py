@@ -45,7 +45,7 @@ from accel_engine.training.core.recipe.metrics import second_class_note
 from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
 
 SAME_METRIC = 1e-3
-"""Relative difference up to which a metric of whole batches counts as that of their examples."""
+"""Relative difference up to which a metric of whole batches counts as the metric of their examples."""
 
 MAX_BYTES = 1 << 28
 """Bytes of the states of all examples at most; metrics with larger states have no interval and are left out."""
@@ -97,11 +97,7 @@ def evaluate(request: EvaluationRequest, send: Send = unheard) -> Evaluation:
     measured = [
         _measure(
             open_trained(
-                model.model,
-                data=options.data,
-                split=options.split,
-                checkpoint=options.checkpoint,
-                progress=on_progress,
+                model.model, data=options.data, split=options.split, checkpoint=options.checkpoint, progress=on_progress
             ),
             options,
             _of_all(on_progress, index, len(models)),
@@ -118,7 +114,7 @@ def evaluate(request: EvaluationRequest, send: Send = unheard) -> Evaluation:
 
 
 def _of_all(on_progress: Callable[[int, int], None], index: int, models: int) -> Callable[[int, int], None]:
-    """The progress of one of several models as that of all."""
+    """The progress of one of several models as a part of all."""
     return lambda done, of: on_progress(index * of + done, models * of)
 
 

@@ -29,7 +29,7 @@ class ExampleStates:
 
     Args:
         model: Built and compiled; its metrics are built too.
-        metrics: What is measured besides the model's own metrics, of a single output.
+        metrics: Metrics besides the model's own, of a single output.
         names: Names of the series.
         limit: Values of a metric's state at most, as they are kept for each example; metrics with more are left out.
     """
@@ -73,7 +73,7 @@ class ExampleStates:
     def measure_batch(self, batch: Batch, outputs: Structure) -> tf.Tensor:
         """The sum of the values of a batch as Keras has them, float32 ``[width]``; in a graph.
 
-        It is another one than that of :meth:`measure` where a loss or a metric is no mean over examples.
+        It differs from :meth:`measure` where a loss or a metric is no mean over examples.
         """
         return self._measured(batch, outputs, tf.cast(_examples_of(outputs), tf.float32))
 
@@ -145,8 +145,8 @@ class ClassLabels:
 def class_scores(labels: ClassLabels, confidence: float) -> tuple[ClassScores, ...]:
     """The figures of each class, with Wilson's intervals.
 
-    Precision and recall are shares of examples: of those predicted as the class, and of those of the class. F1 follows
-    from a share, too: J of the examples that are either is both, and F1 = 2 J / (1 + J).
+    Precision and recall are shares of examples: of the examples predicted as the class, and of the class's examples. F1
+    follows from a share, too: J of the examples that are either is both, and F1 = 2 J / (1 + J).
 
     Args:
         labels: True and predicted classes.

@@ -97,7 +97,7 @@ def swapped_sums(
 
 
 def percentile_interval(samples: Floats, confidence: float) -> ConfidenceInterval:
-    """The interval with the central share of some resampled values; NaN if none is finite.
+    """The interval with the central share of some resampled values; NaN without a finite one.
 
     Args:
         samples: Values of a metric, ``[resamples]``; those that are not finite are left out.
@@ -113,7 +113,7 @@ def percentile_interval(samples: Floats, confidence: float) -> ConfidenceInterva
 def share_interval(right: int, examples: int, confidence: float) -> ConfidenceInterval:
     """Wilson's interval of a share of independent examples; NaN of no examples.
 
-    Unlike that of the bootstrap, it is as wide where all examples or no examples are right, and every resample is the
+    Unlike the bootstrap's, it is as wide where all examples or no examples are right, and every resample is the
     same, as where one is not.
 
     Args:

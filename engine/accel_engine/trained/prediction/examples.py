@@ -26,8 +26,8 @@ class Examples:
     """Examples of one file, or of texts.
 
     Attributes:
-        names: What each example is called, ``[given]``.
-        inputs: A structure of arrays ``[readable, ...]``, as the run's data has them; ``None`` if none is readable.
+        names: The names of the examples, ``[given]``.
+        inputs: A structure of arrays ``[readable, ...]``, as the run's data has them; ``None`` if all have a problem.
         problems: Why an example cannot be predicted, by its place.
         notes: Notes for the user.
     """

@@ -103,7 +103,7 @@ def _not_finite(output: OutputPrediction) -> set[int]:
 
 
 def _without(rows: Sequence[int], output: OutputPrediction) -> OutputPrediction:
-    """The predictions but those of some rows."""
+    """The predictions without some rows."""
     if not rows:
         return output
     chances = None if output.chances is None else np.delete(output.chances, rows, axis=0)
@@ -171,10 +171,7 @@ def _examples(model: TrainedModel, path: Path) -> Examples:
 
 
 def _add(
-    model: TrainedModel,
-    inputs: Structure,
-    found: list[PredictedOutput],
-    progress: Callable[[int, int], object],
+    model: TrainedModel, inputs: Structure, found: list[PredictedOutput], progress: Callable[[int, int], object]
 ) -> None:
     arrays = flatten(inputs)
     count = len(arrays[0])

@@ -163,11 +163,7 @@ def read_last_windows(path: Path, form: DataFormat, plan: Plan) -> Examples:
     check_columns(path, named, columns)
     # Rows that are not finite matter only in the last window.
     options = replace(
-        plan.data_options,
-        features=form.feature_names,
-        target=form.feature_names,
-        ignore=(),
-        invalid_examples="skip",
+        plan.data_options, features=form.feature_names, target=form.feature_names, ignore=(), invalid_examples="skip"
     )
     series = order_series(columns, options)
     matrix = np.stack([np.asarray(series.values[name], np.float64) for name in form.feature_names], axis=1)
@@ -193,7 +189,7 @@ def _table(path: Path, form: DataFormat) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The columns of a file's arrays, named as those of the run's."""
+    """The columns of a file's arrays, named as in the run."""
     with opened(path) as file:
         arrays = {name: file.read(name) for name in file.headers}
     if not arrays:
@@ -207,10 +203,7 @@ def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
 
 
 def _names(
-    columns: Mapping[str, npt.NDArray[Any]],
-    order: npt.NDArray[np.intp],
-    lengths: npt.NDArray[np.intp],
-    group: str,
+    columns: Mapping[str, npt.NDArray[Any]], order: npt.NDArray[np.intp], lengths: npt.NDArray[np.intp], group: str
 ) -> Sequence[str]:
     """The group of each series."""
     return [str(columns[group][order[end - 1]]) for end in np.cumsum(lengths).tolist()]

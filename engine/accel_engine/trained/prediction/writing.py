@@ -51,12 +51,7 @@ def continue_text(request: WritingRequest, send: Send = unheard) -> WrittenText:
         return chances
 
     tokens = continued(
-        next_chances,
-        prompt,
-        window,
-        any_length=any_length,
-        temperature=options.temperature,
-        seed=options.seed,
+        next_chances, prompt, window, any_length=any_length, temperature=options.temperature, seed=options.seed
     )
     written, count = [], [0]
     for text in decoded(_counted(islice(tokens, options.tokens), count), vocabulary):

@@ -64,7 +64,7 @@ class LoopCompilation:
     Args:
         make_loop: Creates the loop.
         segment: Steps to compile it for; none of them is taken.
-        background: Whether to compile in a thread of its own, rather than before this returns.
+        background: Whether to compile in another thread, rather than before this returns.
 
     Attributes:
         seconds: How long it took.

@@ -22,7 +22,7 @@ TURN_CHUNKS = 2
 """The fewest chunks of a turn."""
 
 ROUNDS = 15
-"""Turns of each mode at most: in so many, a few that are disturbed hide no difference."""
+"""Turns of each mode at most, among which a few that are disturbed hide no difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class TrialSpeeds:
 
     @property
     def gain(self) -> float:
-        """The rate of the faster mode, divided by that of the plan's mode; at least 1."""
+        """The rate of the faster mode, divided by the rate of the plan's mode; at least 1."""
         return max(1.0, self.alternative / self.default)
 
     def pays(self, steps_left: float) -> bool:
-        """Whether so many steps gain more time in the faster mode than it takes to compile the alternative one."""
+        """Whether these steps gain more time in the faster mode than it takes to compile the alternative one."""
         return steps_left / self.default * (1 - 1 / self.gain) > self.compile_seconds
 
 

@@ -170,12 +170,12 @@ class Checkpoints:
             steps: The preferred one first.
 
         Returns:
-            Its step; ``None`` if none is whole.
+            Its step; ``None`` if all are damaged.
         """
         return checkpoint_files.first_whole(steps, partial(_try, self.restore_weights))[0]
 
     def damage_after(self, step: int) -> list[str]:
-        """What is wrong with the damaged checkpoints after a step."""
+        """The faults of the damaged checkpoints after a step."""
         problems = {each: checkpoint_files.find_damage(self._directory, each) for each in self.steps if each > step}
         return [checkpoint_files.damaged_message(each, problem) for each, problem in problems.items() if problem]
 

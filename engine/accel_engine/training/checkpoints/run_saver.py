@@ -77,7 +77,7 @@ class RunSaver:
             on_failure: Called if weights are not finite; it may raise an error.
 
         Returns:
-            Why none is written although there is none; empty otherwise.
+            Why a missing checkpoint is not written; empty if it is, or if there is one.
         """
         reporter = self._reporter
         reporter.run.check_directory()
@@ -133,8 +133,8 @@ class RunSaver:
     def save_model(self) -> None:
         """Write ``model.keras`` atomically, at the end of training; only the chief does.
 
-        With ``restore_best``, the weights are those of the best step, and with ``ema_momentum`` their averages. Weights
-        that are not finite are replaced by those of the last checkpoint.
+        With ``restore_best``, it has the weights of the best step, and with ``ema_momentum`` their averages. Weights
+        that are not finite are replaced by the weights of the last checkpoint.
         """
         if not self._assembly.chief:
             return
@@ -248,7 +248,7 @@ def averages_as_weights(assembly: Assembly) -> Iterator[None]:
 def portable_optimizer(assembly: Assembly) -> Iterator[None]:
     """Give the optimizer settings with which any program can load it.
 
-    A schedule of ours is replaced by its present rate, and the limit of clipped gradients is that of all replicas.
+    A schedule of ours is replaced by its present rate, and the limit of clipped gradients is for all replicas.
     """
     optimizer = inner_optimizer(assembly.model.optimizer)
     schedule = schedule_of(optimizer)

@@ -61,13 +61,13 @@ class Assembly:
         feed: How training examples reach the replicas.
         task: What the model learns: how targets reach its loss.
         outputs: The specs of the model's outputs; ``None`` if it cannot be called.
-        metrics: What is measured besides the model's own metrics.
+        metrics: Metrics besides the model's own.
         has_custom_train_step: Whether the model has a custom ``train_step``.
         scaling: How raw examples are scaled before the model.
         augmentation: Changes training batches at random; ``None`` if the plan has no augmentation.
         freezing: The frozen layers of the model.
         remat: The parts of the model that are computed again for their gradients; none without rematerialization.
-        devices: TensorFlow's names of the logical devices that run steps; for a coordinator, those of one worker.
+        devices: TensorFlow's names of the logical devices that run steps; for a coordinator, of one worker.
         names: Names of the recorded series.
         information: Notes for the user.
         notes: Warnings for the user.

@@ -1,7 +1,7 @@
 """The training batches of a run: which segment comes next, and where in the data a step is."""
 
 from collections.abc import Callable, Generator, Iterator
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,43 +22,17 @@ MAX_ROWS = 1 << 20
 """Row numbers that are generated at a time, unless one pass over the data has more."""
 
 
-class Batches(Protocol):
-    """Gives the segments of every epoch, and knows the position, which belongs to a checkpoint."""
-
-    position: list[int]
-    """What a checkpoint stores, int64 ``[4]``; zeros where the step says it all."""
-
-    @property
-    def epoch_ended(self) -> bool:
-        """Whether all steps of the epoch were counted; ``False`` where their number is unknown."""
-
-    def restore(self, step: int) -> tuple[int, int]:
-        """The epoch and the steps done in it after some steps, from the position that was restored."""
-
-    def segments(self, epoch: int, done: int, chunk_steps: Callable[[], int]) -> Generator[Segment, None, None]:
-        """Yield the segments of an epoch after some of its steps.
-
-        Args:
-            epoch: The epoch, from 0.
-            done: The steps done in it.
-            chunk_steps: Returns the number of steps of the next chunk.
-        """
-
-    def count(self, steps: int) -> None:
-        """Note that steps were taken."""
-
-    def first_segment(self) -> Segment:
-        """A segment of whole batches, to trace the step with."""
-
-    def close(self) -> None:
-        """Stop reading ahead."""
-
-
 class RowBatches:
     """Batches of examples that are read by row, in an order that follows from the step.
 
+    Gives the segments of every epoch, and knows the position, which belongs to a checkpoint; so do
+    :class:`StreamBatches`.
+
     Args:
         assembly: Data and step counts.
+
+    Attributes:
+        position: What a checkpoint stores, int64 ``[4]``; zeros, as the step says it all.
     """
 
     def __init__(self, assembly: Assembly) -> None:
@@ -70,15 +44,21 @@ class RowBatches:
 
     @property
     def epoch_ended(self) -> bool:
-        """Whether all steps of the epoch were counted."""
+        """Whether all steps of the epoch were counted; ``False`` where their number is unknown."""
         return self._done >= self._assembly.step_counts.steps_per_epoch
 
     def restore(self, step: int) -> tuple[int, int]:
-        """The epoch and the steps done in it after some steps."""
+        """The epoch and the steps done in it after some steps, from the position that was restored."""
         return divmod(step, self._assembly.step_counts.steps_per_epoch)
 
     def segments(self, epoch: int, done: int, chunk_steps: Callable[[], int]) -> Generator[Segment, None, None]:
-        """Yield the segments of an epoch after some of its steps."""
+        """Yield the segments of an epoch after some of its steps.
+
+        Args:
+            epoch: The epoch, from 0.
+            done: The steps done in it.
+            chunk_steps: Returns the number of steps of the next chunk.
+        """
         del chunk_steps
         self._done = done
         counts, plan = self._assembly.step_counts, self._assembly.plan
@@ -120,18 +100,18 @@ class StreamBatches:
         self._ends_pass = assembly.plan.steps_per_epoch is None
         self._reader: Generator[Segment, None, None] | None = None
         self._peeked: Segment | None = None
-        self._pass_over = False  # and the reader is that of the next one
+        self._pass_over = False  # and the reader reads the next one
         self._wanted = 1
-        self._pass, self._inside, self._epoch, self._done = 0, 0, 0, 0
+        self._pass, self._pass_step, self._epoch, self._done = 0, 0, 0, 0
 
     @property
     def position(self) -> list[int]:
         """The pass over the stream, the batches consumed of it, the epoch and the steps done in it."""
-        return [self._pass, self._inside, self._epoch, self._done]
+        return [self._pass, self._pass_step, self._epoch, self._done]
 
     @position.setter
     def position(self, position: list[int]) -> None:
-        self._pass, self._inside, self._epoch, self._done = position
+        self._pass, self._pass_step, self._epoch, self._done = position
 
     @property
     def epoch_ended(self) -> bool:
@@ -152,18 +132,18 @@ class StreamBatches:
             if segment is not None:
                 yield self._end_at(segment)
                 continue
-            if not self._inside:
+            if not self._pass_step:
                 raise DataError(f"the data gave no batches in pass {self._pass + 1} over it")
             if not self._pass_over:
                 self._reader = None
-            self._pass_over, self._pass, self._inside = False, self._pass + 1, 0
+            self._pass_over, self._pass, self._pass_step = False, self._pass + 1, 0
             if self._ends_pass:
                 break
         self._epoch, self._done = epoch + 1, 0
 
     def count(self, steps: int) -> None:
         """Note that steps were taken."""
-        self._inside += steps
+        self._pass_step += steps
         self._done += steps
 
     def first_segment(self) -> Segment:
@@ -173,7 +153,7 @@ class StreamBatches:
             DataError: There are no batches.
         """
         self._peeked = self._next()
-        if self._peeked is None and self._inside:  # the checkpoint is at the end of a pass
+        if self._peeked is None and self._pass_step:  # the checkpoint is at the end of a pass
             self._pass_over, self._reader = True, self._read(self._pass + 1, 0)
             self._peeked = next(self._reader, None)
         if self._peeked is None:
@@ -186,13 +166,13 @@ class StreamBatches:
             segment, self._peeked = self._peeked, None
             return segment
         if self._reader is None:
-            self._reader = self._read(self._pass, self._inside)
+            self._reader = self._read(self._pass, self._pass_step)
         return next(self._reader, None)
 
-    def _read(self, number: int, inside: int) -> Generator[Segment, None, None]:
+    def _read(self, number: int, pass_step: int) -> Generator[Segment, None, None]:
         exact = not self._assembly.single_process
         wanted = (lambda: EXACT_STEPS) if exact else (lambda: self._wanted)
-        return self._feed.segments(number, inside, wanted, exact=exact)
+        return self._feed.segments(number, pass_step, wanted, exact=exact)
 
     def close(self) -> None:
         """Stop reading ahead."""
@@ -210,6 +190,10 @@ class StreamBatches:
         ]
         self._peeked = Segment(parts[1], segment.steps - left, segment.examples)
         return Segment(parts[0], left, segment.examples)
+
+
+Batches: TypeAlias = RowBatches | StreamBatches
+"""The training batches of a run."""
 
 
 def training_batches(assembly: Assembly) -> Batches:
@@ -250,8 +234,8 @@ def epoch_orders(
 
     step, end = epoch * counts.steps_per_epoch + first, (epoch + 1) * counts.steps_per_epoch
     while step < end:
-        number, inside = divmod(step, per_pass)
-        if inside >= whole:  # the last, smaller step of a pass
+        number, pass_step = divmod(step, per_pass)
+        if pass_step >= whole:  # the last, smaller step of a pass
             rows = order_of(number)[whole * replicas * batch :]
             yield rows[replica_positions(counts.last_batch, replicas)][np.newaxis]
             step += 1
@@ -260,7 +244,7 @@ def epoch_orders(
             order_of(each)[: whole * replicas * batch]
             for each in range(number, min(number + together, -(-end // per_pass)))
         ]
-        order = np.concatenate(passes).reshape(-1, replicas, batch)[inside : inside + end - step]
+        order = np.concatenate(passes).reshape(-1, replicas, batch)[pass_step : pass_step + end - step]
         yield order
         step += len(order)
 

@@ -32,7 +32,7 @@ PREPARED_BYTES = 1 << 23
 def compiles_chunks(assembly: Assembly) -> bool:
     """Whether XLA can compile whole chunks of an assembly: not the steps of several replicas or workers.
 
-    Nor those of a custom ``train_step``, which may draw random numbers of its own.
+    Nor a custom ``train_step``, which may draw random numbers itself.
     """
     alone = assembly.replicas == 1 and assembly.single_process
     return alone and not assembly.on_tpu and not assembly.has_custom_train_step

@@ -28,6 +28,7 @@ from accel_engine.models.data_description import DataDescription
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.model_entry import BuildOptions, ModelEntry
 from accel_engine.models.saved_model import UNSAFE_NOTE
+from accel_engine.models.traits import returns_logits
 from accel_engine.plan import DEFAULTS, USES, Plan
 from accel_engine.plan.fit_checks import NO_LOSS_SCALING, wrong_loss
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -38,7 +39,7 @@ from accel_engine.training.core.changed_data import other_meaning_notes
 from accel_engine.training.core.metric_building import Measures, measures_of
 from accel_engine.training.core.recipe.freezing import Freezing, freeze
 from accel_engine.training.core.recipe.initial_weights import load_initial_weights
-from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled, take_mixed_targets
+from accel_engine.training.core.recipe.loss import change_loss, choose_loss, take_mixed_targets
 from accel_engine.training.core.recipe.optimizer import plan_optimizer
 from accel_engine.training.core.recipe.rate_schedule import multiply_rates
 from accel_engine.training.core.run_scaling import decide_scaling
@@ -56,7 +57,7 @@ class CompiledModel:
         scaling: How raw examples are scaled before it.
         task: What it learns.
         outputs: The specs of its outputs; ``None`` if it cannot be called.
-        metrics: What is measured besides the model's own metrics.
+        metrics: Metrics besides the model's own.
         freezing: Its frozen layers.
         has_custom_train_step: Whether it has a custom ``train_step``.
         information: Notes for the user, such as on the initial weights.
@@ -177,7 +178,7 @@ def _compile(
         total_steps=resolved.step_counts.total_steps if resolved.step_counts else 0,
     )
     if not model.compiled:
-        loss = loss_of_uncompiled(model, outputs, dataset, plan)
+        loss = choose_loss(outputs, dataset, plan, logits=returns_logits(model))
         model.compile(optimizer=optimizer, loss=loss)
         if not isinstance(entry, ModelEntry):
             notes.append(f"the model is not compiled: using {loss.name} and {optimizer_name(model.optimizer)}")

@@ -41,7 +41,7 @@ def with_tensorflow_gpus(inventory: Inventory) -> Inventory:
 
 
 def missing_readings(inventory: Inventory) -> str:
-    """What is not shown of GPUs that only TensorFlow finds, and why; empty if there are none."""
+    """The missing readings of GPUs that only TensorFlow finds, and why; empty without such GPUs."""
     reason = inventory.why_unavailable("gpu") if inventory.of_kind("gpu") else ""
     if not reason:
         return ""
@@ -56,7 +56,7 @@ def are_newer_than_build() -> bool:
 
 
 def place_on_visible(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPlan:
-    """Place a plan on those of the machine's devices that TensorFlow sees.
+    """Place a plan on the devices of the machine that TensorFlow sees.
 
     Raises:
         PlanError: The plan's devices are not available, or TensorFlow does not see them.
@@ -76,7 +76,7 @@ def configure(resolved: ResolvedPlan, inventory: Inventory, threads: int | None 
     Args:
         resolved: The plan.
         inventory: The machine's devices.
-        threads: Threads per operation on the CPU; ``None`` for those of the environment, or else TensorFlow's own.
+        threads: Threads per operation on the CPU; ``None`` for the environment's, or else TensorFlow's own.
 
     Returns:
         TensorFlow's names of the logical devices to train on, such as ``("GPU:0", "GPU:1")``.
@@ -140,7 +140,7 @@ def describe_worker_devices() -> tuple[TensorFlowDevice, ...]:
 
 
 def _describe_cores(names: tuple[str, ...], inventory: Inventory) -> tuple[TensorFlowDevice, ...]:
-    """Describe the cores of a TPU; only those of this machine have a chip in the inventory."""
+    """Describe the cores of a TPU; only cores of this machine have a chip in the inventory."""
     cores, chips = [core.name for core in tf.config.list_logical_devices("TPU")], inventory.of_kind("tpu")
     per_chip = runtime_devices(chips[0]) if chips else 1
     local = len(cores) == len(chips) * per_chip and not any("/job:worker" in core for core in cores)

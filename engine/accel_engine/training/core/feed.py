@@ -26,7 +26,7 @@ Read = TypeVar("Read")
 
 
 class Feed(Protocol):
-    """Source of a compiled loop's batches.
+    """Source of a compiled loop's batches; feeds are classes of this one.
 
     A loop calls :meth:`open` on the host. In the graph, for every step, it calls :meth:`arguments` in the cross-replica
     context and :meth:`examples` in each replica's.
@@ -45,7 +45,8 @@ class Feed(Protocol):
         """
 
     def spec(self, source: Any) -> Any:
-        """The type of a source, for any number of steps."""
+        """The type of a source, for any number of steps; by default of arrays ``[steps, ...]``."""
+        return map_structure(lambda array: tf.TensorSpec((None, *array.shape[1:]), array.dtype), source)
 
     def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:
         """The arguments of :meth:`examples` for the step at this index of the order."""
@@ -54,7 +55,8 @@ class Feed(Protocol):
         """A replica's raw examples; arrays ``[per_replica_batch, ...]``."""
 
     def take_input_wait(self) -> float:
-        """Seconds in which steps waited for batches within their graph, since the last call."""
+        """Seconds in which steps waited for batches within their graph, since the last call; by default unmeasured."""
+        return 0.0
 
 
 def slice_of(source: Any, first: tf.Tensor, count: tf.Tensor) -> Any:
@@ -62,7 +64,7 @@ def slice_of(source: Any, first: tf.Tensor, count: tf.Tensor) -> Any:
     return map_structure(lambda array: array[first : first + count], source)
 
 
-class CachedFeed:
+class CachedFeed(Feed):
     """Caches the whole split on every replica's device; a step sends row numbers only.
 
     Args:
@@ -81,10 +83,6 @@ class CachedFeed:
         del first
         return tf.constant(order)
 
-    def spec(self, source: tf.Tensor) -> tf.TensorSpec:
-        """Row numbers of any number of steps."""
-        return tf.TensorSpec((None, *source.shape[1:]), source.dtype)
-
     def arguments(self, source: tf.Tensor, step: tf.Tensor) -> tuple[Any, ...]:
         """The cached arrays and the row numbers of the step."""
         return self._batch, source[step]
@@ -96,12 +94,8 @@ class CachedFeed:
         gathered: Batch = map_structure(lambda array: tf.gather(array, own), batch)
         return gathered
 
-    def take_input_wait(self) -> float:
-        """Zero: the examples are on the device."""
-        return 0.0
 
-
-class StreamedFeed:
+class StreamedFeed(Feed):
     """Reads batches by row on the host with ``tf.data`` and prefetches them.
 
     Args:
@@ -118,7 +112,7 @@ class StreamedFeed:
         self._strategy = strategy
         self._split = split
         self._constants = map_structure(tf.constant, split.batch) if portable and split.in_memory else None
-        self._input_wait = None if portable else InputWait()  # its clock would be that of another host
+        self._input_wait = None if portable else InputWait()  # its clock would be another host's
 
     def open(self, order: npt.NDArray[np.int32], first: int = 0) -> Any:
         """Create an iterator over the batches of the order, starting at step ``first``."""

@@ -7,6 +7,7 @@ import numpy as np
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.structure import Structure, flatten, named_leaves
 from accel_engine.text import printable
+from accel_engine.words import numbers
 
 LARGEST = 65_504
 """The largest number in float16."""
@@ -54,9 +55,8 @@ def _too_large(structure: Structure, names: tuple[str, ...], scale: float) -> li
         if not places:
             continue
         by_column = array.ndim == 2 and array.shape[1] > 1
-        shown = [names[each] if len(names) == len(largest) else str(each) for each in places[:_LISTED]]
-        more = f" and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
-        where = f" in column {', '.join(shown)}{more}" if by_column else ""
+        columns = [names[each] if len(names) == len(largest) else str(each) for each in places]
+        where = f" in column {numbers.listed(columns, _LISTED)}" if by_column else ""
         found.append(printable(f"{name and f' {name}'}{where} of up to {float(largest.max()):,.6g}"))
     return found
 

@@ -23,7 +23,7 @@ class GradientNorms:
 
     Attributes:
         names: Names of the series.
-        of_micro_batches: Whether the norm of the gradients of one micro-batch is asked for, too: with that of the
+        of_micro_batches: Whether the norm of the gradients of one micro-batch is asked for, too: with the norm of the
             whole batch it tells how noisy gradients are.
     """
 
@@ -63,7 +63,7 @@ def layers_of(model: keras.Model) -> dict[str, list[int]]:
     """The indices of the trainable variables of each layer, by the name of its series, in the order of the model."""
     paths: dict[str, list[int]] = {}
     for index, variable in enumerate(model.trainable_variables):
-        # Keras puts the name of a model that was built late before those of its layers.
+        # Keras puts the name of a model that was built late before the names of its layers.
         path = variable.path.removeprefix(f"{model.name}/").rpartition("/")[0]
         paths.setdefault(path or "model", []).append(index)
     count = len(paths)

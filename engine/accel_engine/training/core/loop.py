@@ -65,7 +65,7 @@ class ChunkResult:
         count: Number of steps.
         started: Seconds since the Unix epoch.
         seconds: Duration of the chunk.
-        series: float32 arrays ``[count]`` by name; the metrics are those of each step's own batch.
+        series: float32 arrays ``[count]`` by name; the metrics are of each step's own batch.
         examples: Examples of each step, over all replicas.
         states: The sum of the states of all metrics over the steps, float64 ``[states]``, for :meth:`Loop.metrics`.
     """
@@ -77,7 +77,7 @@ class ChunkResult:
     examples: int
     states: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
-    def after_wait(self, seconds: float) -> Self:
+    def with_wait(self, seconds: float) -> Self:
         """The chunk, with the time in which its batches were waited for."""
         return replace(self, started=self.started - seconds, seconds=self.seconds + seconds)
 
@@ -125,7 +125,7 @@ class Loop:
         self._constant_rate_of = optimizer if constant else None
         self._rate_of = None if constant else optimizer
         self._has_rate = optimizer is not None
-        # One replica's sums are those of all: its series are computed with the step.
+        # One replica's sums are the sums of all: its series are computed with the step.
         self._alone = assembly.replicas == 1
         self._sums_over_workers = not (self._alone or assembly.single_process or assembly.coordinated)
         self._worker_count = len(assembly.cluster.workers) if assembly.cluster else 1
@@ -231,12 +231,7 @@ class Loop:
             return None  # XLA compiles the step, and draws its random numbers
 
     def _run_chunk(
-        self,
-        program: ChunkProgram | None,
-        uneven: UnevenBatch | None,
-        source: Any,
-        first: tf.Tensor,
-        count: tf.Tensor,
+        self, program: ChunkProgram | None, uneven: UnevenBatch | None, source: Any, first: tf.Tensor, count: tf.Tensor
     ) -> tf.Tensor:
         """The rows of ``count`` steps, float32 ``[count, series + states + rate]``."""
         if program is not None and self._compiled is not None:

@@ -15,12 +15,7 @@ from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.models.model_call import call_model
 from accel_engine.plan import Plan
 from accel_engine.private_names.keras_names import kept_losses
-from accel_engine.training.core.metric_states import (
-    compute_loss,
-    not_additive,
-    own_metrics,
-    update_metrics,
-)
+from accel_engine.training.core.metric_states import compute_loss, not_additive, own_metrics, update_metrics
 from accel_engine.training.core.recipe.loss import mixed_metrics_note
 from accel_engine.training.core.recipe.metrics import (
     measure_in_units,
@@ -34,7 +29,7 @@ from accel_engine.user_code import reason
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What is measured of a model besides its own metrics.
+    """The metrics of a model besides its own.
 
     Attributes:
         metrics: The metrics.
@@ -54,7 +49,7 @@ _MOST_TRIED = 10**7
 def measures_of(
     model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, plan: Plan, batch: int
 ) -> Measures:
-    """Create what is measured of a model, and the variables of its own losses and metrics.
+    """Create the metrics of a model, and the variables of its own losses and metrics.
 
     Args:
         model: Compiled, without a custom ``train_step``.
@@ -128,7 +123,7 @@ def _build_plan_metrics(metrics: Sequence[keras.Metric], task: Task, outputs: St
 
 
 def check_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset) -> list[str]:
-    """A note on metrics whose values over several batches differ from those of ``fit``."""
+    """A note on metrics whose values over several batches differ from ``fit``."""
     specs = [*flatten(dataset.spec[:2]), *flatten(outputs)]
     if not own_metrics(model) or sum(math.prod(side or 1 for side in spec.shape) for spec in specs) > _MOST_TRIED:
         return []

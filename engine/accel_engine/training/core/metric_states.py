@@ -29,7 +29,7 @@ from accel_engine.private_names.keras_names import (
 from accel_engine.run.store.series_names import SeriesNames
 
 MAX_STATE = 64
-"""Values in the state of a metric whose value of each batch is recorded; of larger ones, as AUC's, those of epochs."""
+"""Values in the state of a metric whose value of each batch is recorded; of larger ones, as AUC, only epochs are."""
 
 MAX_EPOCH_STATE = 1 << 13
 """The same of those whose value of each epoch is recorded: each step gives all of its states. Of larger ones, as of a
@@ -146,7 +146,7 @@ class MetricStates:
         return self._names.scalars(results)
 
     def chosen_of(self, other: "MetricStates", states: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """The states of these metrics among those of more metrics of the same model."""
+        """The states of these metrics among the states of more metrics of the same model."""
         own = {id(variable) for variable in self.variables}
         return [state for variable, state in zip(other.variables, states, strict=True) if id(variable) in own]
 
@@ -294,7 +294,7 @@ class EpochStates:
         self.sums: npt.NDArray[np.float64] = np.zeros(0)
 
     def add(self, states: npt.NDArray[np.float64], steps: int) -> None:
-        """Add the sum of the states of some steps, ``[states]``; those of other metrics, as of other code, are left."""
+        """Add the sum of the states of some steps, ``[states]``; the sums of other metrics are dropped."""
         if self.sums.shape != states.shape:
             self.clear()
         self.sums = self.sums + states if self.steps else states

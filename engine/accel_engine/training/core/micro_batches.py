@@ -41,7 +41,7 @@ def candidate_count(batch: int) -> int:
 
 
 def part_sizes(count: int, whole: int, batch: Batch) -> dict[int, int]:
-    """Into how many parts of which sizes to split a batch: none is larger than that of a whole batch.
+    """Into how many parts of which sizes to split a batch: no part is larger than the parts of a whole batch.
 
     Args:
         count: Number of parts of a whole batch.

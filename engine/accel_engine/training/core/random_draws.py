@@ -63,7 +63,7 @@ def given_draws(numbers: Sequence[tf.Tensor]) -> Iterator[None]:
 def has_other_draws(graph: tf.Graph) -> bool:
     """Whether a step, traced with :func:`recorded_draws`, draws random numbers that were not recorded.
 
-    Such as those of ``tf.random``, of a loop inside the step, or whose distribution depends on the data.
+    Such as draws of ``tf.random``, of a loop inside the step, or whose distribution depends on the data.
     """
     definition = graph.as_graph_def()
     nodes = [node for node in definition.node if _SCOPE not in node.name]
@@ -162,7 +162,7 @@ def _known(signature: inspect.Signature, *positional: Any, **named: Any) -> dict
 
 
 def _known_sides(shape: Any) -> list[int | None] | None:
-    """The sides of a shape as numbers, ``None`` for those of the inputs; ``None`` if one depends on the data."""
+    """The sides of a shape as numbers, ``None`` where they are the inputs'; ``None`` if one depends on the data."""
     if tf.is_tensor(shape):
         shape = tf.get_static_value(shape)
     if shape is None:

@@ -1,4 +1,4 @@
-"""Gives all replicas the same moving statistics, such as those of batch normalization."""
+"""Gives all replicas the same moving statistics, such as the means of batch normalization."""
 
 from collections.abc import Callable
 
@@ -8,9 +8,9 @@ from accel_engine.training.core.assembly import Assembly
 
 
 class ReplicaStatistics:
-    """The statistics that each replica updates for itself in a step, as the examples of its own share of a batch say.
+    """The statistics that each replica updates for itself in a step, from the examples of its share of a batch.
 
-    Keras leaves them different, and saves those of the first replica. With their mean on all replicas, a validation
+    Keras leaves them different, and saves the first replica's. With their mean on all replicas, a validation
     measures the model that is saved, and a run that continues from a checkpoint has the values of one that was not
     interrupted. Training does not read them. Those of frozen layers, which are the same everywhere, keep every bit.
 

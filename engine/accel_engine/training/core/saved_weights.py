@@ -25,7 +25,7 @@ UNTRACKED = "untracked"
 
 
 def untracked_weights(model: keras.Model) -> dict[str, tf.Variable]:
-    """The weights that ``tf.train.Checkpoint`` does not find in a model, by index: those of layers in lists.
+    """The weights that ``tf.train.Checkpoint`` does not find in a model, by index: the weights of layers in lists.
 
     It finds the trainable ones through the optimizer only, and batch normalization's statistics not at all.
     """
@@ -97,7 +97,7 @@ _OF_ANOTHER_MODEL = (
     tf.errors.InvalidArgumentError,
     tf.errors.NotFoundError,
 )
-"""What restoring raises for variables that are missing, or have another shape or type."""
+"""Errors of restoring for variables that are missing, or have another shape or type."""
 
 
 class DamagedCheckpointError(RunError):

@@ -75,7 +75,7 @@ class Step:
     def series(self, sums: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
         """The series of a step, float32 scalars by name, from the sums over all replicas.
 
-        The metrics are those of the step's own batch.
+        The metrics are of the step's own batch.
         """
         own = [*self._norms.names, "loss"]
         values = {name: total / self._replicas for name, total in zip(own, sums, strict=False)}
@@ -190,7 +190,7 @@ class CustomStep:
     def metrics(self, states: npt.NDArray[np.float64]) -> dict[str, float]:
         """What ``train_step`` returns of its metrics, over all examples of some steps; see :meth:`Step.metrics`.
 
-        Left out are metrics that it does not update, such as Keras' own of the loss, and those of other classes than
+        Left out are metrics that it does not update, such as Keras' own of the loss, and metrics of other classes than
         Keras', whose states of steps may not be sums.
         """
         model, ends = self._assembly.model, np.cumsum([math.prod(each.shape) for each in self._variables])

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import StackingStream, Stream
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
-from accel_engine.training.core.feed import Segment
+from accel_engine.training.core.feed import Feed, Segment
 from accel_engine.training.core.uneven_batches import replica_positions
 
 CHUNK_SECONDS = 0.05
@@ -31,7 +31,7 @@ AHEAD_BYTES = 1 << 28
 """Bytes that are read ahead at most, but for one chunk."""
 
 
-class StreamFeed:
+class StreamFeed(Feed):
     """Feeds the batches of a stream, each shared by the replicas as :func:`.uneven_batches.replica_positions` says.
 
     Args:
@@ -82,11 +82,6 @@ class StreamFeed:
         del first
         return order
 
-    def spec(self, source: Batch) -> Batch:
-        """Any number of batches of this size."""
-        spec: Batch = map_structure(lambda each: tf.TensorSpec((None, *each.shape[1:]), each.dtype), source)
-        return spec
-
     def arguments(self, source: Batch, step: tf.Tensor) -> tuple[Any, ...]:
         """The batch of the step."""
         return (map_structure(lambda stack: stack[step], source),)
@@ -98,10 +93,6 @@ class StreamFeed:
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group - self._first
         own: Batch = map_structure(lambda parts: parts[replica], batch)
         return own
-
-    def take_input_wait(self) -> float:
-        """Zero: the wait for a stream is that for its segments."""
-        return 0.0
 
     def stacked(self, batch: Batch) -> Batch:
         """The source of a single step with this batch."""

@@ -1,4 +1,4 @@
-"""Shares a batch among replicas that cannot divide it evenly, so that the step is that of one device.
+"""Shares a batch among replicas that cannot divide it evenly, so that the step is the same as on one device.
 
 All replicas take as many examples, as one graph runs on all of them. Each takes its even share, and at the end one of
 the examples that are left. Some of these are on several replicas: there they count by a weight, so that each counts
@@ -87,7 +87,7 @@ class UnevenMeasure:
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """The loss, whose gradients are added over replicas, and the states of the metrics; in a training step.
 
-        A loss that is no mean or sum over examples is that of all the replica's examples.
+        A loss that is no mean or sum over examples is computed over all the replica's examples.
 
         Args:
             batch: The replica's examples, or a micro-batch of them, as the loss takes them.

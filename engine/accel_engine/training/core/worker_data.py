@@ -18,7 +18,7 @@ from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.structure import Batch, describe, flatten
 from accel_engine.errors import DataError
 from accel_engine.private_names.tensorflow_names import WORKER_EXAMPLES, register_function
-from accel_engine.training.core.feed import PREFETCH, filled
+from accel_engine.training.core.feed import PREFETCH, Feed, filled
 
 
 class WorkerDataMissing(Exception):  # noqa: N818 (its name is searched for in TensorFlow's messages)
@@ -66,7 +66,7 @@ class WorkerDataSource:
         register_function(WORKER_EXAMPLES, batch)
 
 
-class WorkerDataFeed:
+class WorkerDataFeed(Feed):
     """Sends row numbers to the workers, which read the examples.
 
     Args:
@@ -98,17 +98,9 @@ class WorkerDataFeed:
         )
         return (filled(self._split.batch, shaped),)
 
-    def spec(self, source: tf.Tensor) -> tf.TensorSpec:
-        """Row numbers of any number of steps."""
-        return tf.TensorSpec((None, *source.shape[1:]), source.dtype)
-
     def examples(self, batch: Batch) -> Batch:
         """Return the batch unchanged."""
         return batch
-
-    def take_input_wait(self) -> float:
-        """Zero: the workers do not measure it."""
-        return 0.0
 
 
 def data_error(error: tf.errors.OpError) -> DataError | None:

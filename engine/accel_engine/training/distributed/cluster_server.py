@@ -38,12 +38,7 @@ class ClusterServer:
     """Always ``False``: the peer monitor notices a lost coordinator."""
 
     def __init__(
-        self,
-        resolved: ResolvedPlan,
-        run: RunWriter,
-        mailbox: CommandMailbox,
-        inventory: Inventory,
-        began: float,
+        self, resolved: ResolvedPlan, run: RunWriter, mailbox: CommandMailbox, inventory: Inventory, began: float
     ) -> None:
         assert resolved.cluster is not None  # noqa: S101 (this process serves its coordinator)
         self._resolved, self._cluster = resolved, resolved.cluster
@@ -73,7 +68,7 @@ class ClusterServer:
         return self.ended(Outcome.FINISHED, command.origin)
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
-        """The event that ends this process's run, which has no steps of its own."""
+        """The event that ends this process's run, which has no steps."""
         return RunEnded(
             time=clock.now(),
             outcome=outcome,

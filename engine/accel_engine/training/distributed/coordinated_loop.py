@@ -70,7 +70,7 @@ class CoordinatedLoop(Loop):
         """Run the steps of a segment; yields after each chunk, while workers may be running later ones.
 
         Args:
-            segment: The steps; its order is that of row numbers, int32 ``[steps, 1, batch]``.
+            segment: The steps; its order are row numbers, int32 ``[steps, 1, batch]``.
             first: The step to start with.
             last: The step before which to end; that after the last one by default.
         """

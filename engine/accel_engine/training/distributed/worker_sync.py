@@ -71,7 +71,7 @@ class WorkerSync:
         return int(self.all_gather(count)[0, 0])
 
     def start_step(self, step: int) -> int:
-        """The step that all workers continue from: that of the newest checkpoint that all have; 0 to start anew.
+        """The step that all workers continue from, of the newest checkpoint that all have; 0 to start anew.
 
         Args:
             step: The step of this worker's newest checkpoint; 0 if there is none.

@@ -262,6 +262,15 @@ class Validation:
         return {name: float(value) for name, value in values.items()}
 
 
+def validation_of(assembly: Assembly, device_memory: int | None) -> tuple[Validation | None, str]:
+    """The validation of a run, and why it is impossible; neither if the plan has none."""
+    if assembly.plan.validation == "off" or assembly.dataset.validation is None:
+        return None, ""
+    validation = Validation(assembly, device_memory)
+    problem = validation.problem()
+    return (None if problem else validation), problem
+
+
 def _call(
     model: keras.Model, inputs: Structure, weights: list[tuple[keras.Variable, tf.Tensor]]
 ) -> tuple[Structure, LayerLosses | None]:

@@ -79,7 +79,7 @@ def stream_parts(stream: Stream, feed: StreamFeed, replicas: int, limit: int | N
 
 
 def _cut(batches: Iterable[Batch], most: int | None) -> Iterator[Batch]:
-    """Cut batches into some of at most so many examples."""
+    """Cut batches into batches of at most ``most`` examples."""
     for batch in batches:
         examples = len(flatten(batch)[0])
         for first in range(0, examples, most or max(1, examples)):

@@ -26,7 +26,7 @@ _SAME_MEMORY = ("Reshape", "Identity", "ExpandDims", "Squeeze", "StopGradient", 
 """Operations whose output shares the memory of their first input."""
 
 _WITHOUT_MEMORY = ("ReadVariableOp", "VarHandleOp", "Const")
-"""Operations whose outputs take no memory of their own, or do not grow with the batch."""
+"""Operations whose outputs take no memory, or do not grow with the batch."""
 
 _LOOPS = ("While", "StatelessWhile")
 
@@ -61,8 +61,8 @@ def trace_activations(model: keras.Model, inputs: Structure) -> tuple[tuple[Laye
         inputs: The :class:`~accel_engine.data.structure.ArraySpec` of every input of an example.
 
     Returns:
-        The activations of each layer, in the order of the model; last those of no layer, such as the batch. The
-        number of operations.
+        The activations of each layer, in the order of the model; last the activations of no layer, such as the batch.
+        The number of operations.
     """
     graph = tf.compat.v1.get_default_graph()
     earlier = set(graph.get_operations())
@@ -131,7 +131,7 @@ def _owner(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def _count(operations: Sequence[tf.Operation]) -> int:
-    """The number of operations, with those of loops."""
+    """The number of operations, also within loops."""
     bodies = (function_graph(each.graph, each.get_attr("body").name) for each in operations if each.type in _LOOPS)
     return len(operations) + sum(len(body.get_operations()) for body in bodies if body is not None)
 
@@ -179,7 +179,7 @@ def _size(tensor: tf.Tensor) -> int:
 
 
 def _bytes_of_steps(loop: tf.Operation) -> int:
-    """Bytes that a loop, such as that of a recurrent layer, saves of all its steps: it adds them to lists."""
+    """Bytes that a loop, as of a recurrent layer, saves of all its steps: it adds them to lists."""
     body = function_graph(loop.graph, loop.get_attr("body").name)
     if body is None:
         return 0

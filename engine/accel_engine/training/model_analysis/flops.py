@@ -50,7 +50,7 @@ _OPAQUE = {
 
 
 UNCOUNTED = "not.of.the.model"
-"""Name scope of operations that are no part of the model, such as those of an augmentation."""
+"""Name scope of operations that are no part of the model, such as an augmentation."""
 
 
 RECOMPUTED = "recomputed.part"
@@ -68,7 +68,7 @@ class FlopCount:
     Attributes:
         flops: Floating-point operations; ``None`` where they cannot be counted.
         reason: Why they cannot be counted.
-        parts: The operations of each product and convolution, by its name, prefixed with those of its callers.
+        parts: The operations of each product and convolution, by its name, prefixed with the names of its callers.
     """
 
     flops: float | None
@@ -167,12 +167,10 @@ def _needed(graph: Any, outputs: Collection[int] | None) -> dict[tf.Operation, s
 
 def _function(operation: tf.Operation, attribute: str) -> Any:
     """The graph of a function that an operation calls."""
-    name, graph = operation.get_attr(attribute).name, operation.graph
-    while graph is not None:
-        if (found := function_graph(graph, name)) is not None:
-            return found
-        graph = getattr(graph, "outer_graph", None)
-    raise _Uncountable(f"the graph does not contain its function {name}")
+    name = operation.get_attr(attribute).name
+    if (found := function_graph(operation.graph, name)) is None:
+        raise _Uncountable(f"the graph does not contain its function {name}")
+    return found
 
 
 def _static_shape(tensor: tf.Tensor) -> tuple[int, ...]:
@@ -219,7 +217,7 @@ def _einsum(operation: tf.Operation) -> int:
 
 
 def _letters(term: str, rank: int) -> list[str]:
-    """A name for each dimension, those of an ellipsis counted from its end: ``b...d`` of rank 4 is b, -2, -1, d."""
+    """A name for each dimension, in an ellipsis counted from its end: ``b...d`` of rank 4 is b, -2, -1, d."""
     before, ellipsis, after = term.replace(" ", "").partition("...")
     hidden = rank - len(before) - len(after) if ellipsis else 0
     return [*before, *(str(side) for side in range(-hidden, 0)), *after]

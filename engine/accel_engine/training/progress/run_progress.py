@@ -93,7 +93,7 @@ class RunProgress:
         return self._timetable.steps_until_next(self._reporter.step)
 
     def change_interval(self, field: str, steps: int) -> str:
-        """Validate, or save checkpoints, every so many steps from now on.
+        """Validate, or save checkpoints, every ``steps`` steps from now on.
 
         Args:
             field: ``validation_every`` or ``checkpoint_every``.
@@ -218,13 +218,13 @@ def _is_planned(event: Event) -> TypeGuard[Validated]:
 def _follow(
     plan: Plan, monitor: str, measured: tuple[str, ...], trained: tuple[str, ...], *, validates: bool
 ) -> EarlyStopping:
-    matters = plan.patience is not None or plan.restore_best == "on"
+    is_needed = plan.patience is not None or plan.restore_best == "on"
     name = monitor.removeprefix(VALIDATION_PREFIX)
-    if matters and name != monitor and not validates:
+    if is_needed and name != monitor and not validates:
         raise PlanError("monitor", plan.monitor, *NOTHING_TO_VALIDATE)
-    if matters and measured and (reason := unmeasured(monitor, trained, measured)):
+    if is_needed and measured and (reason := unmeasured(monitor, trained, measured)):
         raise PlanError("monitor", plan.monitor, *reason)
     lower = is_better_lower(monitor, plan.monitor_mode)
-    if lower is None and matters:
+    if lower is None and is_needed:
         raise PlanError("monitor_mode", plan.monitor_mode, *unknown_direction(monitor))
     return EarlyStopping(monitor, lower=bool(lower), min_delta=plan.min_delta, patience=plan.patience)

@@ -13,6 +13,7 @@ from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.structure import Batch, named_leaves
 from accel_engine.files import replacing
 from accel_engine.text import printable
+from accel_engine.words import numbers
 
 EXTREME = 1e4
 """How many times the largest value of other examples a value has to be, to be extreme."""
@@ -28,9 +29,6 @@ REFERENCE_FILES = 256
 MAX_BYTES = 64 << 20
 """Bytes of the examples in a file that is kept."""
 
-LISTED = 5
-"""Number of rows, files or columns that a message names."""
-
 Rows = npt.NDArray[np.integer[Any]]
 
 
@@ -43,7 +41,7 @@ class BatchAtFault:
         batch: Its raw examples, NumPy arrays ``[examples, ...]``.
         rows: Their rows in the training examples, ``[examples]``; ``None`` for a stream.
         wrong: Which examples have values that are not finite or extreme, bool ``[examples]``.
-        text: What is wrong with them, for the user; empty if nothing is.
+        text: Their faults, for the user; empty without any.
     """
 
     step: int
@@ -56,10 +54,10 @@ class BatchAtFault:
         """Its examples, for the user: those at fault, if there are any."""
         places = np.flatnonzero(self.wrong) if self.wrong.any() else np.arange(len(self.wrong))
         if self.rows is None:
-            return f"examples {_listed([str(each) for each in places])} of the batch of step {self.step:,}"
+            return f"examples {numbers.listed(map(str, places))} of the batch of step {self.step:,}"
         files = _files(dataset)
         names = [files[row] if files else str(row) for row in self.rows[places].tolist()]
-        return f"{'files' if files else 'training examples'} {_listed(names)}"
+        return f"{'files' if files else 'training examples'} {numbers.listed(names)}"
 
     def save(self, directory: Path) -> str:
         """Keep its examples in a run's directory, those at fault first; returns the name of the file."""
@@ -82,7 +80,7 @@ class BatchAtFault:
             yield from named_leaves(structure, part)
 
 
-def look_at(step: int, batch: Batch, rows: Rows | None, dataset: Dataset) -> BatchAtFault:
+def describe_batch(step: int, batch: Batch, rows: Rows | None, dataset: Dataset) -> BatchAtFault:
     """Look for values that are not finite or extreme in the inputs, targets and weights of a step.
 
     Args:
@@ -142,14 +140,9 @@ def _places(name: str, values: npt.NDArray[np.bool_], dataset: Dataset) -> str:
         names = dataset.feature_names if name.startswith("inputs") else dataset.target_names
         columns = np.flatnonzero(values.any(axis=0)).tolist()
         shown = [names[each] if len(names) == values.shape[1] else str(each) for each in columns]
-        return f" in column {_listed(shown)}"
+        return f" in column {numbers.listed(shown)}"
     first = np.argwhere(values)[0][1:].tolist()
     return f"{count}, first at {'pixel ' if dataset.kind == 'images' else ''}{', '.join(map(str, first))}"
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more
 
 
 def _files(dataset: Dataset) -> Any:

@@ -15,7 +15,7 @@ from accel_engine.models.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.float16_range import LARGEST
 from accel_engine.training.core.metric_states import compute_loss, mean_loss
-from accel_engine.training.recovery.batch_at_fault import BatchAtFault, look_at
+from accel_engine.training.recovery.batch_at_fault import BatchAtFault, describe_batch
 from accel_engine.training.recovery.loss_watch import LossTrouble
 from accel_engine.training.recovery.replay import Replay, ReplayEnded
 
@@ -29,9 +29,9 @@ class Cause:
 
     Attributes:
         step: The step at fault, counted from 0; ``None`` if it is unknown.
-        first: What is not finite first, in words; empty if unknown.
+        first: The first value that is not finite, in words; empty if unknown.
         unknown: Why not all could be found; empty if it could.
-        batch: What is wrong with the batch of the step, in words; empty if nothing is.
+        batch: The faults of the batch of the step, in words; empty without any.
         examples: The examples at fault, or all of the batch, in words.
         file: The file in the run's directory with the batch; empty if it could not be kept.
     """
@@ -82,7 +82,7 @@ def find_cause(
     try:
         # A loss that is not finite comes from its own step, or from the update of the step before.
         steps = sorted({max(first, trouble.step - 1), max(first, trouble.step)})
-        return _Search(trouble, directory, *replayed()).among(steps)
+        return _Search(trouble, directory, *replayed()).find_in(steps)
     except _NotFiniteBefore:
         pass
     except Exception as error:  # noqa: BLE001 (the search must not hide what was seen)
@@ -90,7 +90,7 @@ def find_cause(
     try:
         # Some layers turn NaN to 0, so that losses stay finite for long.
         start, end = replayed()[1].failing_chunk(trouble.step)
-        return _Search(trouble, directory, *replayed()).among(range(start, end + 1))
+        return _Search(trouble, directory, *replayed()).find_in(range(start, end + 1))
     except Exception as error:  # noqa: BLE001 (see above)
         return _unknown(error)
 
@@ -116,17 +116,17 @@ class _Search:
         self._assembly, self._replay = assembly, replay
         self._checked = _CheckedStep(assembly)
 
-    def among(self, steps: Sequence[int]) -> Cause:
+    def find_in(self, steps: Sequence[int]) -> Cause:
         """The cause, in one of some steps that follow each other.
 
         Raises:
             ReplayEnded: The steps could not be taken again.
         """
         before: BatchAtFault | None = None
-        for batch, rows in self._replay.before(steps):
+        for batch, rows in self._replay.batches_before(steps):
             if weight := self._replay.not_finite():
                 return self._by_update(before, weight)
-            seen = look_at(self._replay.step, batch, rows, self._assembly.dataset)
+            seen = describe_batch(self._replay.step, batch, rows, self._assembly.dataset)
             found = self._checked.first_not_finite(batch)
             explodes = self._trouble.explodes and self._replay.step < self._trouble.step
             if found or seen.text or explodes:
@@ -172,7 +172,7 @@ class _CheckedStep:
             self.reason = "a TPU runs whole steps only"
 
     def first_not_finite(self, raw: Batch) -> str:
-        """What is not finite first; empty if all is finite, or if it cannot be told.
+        """The first value that is not finite; empty if all are finite, or if it cannot be told.
 
         Args:
             raw: The examples of the step on all replicas, NumPy arrays ``[examples, ...]``.
@@ -188,7 +188,7 @@ class _CheckedStep:
         return found[0] if found else ""
 
     def _run(self, raw: Batch, found: list[str]) -> None:
-        """Append what is not finite to a list, in the order in which it is computed."""
+        """Append values that are not finite to a list, in the order in which they are computed."""
         model = self._assembly.model
         batch = self._assembly.prepare_training(raw)
         if any(not _is_finite(each) for each in flatten(batch.inputs)):

@@ -166,7 +166,7 @@ FACTOR = 100.0
 """How far the loss has to be above its level, as a multiple."""
 
 CUSTOM_FACTOR = 10_000.0
-"""The same for a custom ``train_step``, whose losses may be a game of two models, such as those of a GAN."""
+"""The same for a custom ``train_step``, whose losses may be a game of two models, as in a GAN."""
 
 BLOCK = 20
 """Steps whose median is a level."""
@@ -184,7 +184,7 @@ FIRST = 100
 """Steps before the first comparison, besides the last ones."""
 
 FALLS, GROWS = 0.5, 2.0
-"""The median of the later half of these steps, as a multiple of that of the earlier half: a loss that recovers, and one
+"""The median of the later half of these steps, as a multiple of the earlier half's: a loss that recovers, and one
 that grows by 7% at each step."""
 
 Losses = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ class RecoveryAction:
     Attributes:
         trouble: That of :class:`accel_engine.events.Recovered`.
         reason: What happened, for the user.
-        action: What is done about it, for the user.
+        action: The remedy, for the user.
         step: The step of the checkpoint that training continues from; 0 for the start.
         changes: Fields of the plan that change, with their new values.
         streams_data: Whether the training examples are no longer cached on the devices.

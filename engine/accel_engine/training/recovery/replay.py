@@ -76,24 +76,24 @@ class Replay:
         """
         self._until_not_finite = True
         try:
-            for _ in self.before([last]):
+            for _ in self.batches_before([last]):
                 pass
         except _FoundChunk as found:
             return found.before, self.step
         raise ReplayEnded("the same steps, taken again, gave weights that are finite")
 
-    def before(self, steps: Collection[int]) -> Iterator[tuple[Batch, Rows | None]]:
+    def batches_before(self, steps: Collection[int]) -> Iterator[tuple[Batch, Rows | None]]:
         """Yield before each of some steps, with its batch: NumPy arrays ``[examples, ...]``, and their rows.
 
         Raises:
             ReplayEnded: It took too long, or was interrupted.
         """
         try:
-            yield from self._before(frozenset(steps))
+            yield from self._batches_before(frozenset(steps))
         finally:
             self._batches.close()
 
-    def _before(self, steps: frozenset[int]) -> Iterator[tuple[Batch, Rows | None]]:
+    def _batches_before(self, steps: frozenset[int]) -> Iterator[tuple[Batch, Rows | None]]:
         assembly, skipped = self._assembly, skipped_steps(self._assembly.plan.skip_steps)
         epoch, done = self._batches.restore(self.step)
         if assembly.freezing.is_due(epoch + (done > 0)):
@@ -153,7 +153,7 @@ class Replay:
 def separated(
     segments: Iterable[Segment], alone: Collection[int], step: Callable[[], int]
 ) -> Iterator[tuple[Segment, bool]]:
-    """Divide segments so that some steps have a segment of their own; yields each with whether it is such a step.
+    """Divide segments so that each of some steps has its own segment; yields each with whether it is such a step.
 
     Args:
         segments: The segments of an epoch.

@@ -66,7 +66,7 @@ def print_traceback(error: BaseException) -> None:
     """Print the traceback of an error to standard error, which is the run's log.
 
     Of an error with a message for the user, only the exception that caused it is printed, if there is one: one in the
-    user's own code from there on, and that of a library as a whole.
+    user's own code from there on, and the code of a library as a whole.
     """
     cause: BaseException | None = error
     seen: list[BaseException | None] = []
@@ -83,7 +83,7 @@ def print_traceback(error: BaseException) -> None:
 
 
 def message_of(error: BaseException) -> str:
-    """The message of an exception on one line; that of one raised while tracing contains the whole traceback."""
+    """The message of an exception on one line; an exception raised while tracing has the whole traceback in it."""
     traced = getattr(error, "ag_error_metadata", None)
     return one_line(traced.cause_message if traced else f"{type(error).__name__}: {error}")
 
@@ -138,7 +138,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def is_of_host(error: BaseException) -> bool:
-    """Whether an error of this kind is about the memory of the host, not that of an accelerator."""
+    """Whether an error of this kind is about the memory of the host, not of an accelerator."""
     return any(isinstance(each, MemoryError | OSError) or "allocator cpu" in str(each) for each in _causes(error))
 
 

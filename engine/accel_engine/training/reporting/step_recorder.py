@@ -168,7 +168,7 @@ class TimeMeter:
 
     @contextmanager
     def measure(self, what: str) -> Iterator[Callable[[], float]]:
-        """Add the time of the ``with`` block, without that of such blocks within it, which count for themselves.
+        """Add the time of the ``with`` block, without the time of such blocks within it, which count for themselves.
 
         Yields:
             Returns its seconds so far.

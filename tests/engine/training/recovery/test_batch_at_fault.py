@@ -9,7 +9,7 @@ import numpy as np
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.structure import Batch
 from accel_engine.training.recovery import batch_at_fault
-from accel_engine.training.recovery.batch_at_fault import look_at
+from accel_engine.training.recovery.batch_at_fault import describe_batch
 
 ROWS = np.array([7, 3, 9])
 
@@ -24,7 +24,7 @@ def table(**changes: float) -> Dataset:
 
 def seen(dataset: Dataset, rows: np.ndarray = ROWS) -> Any:
     assert isinstance(dataset.train, Split)
-    return look_at(5, dataset.train.take(rows), rows, dataset)
+    return describe_batch(5, dataset.train.take(rows), rows, dataset)
 
 
 def test_healthy_batches_have_nothing_wrong() -> None:
@@ -73,7 +73,7 @@ def test_files_are_named() -> None:
 
 
 def test_a_stream_has_no_rows() -> None:
-    batch = look_at(5, Batch(np.array([[1.0], [np.nan]]), np.zeros(2)), None, table())
+    batch = describe_batch(5, Batch(np.array([[1.0], [np.nan]]), np.zeros(2)), None, table())
 
     assert batch.text == "inputs not finite in column 0"
     assert batch.named(table()) == "examples 1 of the batch of step 5"
@@ -93,7 +93,7 @@ def test_what_is_kept_is_bounded_and_only_the_users(tmp_path: Path, monkeypatch:
 
 def test_texts_are_kept_without_python_objects(tmp_path: Path) -> None:
     texts = np.array(["a", "bcd"], object)
-    batch = look_at(1, Batch({"text": texts, "x": np.array([1.0, np.nan])}, np.zeros(2)), None, table())
+    batch = describe_batch(1, Batch({"text": texts, "x": np.array([1.0, np.nan])}, np.zeros(2)), None, table())
 
     with np.load(tmp_path / batch.save(tmp_path)) as kept:
         assert kept["inputs_text"].tolist() == ["bcd", "a"]

@@ -168,9 +168,8 @@ class ExampleText(ScrollPage):
             below = "   coloured by loss" if self.has_colours else "   underlined: wrong"
         if len(visible) < lines:
             below += f"   lines {visible.start + 1} to {visible.stop}"
-        correct = is_correct(self.example)
-        style = "title" if correct is None else "right" if correct else "wrong"
-        return [self.line((f"example {self.example.row:,}", style), (below, "faint"))]
+        mark, style = {None: ("", ""), True: ("✓ ", "right"), False: ("✗ ", "wrong")}[is_correct(self.example)]
+        return [self.line((mark, style), (f"example {self.example.row:,}", "title"), (below, "faint"))]
 
     def lines(self, width: int) -> Iterator[Strip]:
         """The text."""

@@ -138,12 +138,12 @@ class SummaryPanel(Widget):
     def _survey(self, filled: ResolvedPlan) -> None:
         self.post_message(self.DataSurveyed(survey(filled)))
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="recall")
+    @work(thread=True, exclusive=True, exit_on_error=False, group="measured")
     def _read_measured(self, filled: ResolvedPlan, inventory: Inventory) -> None:
-        from accel_engine.race.remembered import recall  # the first frame does not need it
+        from accel_engine.race.remembered import remembered_result  # the first frame does not need it
         from accel_tui.plan.measured_text import measured_rows
 
-        rows = measured_rows(recall(filled, inventory.devices), filled)
+        rows = measured_rows(remembered_result(filled, inventory.devices), filled)
         self.call_later(self._take_measured, filled, rows)
 
     def _take_measured(self, filled: ResolvedPlan, rows: tuple[PreviewRow, ...]) -> None:

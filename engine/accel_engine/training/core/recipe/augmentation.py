@@ -1,6 +1,6 @@
 """Augments the images of training steps with Keras' layers, on the device.
 
-The layers see a batch as the model does, after scaling. Each has a random state of its own, which follows from the
+The layers see a batch as the model does, after scaling. Each has its own random state, which follows from the
 plan's seed and is part of the checkpoints.
 """
 
@@ -64,18 +64,6 @@ _LAYERS: dict[str, Callable[[_Images, int], keras.Layer]] = {
 """The layer of each part."""
 
 
-def _layer_of(part: str, value_range: tuple[float, float], channels: int, seed: int) -> keras.Layer:
-    """The Keras layer of a part.
-
-    Args:
-        part: One of :data:`accel_engine.plan.augmentation.PARTS`.
-        value_range: The smallest and largest value of a pixel, as the model gets it.
-        channels: Number of channels.
-        seed: The layer's random seed.
-    """
-    return _LAYERS[part](_Images(value_range, channels), seed)
-
-
 class Augmentation:
     """Changes training batches at random.
 
@@ -90,10 +78,8 @@ class Augmentation:
     def __init__(
         self, parts: tuple[str, ...], value_range: tuple[float, float], channels: int, task: Task, seed: int
     ) -> None:
-        self._task = task
-        self._layers = [
-            _layer_of(part, value_range, channels, (seed + number) % _SEEDS) for number, part in enumerate(parts, 1)
-        ]
+        self._task, images = task, _Images(value_range, channels)
+        self._layers = [_LAYERS[part](images, (seed + number) % _SEEDS) for number, part in enumerate(parts, 1)]
         self._mixes = any(part in MIXING for part in parts)
 
     @property
@@ -133,7 +119,7 @@ class Augmentation:
         )
 
     def _with_masks(self, batch: Batch) -> Batch:
-        """Move the pixels of masks ``[batch, height, width]``, or with channels, as those of the images.
+        """Move the pixels of masks ``[batch, height, width]``, or with channels, as the pixels of the images.
 
         So do the weights of pixels, as further channels.
         """

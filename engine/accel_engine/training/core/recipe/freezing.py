@@ -12,6 +12,7 @@ from accel_engine.keras_support.model_structure import has_custom_train_step, pa
 from accel_engine.plan import Plan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.text import suggestion
+from accel_engine.words import numbers
 
 ALL_BUT_HEAD = "all-but-head"
 """Stands for all layers but the last one with trainable weights."""
@@ -36,7 +37,7 @@ class Freezing:
 
     @property
     def notes(self) -> list[str]:
-        """What is frozen, for the user."""
+        """The frozen layers, for the user."""
         layers = list(self._still_frozen())
         return [f"frozen layers: {_described(layers)}"] if layers else []
 
@@ -77,8 +78,8 @@ def freeze(model: keras.Model, plan: Plan) -> Freezing:
         raise ModelError(f"{reason} epochs: leave out --unfreeze-epoch")
     every = tuple(model.trainable_variables)
     chosen = list(dict.fromkeys(layer for name in plan.freeze for layer in _matching(model, name, plan)))
-    inside = dict.fromkeys(each for layer in chosen for each in all_layers(layer))
-    before = tuple((layer, bool(layer.trainable)) for layer in inside)
+    frozen = dict.fromkeys(each for layer in chosen for each in all_layers(layer))
+    before = tuple((layer, bool(layer.trainable)) for layer in frozen)
     for layer in chosen:
         layer.trainable = False
     if not model.trainable_variables:
@@ -88,7 +89,7 @@ def freeze(model: keras.Model, plan: Plan) -> Freezing:
 
 
 def head_of(model: keras.Model) -> Any:
-    """The head of a model: in the order of its layers, with those of nested models, the last with trainable weights."""
+    """The head of a model: in the order of its layers, also of nested models, the last with trainable weights."""
     leaves = [layer for layer, _ in walk(model) if not isinstance(layer, keras.Model)]
     return next((layer for layer in reversed(leaves) if layer.trainable_variables), None)
 
@@ -110,11 +111,10 @@ def _matching(model: keras.Model, name: str, plan: Plan) -> list[Any]:
 
 def _outermost(layers: list[Any]) -> list[Any]:
     """Some layers without those that are inside others of them."""
-    inside = {id(each) for layer in layers for each in all_layers(layer) if each is not layer}
-    return [layer for layer in layers if id(layer) not in inside and layer.weights]
+    inner = {id(each) for layer in layers for each in all_layers(layer) if each is not layer}
+    return [layer for layer in layers if id(layer) not in inner and layer.weights]
 
 
 def _described(layers: list[Any]) -> str:
     """The names of some layers, without those inside others of them."""
-    names = [layer.name for layer in _outermost(layers)]
-    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+    return numbers.listed((layer.name for layer in _outermost(layers)), _LISTED)

@@ -24,6 +24,7 @@ from accel_engine.run.directory.run_paths import CHECKPOINTS, trained_model
 from accel_engine.run.history.chosen_checkpoint import chosen_step
 from accel_engine.training.core.saved_weights import has_averages, restore_weights, whole_checkpoint
 from accel_engine.user_code import reason
+from accel_engine.words import numbers
 
 _ATTEMPTS = 2
 """Number of checkpoints to try: one of a run that is still training may be deleted before it is read."""
@@ -35,7 +36,7 @@ _LISTED = 4
 def load_initial_weights(model: keras.Model, plan: Plan) -> tuple[list[str], list[str]]:
     """Load the initial weights that a plan names; returns notes for the user, and warnings.
 
-    From a run they are those of its newest checkpoint, or of the best one if the run has ``restore_best``, if all of
+    From a run they are from its newest checkpoint, or of the best one if the run has ``restore_best``, if all of
     them fit; the moving averages of weights that have one. Otherwise, from its ``model.keras`` or another file, each
     layer takes its weights as ``load_weights(..., skip_mismatch=True)`` does: those at the same place in the model, of
     the same shapes.
@@ -176,8 +177,8 @@ def _note(model: keras.Model, taken: set[int], title: str) -> str:
     count = sum(id(weight) in taken for weight in weights)
     layers = [layer for layer, _ in walk(model) if not isinstance(layer, keras.Model)]
     new = [layer for layer in dict.fromkeys(layers) if any(id(weight) not in taken for weight in layer.weights)]
-    shown = ", ".join(map(_described, new[:_LISTED])) + (f" and {len(new) - _LISTED} more" if new[_LISTED:] else "")
-    return f"initial weights from {title}: {count} of {len(weights)} weights" + (f"; new: {shown}" if new else "")
+    shown = f"; new: {numbers.listed(map(_described, new), _LISTED)}" if new else ""
+    return f"initial weights from {title}: {count} of {len(weights)} weights{shown}"
 
 
 def _described(layer: Any) -> str:

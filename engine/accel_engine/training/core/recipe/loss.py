@@ -39,11 +39,6 @@ LOSSES: dict[str, type[keras.losses.Loss]] = {
 """Keras' losses by the names of :data:`accel_engine.plan.task_choices.LOSSES`."""
 
 
-def loss_of_uncompiled(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> keras.losses.Loss:
-    """The loss of a model that is not compiled; see :func:`choose_loss`."""
-    return choose_loss(outputs, dataset, plan, logits=returns_logits(model))
-
-
 def choose_loss(outputs: Structure, dataset: Dataset, plan: Plan, *, logits: bool) -> keras.losses.Loss:
     """Choose the loss of a plan, or the one that fits its task.
 
@@ -81,10 +76,9 @@ def change_loss(model: keras.Model, outputs: Structure, dataset: Dataset, plan: 
     name = plan.loss if plan.loss != "auto" else before.removeprefix("sparse_")
     if plan.loss == "auto" and (name not in SMOOTHED or not is_of_keras(loss)):
         raise PlanError(field, value, f"the model's loss {before} has none; use {' or '.join(SMOOTHED)}")
-    metrics, weighted = compiled_metrics(model)
     new = _make(name, plan, leaves[0], dataset, logits=logits)
-    if "sparse" not in new.name and (sparse := [each for each in flatten([metrics, weighted]) if _is_sparse(each)]):
-        reason = f"encodes labels as vectors, which the model's metric {loss_name(sparse[0])} does not take"
+    if "sparse" not in new.name and (sparse := _sparse_metrics(model)):
+        reason = f"encodes labels as vectors, which the model's metric {sparse[0]} does not take"
         raise PlanError(field, value, reason)
     replace_loss(model, new)
     return [f"the plan's loss {plan.loss} replaces the model's {before}"] if plan.loss != "auto" else []
@@ -122,8 +116,10 @@ def _name_of_task(leaves: list[Any], dataset: Dataset, chosen: str) -> str:
     )
 
 
-def _is_sparse(metric: Any) -> bool:
-    return "sparse" in loss_name(metric).lower()
+def _sparse_metrics(model: keras.Model) -> list[str]:
+    """The names of a model's metrics that take class indices only."""
+    names = map(loss_name, flatten(list(compiled_metrics(model))))
+    return [name for name in names if "sparse" in name.lower()]
 
 
 def take_mixed_targets(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> list[str]:
@@ -154,11 +150,8 @@ def take_mixed_targets(model: keras.Model, outputs: Structure, dataset: Dataset,
     if name != "sparse_categorical_crossentropy" or not of_keras:
         reason = f"{part} mixes labels, which the model's loss {name} does not take: set "
         raise PlanError("augmentation", names, reason, FieldValue("loss", "categorical_crossentropy"))
-    metrics, weighted = compiled_metrics(model)
-    if sparse := [each for each in flatten([metrics, weighted]) if "sparse" in loss_name(each).lower()]:
-        reason = (
-            f"{part} mixes labels, which the model's metric {loss_name(sparse[0])} does not take: compile it without"
-        )
+    if sparse := _sparse_metrics(model):
+        reason = f"{part} mixes labels, which the model's metric {sparse[0]} does not take: compile it without"
         raise PlanError("augmentation", names, reason)
     vectors = keras.losses.CategoricalCrossentropy(from_logits=loss_takes_logits(loss))
     replace_loss(model, vectors)
@@ -175,7 +168,7 @@ def mixed_metrics_note(plan: Plan, task: str, metrics: Sequence[keras.Metric]) -
     Args:
         plan: The plan.
         task: The name of the task.
-        metrics: What is measured at each step.
+        metrics: The metrics of each step.
     """
     names = [metric.name for metric in metrics if metric.name not in ("loss", "accuracy") and task != "regression"]
     if not names or not mixes_targets(plan.augmentation, task):

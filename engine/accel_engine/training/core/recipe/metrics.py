@@ -46,17 +46,11 @@ _OF_A_CLASS = ("auc", "precision", "recall", "f1_score")
 
 
 class _OfRows(keras.metrics.Metric):  # type: ignore[misc]  # Keras has no types
-    """A metric of numbers, whose examples are rows of values."""
+    """A metric whose examples are rows of values."""
 
     def __init__(self, inner: keras.metrics.Metric) -> None:
         super().__init__(name=inner.name)
         self._inner = inner
-
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Add a batch."""
-        del sample_weight
-        width = y_pred.shape[-1] if y_pred.shape.rank > 1 else 1
-        self._inner.update_state(*(tf.reshape(tf.cast(each, tf.float32), [-1, width]) for each in (y_true, y_pred)))
 
     def result(self) -> Any:
         """The inner metric's result."""
@@ -68,20 +62,22 @@ class _OfNumbers(_OfRows):
 
     Args:
         inner: The metric; it takes arrays ``[examples, values]``.
-        scale: What outputs and targets are multiplied by, ``[values]`` or one for all.
-        offset: What is added then.
+        scale: The factor of outputs and targets, ``[values]`` or one for all.
+        offset: Added then.
     """
 
-    def __init__(self, inner: keras.metrics.Metric, scale: Numbers, offset: Numbers) -> None:
+    def __init__(
+        self, inner: keras.metrics.Metric, scale: Numbers | float = 1.0, offset: Numbers | float = 0.0
+    ) -> None:
         super().__init__(inner)
         self._scale, self._offset = scale, offset
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add a batch."""
+        del sample_weight
         width = y_pred.shape[-1] if y_pred.shape.rank > 1 else 1
         rows = [tf.reshape(tf.cast(each, tf.float32), [-1, width]) for each in (y_true, y_pred)]
-        true, predicted = (each * self._scale + self._offset for each in rows)
-        super().update_state(true, predicted, sample_weight)
+        self._inner.update_state(*(each * self._scale + self._offset for each in rows))
 
 
 class _OfClasses(_OfRows):
@@ -120,7 +116,7 @@ def plan_metrics(
 ) -> tuple[Any, ...]:
     """The metrics of a plan, besides those that are measured anyway.
 
-    Of two classes, precision, recall, AUC and F1 are those of the second one, whatever the number of the outputs.
+    Of two classes, precision, recall, AUC and F1 are of the second one, whatever the number of the outputs.
     Of more classes, precision and recall count each class of each example, as Keras does; AUC and F1 are means over
     classes.
 
@@ -174,10 +170,10 @@ def _of_numbers(name: str, dataset: Dataset) -> keras.Metric:
     units, mean = dataset.target_scaling, mean_target(dataset)
     if name == "r2_score":  # the same in every unit; numbers near their mean keep their digits in its sums
         centre = np.zeros(1) if mean is None else -mean
-        return _OfNumbers(keras.metrics.R2Score(name=name), np.ones(1, np.float32), centre.astype(np.float32))
+        return _OfNumbers(keras.metrics.R2Score(name=name), offset=centre.astype(np.float32))
     metric = _NUMERIC[name]()
     if units is None:
-        return _OfRows(metric)
+        return _OfNumbers(metric)
     # An error does not depend on the mean, which would cost it digits.
     offset = np.zeros(1) if name.endswith(("absolute_error", "squared_error")) else units.mean
     return _OfNumbers(metric, units.scale.astype(np.float32), offset.astype(np.float32))
@@ -230,7 +226,7 @@ def _restore_before(metric: keras.metrics.Metric, scale: Numbers, offset: Number
 
 
 def second_class_note(plan: Plan, task: Task, outputs: Structure, dataset: Dataset) -> list[str]:
-    """A note on the metrics of a plan that are those of the second of two classes.
+    """A note on the metrics of a plan that measure the second of two classes.
 
     Args:
         plan: The plan, whose metrics fit the task.

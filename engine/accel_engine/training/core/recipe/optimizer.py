@@ -23,7 +23,7 @@ CLIPPING_ARGUMENTS = tuple(_ARGUMENTS[field] for field in CLIPPING)
 def clips_over_replicas(plan: Plan, replicas: int) -> bool:
     """Whether a plan clips the gradients that are summed over several replicas.
 
-    Keras clips those of each replica. Then two replicas would not train as one does on the same batch.
+    Keras clips the gradients of each replica. Then two replicas would not train as one does on the same batch.
     """
     return replicas > 1 and any(getattr(plan, field) is not None for field in CLIPPING)
 
@@ -41,7 +41,7 @@ def plan_optimizer(
         total_steps: Steps of all epochs; 0 if they are unknown.
 
     Returns:
-        The optimizer: that of a compiled model where the plan sets at most its learning rate, else one to be built.
+        The optimizer: a compiled model's own where the plan sets at most its learning rate, else one to be built.
         Notes for the user.
 
     Raises:

@@ -42,7 +42,7 @@ class JoinedSchedule(schedules.LearningRateSchedule):  # type: ignore[misc]  # K
 
     @property
     def description(self) -> str:
-        """What it is, for the user."""
+        """Its description for the user."""
         return f"warm-up, then {type(self.second).__name__}"
 
     def get_config(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class JoinedSchedule(schedules.LearningRateSchedule):  # type: ignore[misc]  # K
 
 
 def make_schedule(plan: Plan, highest: float, total_steps: int) -> schedules.LearningRateSchedule | float:
-    """The learning rate of a plan with a ``schedule`` of its own.
+    """The learning rate of a plan with a ``schedule``.
 
     Args:
         plan: The plan.
@@ -115,7 +115,7 @@ class MultipliedSchedule(schedules.LearningRateSchedule):  # type: ignore[misc] 
     Args:
         schedule: The other schedule.
         factor: The multiple.
-        description: What it is, for the user.
+        description: For the user.
     """
 
     def __init__(self, schedule: schedules.LearningRateSchedule, factor: float, description: str) -> None:
@@ -131,7 +131,7 @@ class MultipliedSchedule(schedules.LearningRateSchedule):  # type: ignore[misc] 
 
 
 def multiply_rates(model: Any, factor: float) -> None:
-    """Multiply the learning rates of all optimizers of a model, those of schedules at all steps."""
+    """Multiply the learning rates of all optimizers of a model, of schedules at all steps."""
     if factor == 1:
         return
     multiply_constant_rates(model, factor)

@@ -63,7 +63,7 @@ def planned_parts(plan: Plan, model: keras.Model, *, custom_step: bool) -> tuple
 
 
 def _parts_if_needed(resolved: ResolvedPlan, model: keras.Model, memory: int) -> tuple[ModelParts, list[str]]:
-    """The parts of a model that may not fit in so many bytes otherwise, and notes for the user."""
+    """The parts of a model that may not fit in ``memory`` bytes otherwise, and notes for the user."""
     parts = divide_model(model) if is_all_keras(model) else ModelParts()
     needed = _estimated_memory(resolved, model, parts)
     if needed is None or needed <= memory:

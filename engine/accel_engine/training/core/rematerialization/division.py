@@ -57,8 +57,8 @@ def divide_by_layers(model: keras.Model, groups: Sequence[Sequence[keras.Layer]]
     for group in groups:
         chosen = {id(layer) for layer in group}
         taken = {index for first, last in ranges for index in range(first, last)}
-        inside = [index for index in usable if id(nodes[index].operation) in chosen and index not in taken]
-        ranges += _consecutive(inside)
+        members = [index for index in usable if id(nodes[index].operation) in chosen and index not in taken]
+        ranges += _consecutive(members)
     layers = dict.fromkeys(layer for group in groups for layer in group if id(layer) not in in_graph)
     return ModelParts((GraphParts(model, functional, tuple(sorted(ranges))),) if ranges else (), tuple(layers))
 
@@ -113,13 +113,13 @@ def choose_cuts(operations: Sequence[Operation]) -> Partition:
 
 
 def saved_with(operations: Sequence[Operation], cuts: Sequence[int]) -> int:
-    """What is saved at a time if a sequence is cut into parts: tensors between parts, and the inside of the largest."""
+    """The values saved at a time by a sequence in parts: tensors between parts, and the inside of the largest."""
     sizes = {key: size for each in operations for key, size in each.outputs.items()}
     crossing = _crossing(operations)
     between = {key for cut in cuts for key in crossing[cut]}
     edges = [0, *cuts, len(operations)]
-    inside = [sum(each.saved for each in operations[first:last]) for first, last in pairwise(edges)]
-    return sum(sizes[key] for key in between) + max(inside, default=0)
+    saved_inside = [sum(each.saved for each in operations[first:last]) for first, last in pairwise(edges)]
+    return sum(sizes[key] for key in between) + max(saved_inside, default=0)
 
 
 def _crossing(operations: Sequence[Operation]) -> list[dict[int, int]]:
@@ -144,7 +144,7 @@ def _candidates(crossing: list[dict[int, int]]) -> list[list[int]]:
 
 
 def _bounds(operations: Sequence[Operation]) -> list[int]:
-    """Sizes of a part to try, from that of the largest operation to that of all."""
+    """Sizes of a part to try, from the size of the largest operation to the size of all."""
     smallest, whole = max((each.saved for each in operations), default=0), sum(each.saved for each in operations)
     if not smallest:
         return []
@@ -183,8 +183,8 @@ def _saved(node: Any) -> int:
     if inner is not None:
         return sum(_saved(each) for each in graph_nodes(inner))
     largest = max((_size(symbol) for symbol in (*node.outputs, *node.input_tensors)), default=0)
-    inside = len(list(all_layers(node.operation))) if isinstance(node.operation, keras.Layer) else 1
-    return inside * largest if inside > 1 else sum(_size(symbol) for symbol in node.outputs)
+    layers = len(list(all_layers(node.operation))) if isinstance(node.operation, keras.Layer) else 1
+    return layers * largest if layers > 1 else sum(_size(symbol) for symbol in node.outputs)
 
 
 def _size(symbol: Any) -> int:
@@ -201,7 +201,7 @@ def _divisible(nodes: list[Any], chosen: range) -> Iterator[tuple[int, int]]:
 
 
 def _is_usable(node: Any) -> bool:
-    """Whether a node can be in a part: its outputs have gradients, and those of its weights are not sparse."""
+    """Whether a node can be in a part: its outputs have gradients, and the gradients of its weights are not sparse."""
     dense = not any(isinstance(each, keras.layers.Embedding) for each in _leaves(node.operation))
     differentiable = all(keras.backend.is_float_dtype(symbol.dtype) for symbol in node.outputs)
     return dense and differentiable and not any(symbol.sparse for symbol in (*node.outputs, *node.input_tensors))
@@ -223,7 +223,7 @@ def _consecutive(indices: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _divide_layers(model: Any) -> ModelParts:
-    """The layers of a model that have layers inside them; those of a layer that is most of the model."""
+    """The layers of a model that have layers inside them; of a layer that is most of the model, its layers."""
     layers = sublayers(model)
     total = parameter_count(model.variables)
     graphs: list[GraphParts] = []

@@ -96,12 +96,7 @@ def _graph_call(graph: GraphParts, tracing: Tracing) -> Callable[..., Any]:
 
 
 def _run_nodes(
-    nodes: list[Any],
-    chosen: range,
-    functional: Any,
-    tensors: dict[int, Any],
-    training: Any,
-    tracing: Tracing,
+    nodes: list[Any], chosen: range, functional: Any, tensors: dict[int, Any], training: Any, tracing: Tracing
 ) -> None:
     """Run consecutive nodes of a functional model as one part, and add their outputs to its tensors."""
     own = nodes[chosen.start : chosen.stop]
@@ -146,6 +141,6 @@ def _tensors(structure: Any) -> list[tf.Tensor]:
 
 
 def _filled(structure: Any, tensors: Sequence[tf.Tensor]) -> Any:
-    """A structure with other tensors in the place of its own."""
+    """A structure with its tensors replaced."""
     rest = iter(tensors)
     return keras.tree.map_structure(lambda leaf: next(rest) if isinstance(leaf, tf.Tensor) else leaf, structure)

@@ -313,10 +313,5 @@ def unrepeatable(operations: Iterable[tf.Operation]) -> Iterator[str]:
 
 def _called(operation: tf.Operation, attribute: str) -> list[tf.Operation]:
     """The operations of a function that an operation calls; none if its graph is unknown."""
-    name = getattr(operation.get_attr(attribute), "name", "")
-    graph: Any = operation.graph
-    while graph is not None:
-        if (found := function_graph(graph, name)) is not None:
-            return list(found.get_operations())
-        graph = getattr(graph, "outer_graph", None)
-    return []
+    found = function_graph(operation.graph, getattr(operation.get_attr(attribute), "name", ""))
+    return [] if found is None else list(found.get_operations())

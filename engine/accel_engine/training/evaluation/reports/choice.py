@@ -136,7 +136,7 @@ def output_task(loss: Loss, shape: tuple[int | None, ...], target: ArraySpec | N
         loss: Its loss.
         shape: Its shape, with the batch.
         target: The spec of its target.
-        kind: What an example of the data is.
+        kind: The kind of an example of the data.
     """
     rank, name = len(shape), loss_name(loss)
     if loss is None or target is None:

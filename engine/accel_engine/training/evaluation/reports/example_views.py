@@ -38,7 +38,7 @@ class InputViews:
     """Makes views of the inputs of examples.
 
     Attributes:
-        kind: What an example is; see :attr:`accel_engine.data.dataset.Dataset.kind`.
+        kind: The kind of an example; see :attr:`accel_engine.data.dataset.Dataset.kind`.
         feature_names: Names of the columns of the inputs.
         vocabulary: The text of each token.
         sample_rate: Samples per second of audio.

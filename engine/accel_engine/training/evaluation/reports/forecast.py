@@ -26,7 +26,7 @@ from accel_engine.training.evaluation.task_report import Predict
 
 
 class ForecastBuilder(OutputReportBuilder):
-    """Measures errors by series and step ahead, and those of repeating the last known value.
+    """Measures errors by series and step ahead, and the errors of repeating the last known value.
 
     Args:
         output: The output: ``[batch, steps]`` of one series, ``[batch, series]`` of several, or

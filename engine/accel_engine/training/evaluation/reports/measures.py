@@ -10,7 +10,7 @@ from accel_engine.keras_support.losses import Loss, single_loss
 from accel_engine.run.diagnostics.reports import SCORE_BINS
 
 EPSILON = 1e-7
-"""Smallest probability of which a logarithm is taken; that of Keras' losses."""
+"""Smallest probability of which a logarithm is taken, as in Keras' losses."""
 
 
 def example_losses(loss: Loss, targets: Any, outputs: Any, own: tf.Tensor) -> tf.Tensor:

@@ -17,7 +17,7 @@ _LEAST_SIDE = 12
 
 
 def is_picture(x: npt.NDArray[Any], kind: str) -> bool:
-    """Whether arrays ``[examples, ...]`` are shown as images: those of images, and nearly square matrices."""
+    """Whether arrays ``[examples, ...]`` are shown as images: images, and nearly square matrices."""
     shape = x.shape[1:]
     if len(shape) == 3:
         return is_image(shape)

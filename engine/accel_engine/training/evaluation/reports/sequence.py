@@ -189,7 +189,7 @@ def continued(
         prompt: The first tokens.
         window: Most tokens that the model is given.
         any_length: Whether the model takes fewer; otherwise zeros follow the tokens, which a causal model ignores.
-        temperature: What the logarithms of probabilities are divided by; 0 always takes the most probable token.
+        temperature: The divisor of the logarithms of probabilities; 0 always takes the most probable token.
         seed: Seed of the draws.
     """
     generator, tokens = np.random.default_rng(seed), list(prompt)

@@ -1,4 +1,4 @@
-"""Builds the report of a model from those of its outputs."""
+"""Builds the report of a model from the reports of its outputs."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,25 +1,13 @@
-"""Private names of CPython and PyTorch by which a recorder sees what a script does."""
+"""Private names of CPython, by which a recorder sees that a script has left ``fit``. Without them it sees nothing."""
 
 import sys
 from types import FrameType
-from typing import Any
-
-
-def tensor_version(tensor: Any) -> int | None:
-    """How often a tensor was changed in place; ``None`` if it does not count, or without ``Tensor._version``.
-
-    No public name tells it. Tensors of ``torch.inference_mode`` do not count.
-    """
-    try:
-        return int(tensor._version)
-    except (AttributeError, RuntimeError, TypeError):
-        return None
 
 
 def current_frame(thread: int) -> FrameType | None:
     """The innermost stack frame of a thread; ``None`` if it has ended, or without ``sys._current_frames``.
 
-    No public name gives the frames of another thread, by which a recorder sees that a script has left ``fit``.
+    No public name gives the frames of another thread.
     """
     frames = getattr(sys, "_current_frames", dict[int, FrameType])
     return frames().get(thread)
