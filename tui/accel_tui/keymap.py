@@ -26,10 +26,8 @@ SHARED_SCREENS = (
     frozenset({"run", "charts", "log", "table", "list"}),
     frozenset({"new-run", "picker", "field", "group", "finder"}),
     frozenset({"search", "searches", "table", "list"}),
-    *(
-        frozenset({family, "table", "list"})
-        for family in ("runs", "queue", "diagnostics", "gallery", "predict", "race", "compare", "logged")
-    ),
+    *(frozenset({each, "table", "list"}) for each in ("runs", "queue", "diagnostics", "gallery", "compare", "logged")),
+    *(frozenset({"job", each, "table", "list"}) for each in ("predict", "race", "evaluate", "find")),
     *(frozenset({family, "list"}) for family in ("advice", "lines")),
 )
 """Groups of binding ids whose keys are active on the same screen, besides the ids of ``screen``."""

@@ -243,7 +243,8 @@ class FileArray(LazyRows, Generic[F, H]):
 
     def select(self, rows: npt.NDArray[Any]) -> "FileArray[F, H]":
         """The array of the files at ``rows``, or of those that a mask selects."""
-        return FileArray(np.array(self.files, object)[rows].tolist(), self.form)
+        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows  # of a batch, without a copy of all files
+        return FileArray([self.files[place] for place in places.tolist()], self.form)
 
     @property
     def group(self) -> int:
