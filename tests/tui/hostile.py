@@ -133,13 +133,13 @@ def _with_text(value: Any) -> Any:
 def _label(directory: Path, *, plan: bool) -> None:
     """Write what people and other programs have said of the run, past all checks."""
     with closing(RunDatabase(directory)) as connection:
-        values = json.loads(connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()[0])
+        values = json.loads(connection.value("SELECT value FROM meta WHERE key = 'plan'"))
         values["name"] = HOSTILE
         if plan:
             texts = [name for name, spec in SPECS.items() if spec.type is str and not spec.choices]
             values |= dict.fromkeys(texts, HOSTILE) | {"devices": [HOSTILE], "strategy": "default"}
         meta = {"plan": json.dumps(values), "name": HOSTILE, "note": HOSTILE, "tags": json.dumps([HOSTILE])}
-        connection.executemany("INSERT OR REPLACE INTO main.meta VALUES (?, ?)", meta.items())
+        connection.execute_many("INSERT OR REPLACE INTO main.meta VALUES (?, ?)", meta.items())
         connection.execute(f'ALTER TABLE main.chunk ADD COLUMN "{HOSTILE}" BLOB')
         connection.execute(f'UPDATE main.chunk SET "{HOSTILE}" = loss')
         connection.execute("UPDATE main.command SET who = ?, name = ?, answer = ?", (HOSTILE,) * 3)

@@ -54,7 +54,7 @@ def test_a_worker_that_comes_later_is_followed_but_for_its_steps(chief: FakeEngi
         assert state.phase
         assert state.phase.detail == "waiting for worker 0 (10.0.0.0:2222)"
         assert (state.step, state.curves) == (0, {})
-        assert meters_of(watched.latest())["worker 1 cpu:0"].history == (55.0,)
+        assert meters_of(watched.latest())["worker 1 cpu:0"].utilizations == (55.0,)
 
         meet(chief, "node2")
         wait_until(lambda: watched.latest().workers_met)
@@ -117,7 +117,7 @@ def test_a_part_that_leads_elsewhere_now_is_read_anew(chief: FakeEngine) -> None
     for number, part in enumerate(parts):
         place.unlink(missing_ok=True)
         place.symlink_to(part.directory)
-        assert follower.poll()["worker 1"].meters["cpu:0"].history == (float(number),)
+        assert follower.poll()["worker 1"].meters["cpu:0"].utilizations == (float(number),)
         part.close()
     follower.close()
 
