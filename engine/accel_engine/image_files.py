@@ -330,7 +330,7 @@ def _has_end(image: ImageFile, file: IO[bytes]) -> bool:
 
 
 def _turned(image: Image.Image, own: int, orientation: int) -> Image.Image:
-    """A decoded image with an EXIF orientation of its own, shown as another says."""
+    """A decoded image, which may have its own EXIF orientation, shown as another says."""
     if image.format == "TIFF" and own != 1:  # Pillow has turned it
         return image
     return image.transpose(_TURNS[orientation]) if orientation in _TURNS else image

@@ -1,4 +1,4 @@
-"""Memory that this process may still take: that of the machine, within the limits of its control groups."""
+"""Memory that this process may still take: the machine's, within the limits of its control groups."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -44,7 +44,7 @@ def refusal() -> str:
 
 
 def isolated_command(*arguments: str) -> list[str]:
-    """The command line that runs a command in a network namespace of its own."""
+    """The command line that runs a command in its own network namespace."""
     return [sys.executable, "-I", "-S", __file__, *arguments]
 
 

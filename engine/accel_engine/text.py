@@ -92,7 +92,7 @@ def _fields_of(kind: type) -> tuple[str, ...]:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Suggest the known names closest to an unknown one, or list them if none is close."""
+    """Suggest the known names closest to an unknown one, or list them if no name is close."""
     names = list(known)
     lowered = {candidate.lower(): candidate for candidate in names}
     close = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3, cutoff=0.55)]

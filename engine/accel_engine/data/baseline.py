@@ -18,7 +18,7 @@ LAST, MEAN = "last known value", "mean of the training targets"
 """What predictions of numbers are called."""
 
 MAX_TARGETS = 1 << 24
-"""Values of the training targets that are looked at; of more, those of examples at equal distances."""
+"""Values of the training targets that are looked at; of more, the values of examples at equal distances."""
 
 MAX_READ = 1000
 """Examples whose targets are read from files."""
@@ -36,7 +36,7 @@ def name_of_class(frequent: int, names: Sequence[str], of: str = "") -> str:
     Args:
         frequent: The class.
         names: The names of the classes.
-        of: Of which examples it is the most frequent class, unless they are those of training.
+        of: Of which examples it is the most frequent class, unless they are the training examples.
     """
     name = names[frequent] if frequent < len(names) else str(frequent)
     return f"most frequent class{of}: {name if name.strip() else repr(name)}"  # a space, as a token

@@ -16,7 +16,7 @@ from accel_engine.errors import PlanError
 from accel_engine.text import suggestion
 
 BALANCED = "balanced"
-"""A class weighs ``n / (classes * count)``: the number of examples, by that of classes times that of its examples."""
+"""A class weighs ``n / (classes * count)``, with ``n`` examples in all, and ``count`` of the class."""
 
 _TASKS = ("auto", "classification", "custom")
 """Tasks whose targets may be one class for each example."""
@@ -199,7 +199,7 @@ def _look_up(table: npt.NDArray[np.float32], labels: npt.NDArray[np.int64]) -> n
 
 
 def _multiplied(weights: Any, own: npt.NDArray[np.float32]) -> Any:
-    """Sample weights times those of the classes ``[n]``."""
+    """Sample weights times the weights of the classes ``[n]``."""
     if weights is None:
         return own
 

@@ -98,7 +98,7 @@ class DataOptions:
         group: Column that tells several time series apart.
         tokenizer: What a token of a text for a language model is: ``characters`` or ``bytes``.
         split: How validation examples are chosen, one of :data:`SPLITS` or ``column:NAME``.
-        validation_split: Share of the examples for validation, if the data has no validation split of its own.
+        validation_split: Share of the examples for validation, if the data has no own validation split.
         test_split: Share of the examples that training never sees.
         validation_data: A file or folder with the validation examples.
         keeps_split: Whether ``validation_data`` takes the place of the validation examples once the data is split, so

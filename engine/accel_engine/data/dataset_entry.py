@@ -59,7 +59,7 @@ class DatasetEntry:
         class_names: Names of the classes.
         class_counts: Number of examples of each class, in all splits that were looked at; empty if not counted.
         samples: A few examples as text: a name or index, and the example.
-        own_splits: The splits that the data has of its own, of ``validation`` and ``test``; empty if a plan's
+        own_splits: The data's own splits, of ``validation`` and ``test``; empty if a plan's
             ``split`` decides.
     """
 

@@ -39,7 +39,7 @@ def fingerprint(dataset: Dataset) -> dict[str, str]:
 
 
 def changed_parts(dataset: Dataset, before: Mapping[str, str]) -> list[str]:
-    """The parts of a dataset that differ from those of an earlier :func:`fingerprint`."""
+    """The parts of a dataset that differ from the ones of an earlier :func:`fingerprint`."""
     return [name for name, value in fingerprint(dataset).items() if before.get(name, value) != value]
 
 

@@ -253,7 +253,7 @@ def _read_all(file: ArrayFile) -> dict[str, npt.NDArray[Any]]:
 
 
 def _labels(part: Batch, prefix: str = "") -> Batch:
-    """Names of the parts in messages: that of the array, or nothing where there are several."""
+    """Names of the parts in messages: the array's, or nothing where there are several."""
     single = (name if isinstance(name, str) else default for name, default in zip(part, _SEVERAL, strict=True))
     return Batch(*(prefix + name for name in single))
 

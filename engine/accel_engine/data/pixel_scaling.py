@@ -13,7 +13,7 @@ _MAX_VALUES = {"bool": 1, "uint8": 255, "uint16": 65535}
 
 
 def is_image(shape: tuple[int, ...]) -> bool:
-    """Whether a shape is that of an image: height, width and 1, 3 or 4 channels."""
+    """Whether a shape is an image's: height, width and 1, 3 or 4 channels."""
     return len(shape) == 3 and shape[2] in (1, 3, 4) and min(shape[:2]) > 1
 
 
@@ -76,7 +76,7 @@ def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "", *, t
             preprocessing, ``0-1`` divides integers by the largest value of their dtype, ``none`` scales nothing.
         values: Their range.
         preprocessing: The model's preprocessing layer; empty if none is found.
-        takes_bytes: Whether that takes pixels from 0 to 255, so that those of 16 bits are scaled to these.
+        takes_bytes: Whether that takes pixels from 0 to 255, so that pixels of 16 bits are scaled to these.
 
     Raises:
         PlanError: ``0-1`` is not possible for the dtype.

@@ -125,10 +125,10 @@ def dtype_of_units(scaling: Standardization) -> str:
 def shape_in_units(
     own: Sequence[int | None], scaling: Standardization, shape: Sequence[int]
 ) -> tuple[int | None, ...] | None:
-    """The shape in which an example's output has the units of the targets: its own, or that of the targets.
+    """The shape in which an example's output has the units of the targets: its own, or the targets'.
 
     Returns:
-        ``None`` if its values are not those of the targets.
+        ``None`` if its values are not the targets'.
     """
     if len(scaling.mean) == 1 or tuple(own[-1:]) == (len(scaling.mean),):
         return tuple(own)

@@ -46,7 +46,7 @@ class ArraySpec:
 
 
 def flatten(structure: Structure) -> list[Any]:
-    """The arrays of a structure, those of a dictionary in the order of its sorted keys, as TensorFlow does."""
+    """The arrays of a structure, with a dictionary's in the order of its sorted keys, as TensorFlow does."""
     return [leaf for _, leaf in named_leaves(structure)]
 
 

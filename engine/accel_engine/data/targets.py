@@ -19,7 +19,7 @@ _MAX_FLOAT_CLASSES = 100
 """Numbers with a point are class labels only if they are 0 to at most this."""
 
 _FEW_VALUES = 20
-"""Up to so many different integers are classes, even where most of them occur once."""
+"""The most different integers that are classes, even where most of them occur once."""
 
 _IMAGE_VALUES = 64
 """Arrays of the same shape as the images are images, not masks, if they have more different values than this."""

@@ -21,7 +21,7 @@ SAMPLES = 3
 
 _ROWS = 10_000
 _BYTES = 1 << 28
-"""The values of at most so many examples, and of so many bytes, are looked at for their range."""
+"""The most examples, and the most bytes, whose values are looked at for their range."""
 
 _LAZY_ROWS = 64
 """The same for examples that are read one by one."""

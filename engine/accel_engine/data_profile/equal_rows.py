@@ -27,7 +27,7 @@ Hashes = npt.NDArray[np.uint64]
 
 
 class EqualRows(NamedTuple):
-    """What is equal; the fields are those of :class:`accel_engine.run.diagnostics.DataProfile`."""
+    """Equal rows; :class:`accel_engine.run.diagnostics.DataProfile` has the same fields."""
 
     compared: int = 0
     compared_validation: int = 0
@@ -90,7 +90,7 @@ def row_hashes(array: npt.NDArray[Any], rows: npt.NDArray[np.intp], stride: int 
     Args:
         array: ``[examples, ...]``.
         rows: The rows.
-        stride: One of so many values is hashed.
+        stride: Every ``stride``-th value is hashed.
     """
     if array.dtype.kind == "O":
         return np.array([hash(tuple(np.ravel(array[row]))) & (2**64 - 1) for row in rows], np.uint64)

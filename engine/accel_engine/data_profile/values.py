@@ -70,7 +70,7 @@ def continuous_features(values: Matrix) -> int:
 
 
 def feature_scales(values: Matrix) -> float | None:
-    """Standard deviation of the widest feature over that of the narrowest, without the outer 5% and constant ones."""
+    """Ratio of the deviations of the widest and the narrowest feature, without the outer 5% and constant ones."""
     with np.errstate(all="ignore"):
         deviations = values.std(axis=0, dtype=np.float64)
     varied = deviations[np.isfinite(deviations) & (deviations > 0)]
@@ -87,7 +87,7 @@ def find_shift(train: Matrix, validation: Matrix, names: Sequence[str], stride: 
         train: ``[examples, features]``.
         validation: The same of validation.
         names: Names of the features; empty if they have none.
-        stride: One of so many features is given.
+        stride: Every ``stride``-th feature is given.
     """
     if min(len(train), len(validation)) < MIN_EXAMPLES or train.shape[1] != validation.shape[1]:
         return None
@@ -174,7 +174,7 @@ class SampledRows(NamedTuple):
     Attributes:
         inputs: Their numbers, float32 ``[examples, features]``; ``None`` if inputs have none.
         targets: The arrays of their targets, ``[examples, ...]``.
-        stride: One of so many features is in ``inputs``.
+        stride: Every ``stride``-th feature is in ``inputs``.
         features: Numbers of an example.
     """
 

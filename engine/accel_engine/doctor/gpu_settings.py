@@ -180,4 +180,4 @@ def check_order(machine: Machine) -> CheckFinding:
                 f"set {ORDER}=PCI_BUS_ID, or name GPUs by UUID (nvidia-smi -L)",
             )
         return passed("different GPUs, which this program matches by PCI bus id")
-    return passed("numbers of GPUs are those of nvidia-smi")
+    return passed("nvidia-smi counts GPUs in the same way")

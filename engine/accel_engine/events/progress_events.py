@@ -135,7 +135,7 @@ class PartEnded(Event):
         epoch: Epochs completed in the whole run.
         seconds: Time since it started.
         steps_per_second: Training speed after the first chunk; 0 if not measured.
-        metrics: The last epoch's means; those of validation are prefixed with ``validation_``.
+        metrics: The last epoch's means; validation's have the prefix ``validation_``.
         reason: Why it stopped or failed.
     """
 
@@ -259,7 +259,7 @@ class RunEnded(Event):
         epochs: Epochs completed in the whole run.
         seconds: Time since this engine started the run.
         steps_per_second: Training speed after the first chunk; 0 if not measured.
-        metrics: The last epoch's means; those of validation are prefixed with ``validation_``.
+        metrics: The last epoch's means; validation's have the prefix ``validation_``.
         reason: Why it stopped or failed.
         hint: How to fix it.
         flops_per_second: FLOP/s at that speed, from :class:`WorkCounted`; ``None`` if unknown.

@@ -228,7 +228,7 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
         raise RunError(f"the plan of run {info.id} cannot be read on this machine")
     if strategies.find(info.plan.strategy).processes:
         raise RunError(
-            f"run {info.id} trains in several processes, each with checkpoints of its own: find the rate of its plan, "
+            f"run {info.id} trains in several processes, each with its own checkpoints: find the rate of its plan, "
             "from the initial weights, without --run"
         )
     history = read_history(directory)

@@ -144,7 +144,7 @@ def _standard_error(values: Floats) -> float:
     """What the difference of a smoothed value and the level may be off by.
 
     The differences of neighbours tell, which a slow change hardly enters: the variance of second differences is 6 times
-    that of a value.
+    the one of a value.
     """
     if len(values) < 3:
         return 0.0

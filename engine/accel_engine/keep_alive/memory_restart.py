@@ -24,8 +24,8 @@ from accel_engine.run.store.meta import effective_plan, read_meta
 def restart_with_less_memory(directory: Path) -> bool:
     """Start the engine of a lost run again, if memory was the reason and its plan can take less.
 
-    Who follows a run calls this when it is lost, so that an old run is never started. A run with ``keep_alive`` has a
-    process of its own for it. Several may follow a run: one of them starts it.
+    Who follows a run calls this when it is lost, so that an old run is never started. A run with ``keep_alive`` has its
+    own process for it. Several may follow a run: one of them starts it.
 
     Returns:
         Whether an engine was started, by this process or another.

@@ -10,7 +10,7 @@ MOMENTUM = 0.8
 """Momentum of batch normalization's moving averages.
 
 After n steps, their initial values still have the weight ``MOMENTUM ** n``. At Keras' default of 0.99, the validation
-accuracy of the first epochs on small data is that of chance, and at 0.9 that of the first epoch on ``digits`` (22
+accuracy of the first epochs on small data is at chance, and with 0.9 so is the first epoch on ``digits`` (22
 steps); at 0.8 it is 0.6 to 0.8.
 """
 

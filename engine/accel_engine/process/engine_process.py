@@ -78,8 +78,8 @@ def spawn(
         stdout: Its standard output.
         stderr: Its standard error.
         environment: Additional environment variables.
-        isolated: Whether it has a network of its own, where nobody else can reach it.
-        new_session: Whether it has a session and a process group of its own, rather than those of this process.
+        isolated: Whether it has its own network, where nobody else can reach it.
+        new_session: Whether it has its own session and process group, rather than this process's.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.

@@ -81,7 +81,7 @@ def prepare_continuation(
         queued: Whether it waits in the queue until it is continued.
 
     Returns:
-        The directory to continue: that of a worker's own run, in a worker's process.
+        The directory to continue: in a worker's process, the one of the worker's own run.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.

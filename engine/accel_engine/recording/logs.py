@@ -57,7 +57,7 @@ def columns(logs: Sequence[Mapping[str, Any]], names: SeriesNames) -> dict[str, 
 
 
 def training_metrics(logs: Mapping[str, Any], names: SeriesNames) -> dict[str, float]:
-    """The training metrics of an epoch, without those of validation and the learning rate that some callbacks add."""
+    """The training metrics of an epoch, without validation's and the learning rate that some callbacks add."""
     wanted = {name: logs[name] for name in logs if not name.startswith(VALIDATION) and name != LEARNING_RATE}
     return numbers(wanted, names)
 

@@ -41,7 +41,7 @@ class Recorder:
     nothing.
 
     Args:
-        name: A name for the run; that of the script by default.
+        name: A name for the run; the script's by default.
         config: The script's settings, for the run's details and comparisons: a mapping, which may contain others, or an
             object with attributes, such as :class:`argparse.Namespace`.
         steps: How many steps the loop will take, for the progress and the remaining time.

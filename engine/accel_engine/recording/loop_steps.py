@@ -215,7 +215,7 @@ class LoopSteps:
         return epoch, *found
 
     def _arrays(self, name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
-        """The arrays of numbers in a value, which may be a mapping; what is none is named in a warning."""
+        """The arrays of numbers in a value, which may be a mapping; anything else is named in a warning."""
         if isinstance(value, Mapping):
             for key, each in value.items():
                 yield from self._arrays(f"{name}_{key}", each)

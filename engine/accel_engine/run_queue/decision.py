@@ -77,7 +77,7 @@ class Decision:
 def decide(candidates: Sequence[WaitingRun], active: Iterable[ActiveRun], machine: FreeDevices) -> Decision:
     """Decide which runs start now.
 
-    A run whose devices are not free is overtaken by runs of its priority that fit. For those of lower priority, the
+    A run whose devices are not free is overtaken by runs of its priority that fit. For runs of lower priority, the
     free devices that it could use are not free.
 
     Args:

@@ -1,7 +1,7 @@
 """The environment variables of an engine that is started from the queue.
 
 The process that starts it may have been started by another terminal, or by another engine. Variables that matter to
-training are those of the terminal where the run was queued. Secrets are not stored: they are those of that process.
+training come from the terminal where the run was queued. Secrets are not stored: they come from that process.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The supervisor of a script: ``python -m accel_engine.scripts --run DIRECTORY [OPTIONS] -- ARGUMENTS``.
 
-ARGUMENTS are those of ``python``. :mod:`accel_engine.scripts.start_script` starts it, leading a session of its own.
+``python`` takes the same ARGUMENTS. :mod:`accel_engine.scripts.start_script` starts it, leading its own session.
 """
 
 import argparse

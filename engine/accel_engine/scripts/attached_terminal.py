@@ -1,6 +1,6 @@
 """The ``accel-tui run`` command in the foreground: it shows the script's output, and sends keys and signals.
 
-The messages are those of :mod:`accel_engine.recording.wire`. It may exit at any time; the script continues.
+The messages stand in :mod:`accel_engine.recording.wire`. It may exit at any time; the script continues.
 """
 
 import socket

@@ -104,7 +104,7 @@ class ParsedPart:
             self._run.warn(note)
 
     def _step_of(self, line: ParsedLine, expected: int) -> int:
-        """The step of a line, in the run; ``expected`` is the one after that of the line before."""
+        """The step of a line, in the run; ``expected`` is the one after the line before."""
         number = line.values.get(STEP, math.nan)
         if self._is_counted or not self._part or not number.is_integer():
             return expected

@@ -21,7 +21,7 @@ STARTUP = Path(hook.__file__).parent / "startup"
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 TERMINAL = "terminal"
-"""Name of the terminal's output; that of pipes is ``stdout`` and ``stderr``."""
+"""Name of the terminal's output; the output of pipes is ``stdout`` and ``stderr``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class ScriptProcess:
             stdout=stdout,
             stderr=stderr,
             env=environment,
-            close_fds=False,  # the user's own descriptors are the script's; those of this process are not inherited
+            close_fds=False,  # the user's own descriptors are the script's; this process's are not inherited
             preexec_fn=self._lead_group,
         )
         self.pid = self._process.pid
@@ -148,7 +148,7 @@ class ScriptProcess:
 
 
 def script_environment(address: str) -> dict[str, str]:
-    """The environment of a script: that of this process, with what records the script's training.
+    """The environment of a script: this process's, with what records the script's training.
 
     Args:
         address: The supervisor's socket.

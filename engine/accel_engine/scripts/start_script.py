@@ -58,7 +58,7 @@ def create_script_run(script: Script, name: str, options: Sequence[str]) -> Path
 
     Args:
         script: The script.
-        name: The run's name; that of the script if empty.
+        name: The run's name; the script's if empty.
         options: The options of ``accel-tui run``, for the command that starts the script again.
 
     Raises:

@@ -167,7 +167,7 @@ def join_study(storage: str, name: str, devices: Sequence[Device], at_once: int 
 
 
 def default_monitor(resolved: ResolvedPlan) -> str:
-    """The metric that a search looks at if none is chosen: the accuracy of validation, or else its loss."""
+    """The metric that a search looks at by default: the accuracy of validation, or else its loss."""
     plan, described = resolved.plan, describe_entry(resolved.data, resolved.plan.task)
     task = plan.task if plan.task != "auto" else described.learned_task if described else "auto"
     return f"{VALIDATION_PREFIX}{infer_monitor(measured_names(plan, task), task)}"

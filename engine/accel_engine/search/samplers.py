@@ -84,7 +84,7 @@ FACTOR = 3
 
 
 def promotable(pruned: Collection[int], values: Mapping[int, Sequence[float]], *, maximize: bool) -> int | None:
-    """The pruned trial to continue; ``None`` if none is among the best where it was pruned.
+    """The pruned trial to continue; ``None`` if no one was among the best where it was pruned.
 
     Args:
         pruned: Numbers of the pruned trials that may be continued.

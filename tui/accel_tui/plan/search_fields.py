@@ -25,7 +25,7 @@ class SplitTexts:
     """The texts of a form, ranges apart.
 
     Attributes:
-        texts: The text of each field; of one that varies, that of its first value.
+        texts: The text of each field; of one that varies, the first value's.
         parameters: What varies, by field.
         errors: What is wrong with ranges, by field.
     """

@@ -69,7 +69,7 @@ class ClassFolderSource(FolderSource[str]):
         return [examples.files]
 
     def finish(self, splits: Mapping[str, Split], progress: Progress) -> tuple[str, ...]:
-        """The names of the classes, which are those of the folders."""
+        """The names of the classes, which the folders have."""
         del splits, progress
         return self.class_names
 

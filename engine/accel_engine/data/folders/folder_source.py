@@ -84,7 +84,7 @@ class FolderSource(Source, Generic[F]):
 
     @abstractmethod
     def find(self, root: Path) -> SplitFiles[F]:
-        """Find the files of a folder that is not split; called for that of the training files first.
+        """Find the files of a folder that is not split; called for the folder of the training files first.
 
         Raises:
             DataError: It has no examples, or cannot be read.
@@ -92,7 +92,7 @@ class FolderSource(Source, Generic[F]):
 
     @abstractmethod
     def has_targets(self, root: Path) -> bool:
-        """Whether the examples of a folder have what is to be predicted; those of some test folders have not."""
+        """Whether the examples of a folder have what is to be predicted; some test folders have not."""
 
     @cached_property
     @abstractmethod
@@ -106,7 +106,7 @@ class FolderSource(Source, Generic[F]):
 
     @abstractmethod
     def files_of(self, examples: SplitFiles[F]) -> Sequence[Sequence[Any]]:
-        """The files of the inputs of some examples; then those of targets that are files."""
+        """The files of the inputs of some examples; then of targets that are files."""
 
     @abstractmethod
     def finish(self, splits: Mapping[str, Split], progress: Progress) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ MASK_SUFFIXES = (".png", ".bmp", ".gif", ".tif", ".tiff", ".pgm", ".ppm", ".pbm"
 """Suffixes of masks: JPEG would change their values."""
 
 CLASS_NAMES_FILE = "classes.txt"
-"""A file beside the folders that names a class per line, that of value 0 first."""
+"""A file beside the folders that names a class per line, the class of value 0 first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class ColumnSource(Protocol):
 
 
 class SourceColumns:
-    """Lazy arrays of columns of a source; those of the same rows are decoded together.
+    """Lazy arrays of columns of a source; columns of the same rows are decoded together.
 
     Args:
         source: The examples.

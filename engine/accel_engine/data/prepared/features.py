@@ -1,4 +1,4 @@
-"""The features of ``tf.train.Example``: their description, and those of a record; without TensorFlow.
+"""The features of ``tf.train.Example``: their description, and the features of a record; without TensorFlow.
 
 It is a JSON file beside the records, ``NAME.features.json`` for ``NAME.tfrecord`` or ``features.json``::
 
@@ -14,7 +14,7 @@ It is a JSON file beside the records, ``NAME.features.json`` for ``NAME.tfrecord
       "class_names": ["cat", "dog"]
     }
 
-All but ``features`` can be left out. ``dtype`` and ``shape`` are those of one example. Without an ``encoding``, a
+All but ``features`` can be left out. ``dtype`` and ``shape`` are of one example. Without an ``encoding``, a
 feature is stored as a list of numbers or strings; ``raw`` are the bytes of an array, and ``image`` is an image
 file. ``pad`` is the value that fills up shorter lists; longer ones are cut.
 """

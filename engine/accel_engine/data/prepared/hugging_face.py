@@ -112,7 +112,7 @@ class HuggingFace(PreparedSource):
         return {use: _ArrowColumns(table, use, layout, self._padded) for use, table in self._tables.items()}
 
     def describe(self) -> DatasetEntry:
-        """Find columns, classes and counts, also those of classes and of missing values."""
+        """Find columns, classes and counts, also of classes and of missing values."""
         described, layout, tables = super().describe(), self.layout, self._tables.values()
         class_counts: tuple[int, ...] = ()
         if layout.class_names:
@@ -367,7 +367,7 @@ def _pad_lists(values: Any, spec: ArraySpec) -> npt.NDArray[Any]:
 
 
 def _to_numpy(values: Any) -> npt.NDArray[Any]:
-    """The numbers or texts of an array, those of lists one after the other."""
+    """The numbers or texts of an array, of lists one after the other."""
     import pyarrow as pa
 
     if isinstance(values, pa.ExtensionArray):

@@ -46,7 +46,7 @@ class Layout:
         class_names: Names of the classes of the target; empty if unknown.
         notes: Notes for the user.
         changes: What reading changes.
-        name: Name of the dataset; empty for that of its file or folder.
+        name: Name of the dataset; empty for its file's or folder's.
     """
 
     specs: dict[str, ArraySpec]

@@ -79,7 +79,7 @@ class RecordColumns:
         return None
 
     def _parse(self, contents: list[bytes], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """The features of records; those of images as their bytes. None if there are no records."""
+        """The features of records; images as their bytes. None if there are no records."""
         if not contents:
             return {}
         with tf.device("/CPU:0"):

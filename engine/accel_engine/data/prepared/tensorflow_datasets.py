@@ -129,7 +129,7 @@ class _Split(NamedTuple):
 
 
 def _features(values: dict[str, Any], path: tuple[str, ...], window: int | None) -> list[tuple[str, _Found]]:
-    """All features with their paths, those of nested dictionaries joined by slashes as in the records."""
+    """All features with their paths, which slashes join for nested dictionaries, as in the records."""
     if "featuresDict" in values:
         nested = values["featuresDict"]["features"]
         return [found for name, each in nested.items() for found in _features(each, (*path, name), window)]
@@ -198,7 +198,7 @@ def _keys(item: dict[str, Any]) -> list[str]:
 
 
 def _files(root: Path, split: str) -> list[Path]:
-    # {DATASET}-{SPLIT}.tfrecord-{SHARD_X_OF_Y} unless the dataset has a template of its own.
+    # {DATASET}-{SPLIT}.tfrecord-{SHARD_X_OF_Y} unless the dataset has its own template.
     pattern = re.compile(rf"(^|[-_.]){re.escape(split)}([-_.]|$)")
     files = sorted(path for path in root.iterdir() if ".tfrecord" in path.name and pattern.search(path.name))
     if not files:

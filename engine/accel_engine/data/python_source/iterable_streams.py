@@ -36,7 +36,7 @@ class IterableStream(PassStream):
         batch_size: The plan's batch size, for elements that are no batches.
         explained: Converts errors of the user's code.
         length: Number of elements of a pass; ``None`` if unknown.
-        keeps_state: Whether passes depend on those before. Otherwise each begins with a seed of its own.
+        keeps_state: Whether passes depend on earlier ones. Otherwise each begins with its own seed.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ def _are_batches(batch: Batch) -> bool:
 class PyDatasetStream(PassStream):
     """Batches of a ``PyDataset``.
 
-    The batch at an index is read with random states of its own, so that it does not depend on those before it;
+    The batch at an index is read with its own random states, so that it does not depend on those before it;
     ``on_epoch_begin`` and ``on_epoch_end`` are called once for every pass before it.
 
     Args:

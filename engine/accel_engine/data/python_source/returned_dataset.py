@@ -43,7 +43,7 @@ NAMES = {
 """Names of the arrays of each split in messages."""
 
 SERIES = Batch("x", "y", "sample_weight")
-"""Names of the arrays of a series in the plan; those of a dictionary have the names that they have there."""
+"""Names of the arrays of a series in the plan; arrays of a dictionary have the names that they have there."""
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ _SECONDS = 0.05
 
 
 class FreedIterator(Iterator[Any]):
-    """An iterator of a ``tf.data.Dataset`` that is freed in a thread of its own, without waiting for TensorFlow.
+    """An iterator of a ``tf.data.Dataset`` that is freed in its own thread, without waiting for TensorFlow.
 
     An iterator has a thread that tunes its pipeline, and sleeps for up to as long as the iterator exists, a minute at
     most. When the iterator is freed, TensorFlow wakes this thread and waits for its end. But it wakes it before it
@@ -170,7 +170,7 @@ _NEW_ELEMENTS = (
     "UnbatchDataset",
     "WindowDataset",
 )
-"""Steps whose elements tell nothing about those of the step before."""
+"""Steps whose elements tell nothing about the elements of the step before."""
 
 
 def _kind(dataset: tf.data.Dataset) -> str:

@@ -31,8 +31,8 @@ def windowed_arrays(
 ) -> Dataset:
     """Make a dataset of the windows of arrays.
 
-    The columns of an array are named as in ``x[0]``; that of an array ``[rows]`` or ``[rows, 1]`` has the array's name.
-    The plan names columns or whole arrays. By default, arrays ``x`` and ``y`` are inputs and targets.
+    The columns of an array are named as in ``x[0]``; the only one of an array has the
+    array's name. The plan names columns or whole arrays. By default, arrays ``x`` and ``y`` are inputs and targets.
 
     Args:
         name: The dataset's name, for titles.

@@ -37,7 +37,7 @@ def windowed(
     """Make a dataset of the windows of a table.
 
     An example is a window of consecutive rows; its targets are in the rows that follow the window. Their shapes are
-    those of :func:`accel_engine.data.series.series_parts.example_shapes`.
+    the ones of :func:`accel_engine.data.series.series_parts.example_shapes`.
 
     Args:
         name: The dataset's name, for titles.

@@ -19,7 +19,7 @@ class TableSource(Source):
     is_table = has_columns = may_be_series = takes_window = True
 
     def describe(self) -> DatasetEntry:
-        """Find columns, kinds, classes and counts; those of a large file are of its first rows."""
+        """Find columns, kinds, classes and counts; a large file's are of its first rows."""
         from accel_engine.data.tables.table import describe
 
         return describe(self.entry, self.options)

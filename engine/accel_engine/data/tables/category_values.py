@@ -18,10 +18,10 @@ from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.tables.columns import TableColumn
 
 FEW_VALUES = 20
-"""A column of texts with up to so many different values is a category, unless all of them are numbers or dates."""
+"""The most different values with which a column of texts is a category, unless all of them are numbers or dates."""
 
 TEXT_WORDS = 3
-"""Texts have at least so many words on average, if most of them differ."""
+"""The least words that texts have on average, if most of them differ."""
 
 MANY_VALUES = 100
 """A column with more values than this, most of which differ, has names or keys rather than categories."""
@@ -162,7 +162,7 @@ def encoded_column(cells: Any) -> Encoded:
 
 
 def kind_of_texts(distinct: Any, known: int) -> str:
-    """The kind of a column of different texts, of which it has so many values."""
+    """The kind of a column of different texts, by the number of its values."""
     import pyarrow.compute as pc
 
     if len(distinct) <= 2 * FEW_VALUES and (words := truth_words(distinct.to_pylist())) and words[0] != "0":

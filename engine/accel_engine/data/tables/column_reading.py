@@ -28,7 +28,7 @@ from accel_engine.data.tables.table_file import MISSING, read_cells
 from accel_engine.errors import DataError
 
 COUNTED_ROWS = 20
-"""Whole numbers in the first column that count at least so many rows are their numbers, whatever its name."""
+"""Rows at least that whole numbers in the first column count to be the rows' numbers, whatever its name."""
 
 NUMBER_MARKS = frozenset(
     ("-", "--", "---", "\u2013", "\u2014", ".", "..", "...", "*", "**", "#", "none", "n.a.", "N.A.", "n.d.", "nd", "ND",
@@ -37,7 +37,7 @@ NUMBER_MARKS = frozenset(
 """Texts that mean a missing value where all others are numbers."""
 
 _MAX_MARKS = 5
-"""A column has at most so many different ones."""
+"""The most different ones that a column has."""
 
 _UNIQUE = 10
 """Categories that hardly repeat are said if there are more than this."""
@@ -69,7 +69,7 @@ def read_columns(
         path: The file.
         options: Columns that the plan names, their kinds, and whether to skip rows that cannot be parsed.
         progress: Reports the number of rows read.
-        limit: Read so many rows at most; all by default.
+        limit: Read this many rows at most; all by default.
         like: Columns of the training file: this file's are read as the same kinds of values.
 
     Raises:
@@ -141,7 +141,7 @@ class ColumnReading:
 
     @property
     def wanted(self) -> Notation:
-        """What is known of the notation of numbers; that of programs does not bind other files."""
+        """What is known of the notation of numbers; what programs wrote does not bind other files."""
         return self.asked if self.known is None or self.known.notation.is_plain else self.known.notation
 
     def convert(self, cells: Any) -> TableColumn:

@@ -55,7 +55,7 @@ def date_column(name: str, cells: Any, known: ColumnFormat | None, *, is_declare
         ``None`` if it has no dates, and may have something else.
 
     Raises:
-        DataError: It has none that can be read, or those of another format than the training file's.
+        DataError: It has none that can be read, or dates of another format than the training file's.
     """
     valid, recorded = len(cells) - cells.null_count, known.date_format if known else ""
     if recorded not in UNIX:

@@ -2,7 +2,7 @@
 
 All numbers are standardised by one layer, in float64 where float32 would lose digits, and the mean of the training rows
 replaces missing ones. Keras' ``FeatureSpace`` encodes categories and texts. It would have a layer for each number:
-applying, saving and loading those of 784 columns takes 57 seconds instead of 10 (measured on two cores). Nor is it
+applying, saving and loading the ones of 784 columns takes 57 seconds instead of 10 (measured on two cores). Nor is it
 adapted from a dataset, as that takes 11 seconds for 50,000 rows of 14 columns, and adapted vocabularies are saved as
 lines of a file, from which an empty text does not come back.
 """
@@ -117,7 +117,7 @@ def _text_encoder(words: Sequence[str]) -> Any:
 
 
 def _concatenate(parts: Sequence[Any], name: str) -> Any:
-    """Join parts along the columns. Names with a dot are unlike those of most columns, and of Keras' own layers."""
+    """Join parts along the columns. Names with a dot are unlike the names of most columns, and of Keras' own layers."""
     return keras.layers.Concatenate(name=name, dtype=parts[0].dtype)(list(parts)) if len(parts) > 1 else parts[0]
 
 

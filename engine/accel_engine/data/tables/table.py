@@ -100,7 +100,7 @@ class _Table:
         counts = _listed([f"{column.name} {column.missing:,}" for column in columns])
         kinds = {"number" if column.values.dtype != object else column.kind for column in columns}
         number = "; a number with the mean, and a feature says so" if "number" in kinds else ""
-        category = "; a category with one of its own" if kinds & {"category", "boolean"} else ""
+        category = "; a category with its own one" if kinds & {"category", "boolean"} else ""
         total = sum(column.missing for column in columns)
         yield Change("filled", "missing values", total, None, f"{counts}{number}{category}")
 
@@ -147,7 +147,7 @@ def _notes_of(roles: Roles, options: DataOptions) -> Iterator[str]:
     if roles.targets and not options.target:
         yield f"the target is the column {roles.targets[0]}: choose another one with --target"
     if roles.weight:
-        yield f"sample weights are those of the column {roles.weight}"
+        yield f"sample weights are in the column {roles.weight}"
 
 
 def _without_use(column: TableColumn) -> str:
@@ -160,7 +160,7 @@ def _without_use(column: TableColumn) -> str:
 
 
 def describe(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
-    """Complete an entry with columns, kinds, classes and counts; those of a large file are of its first rows.
+    """Complete an entry with columns, kinds, classes and counts; a large file's are of its first rows.
 
     Args:
         entry: Has the file's path.
@@ -289,7 +289,7 @@ def _examples(
 ) -> Split:
     """The examples of some rows; converted when they are needed if the matrix does not fit in memory.
 
-    If nothing was learned, the inputs are the texts of the only column, as those of a folder of text files are.
+    If nothing was learned, the inputs are the texts of the only column, as in a folder of text files.
     """
     if learned is None:
         inputs: npt.NDArray[Any] | LazyArray = rows.inputs[0].values[part]

@@ -68,7 +68,7 @@ def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, prog
     Args:
         path: A file that ends with ``.csv``, ``.tsv``, ``.parquet``, ``.jsonl`` or ``.ndjson``.
         skip_invalid: Whether rows that cannot be parsed are left out; otherwise they are an error.
-        limit: Read so many rows at most; all by default.
+        limit: Read this many rows at most; all by default.
         progress: Reports the number of rows read.
 
     Raises:

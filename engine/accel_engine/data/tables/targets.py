@@ -15,7 +15,7 @@ from accel_engine.data.targets import number_scaling
 from accel_engine.errors import PlanError
 
 FEW_CLASSES = 10
-"""Whole numbers with up to so many different values are classes."""
+"""The most different values with which whole numbers are classes."""
 
 CLASS_NAMES = ("class", "classes", "label", "labels")
 """Names, in lower case, of columns with classes, even if these are many numbers."""

@@ -49,7 +49,7 @@ class ValidRows:
         return self.inputs[0] if is_text and options.takes_texts and options.task != "reconstruction" else None
 
     def split(self, roles: Roles, form: TargetColumnForm, options: DataOptions) -> SplitRows:
-        """Split the rows as the plan says; those of a table that has a time are split in order.
+        """Split the rows as the plan says; rows of a table that has a time are split in order.
 
         Raises:
             PlanError: The split does not fit the table.
@@ -115,7 +115,7 @@ def read_validation_file(
         roles: What they are for.
         options: Has the path.
         progress: Reports the number of rows read.
-        limit: Read so many rows at most; all by default.
+        limit: Read this many rows at most; all by default.
 
     Returns:
         The path, its columns, and what they are for.

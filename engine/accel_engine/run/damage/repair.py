@@ -28,7 +28,7 @@ class Repair:
 
     Attributes:
         directory: The new run.
-        rows: The rows of each table, those of its other workers included.
+        rows: The rows of each table, its other workers' included.
         steps: Steps up to the last one that was saved.
         checkpoints: The checkpoints.
         workers: The runs of its other workers.

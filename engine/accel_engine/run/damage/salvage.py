@@ -27,7 +27,7 @@ _FREE_PAGES = slice(32, 40)
 _SMALLEST_ROW = 16  # bytes
 
 _BLOCK = 1 << 12
-"""Bytes that are copied at once: those of a page."""
+"""Bytes that are copied at once: a page."""
 
 _MAX_FAILURES = 50_000
 """Reads of a table that may fail: each takes some microseconds."""
@@ -117,7 +117,7 @@ def damaged_file(directory: Path, folder: Path) -> Iterator[DamagedFile]:
     """
     try:
         _copy(directory, folder, with_log=True)
-        if not _can_be_opened(folder / DATABASE):  # its log may be that of another file
+        if not _can_be_opened(folder / DATABASE):  # its log may be another file's
             _copy(directory, folder, with_log=False)
     except OSError as error:
         raise RunError(f"run {directory.name} cannot be copied: {error.strerror or error}") from error
@@ -172,7 +172,7 @@ def _can_be_opened(path: Path) -> bool:
 
 
 def _mend_header(path: Path, new_path: Path) -> None:
-    """Replace a header that is none by that of a new run, which has the same settings."""
+    """Replace a header that is none by a new run's, which has the same settings."""
     new_path.unlink(missing_ok=True)
     create_file(new_path)
     new = bytearray(new_path.read_bytes()[:_HEADER])

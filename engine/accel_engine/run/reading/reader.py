@@ -48,7 +48,7 @@ class RunReader:
         directory: The run's directory.
         max_samples: Maximum samples per poll, the latest ones; all by default. A long run has far more than
             a screen can show.
-        max_buckets: Read many new steps in at most this many buckets, except those of the latest chunks;
+        max_buckets: Read many new steps in at most this many buckets, except the ones of the latest chunks;
             all chunks by default.
         steps: Whether to read steps when polling.
         max_events: Maximum events per poll, the oldest ones; all by default. A poll that leaves some for the next
@@ -145,7 +145,7 @@ class RunReader:
             return [(each.ended, each.stop) for each in self._database.chunk_places(chunk)]
 
     def events(self, after: int = 0, *kinds: type[Event]) -> Iterator[tuple[int, Event]]:
-        """Read events with their ids, after the id ``after``; only those of ``kinds`` if any are given."""
+        """Read events with their ids, after the id ``after``; only of ``kinds`` if any are given."""
         names = [kind.kind() for kind in kinds] or list(KINDS)
         with self._reading():
             yield from decoded_events(self._database, self._database.events(after, kinds=names))

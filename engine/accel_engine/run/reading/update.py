@@ -57,7 +57,7 @@ class Update:
         events: Events.
         chunks: Chunks of steps.
         samples: Device samples.
-        step_range: All steps before those of ``chunks``, in buckets, if there are many.
+        step_range: All steps before the ones of ``chunks``, in buckets, if there are many.
         more: Whether events remain; the next polls read them, and then everything else.
     """
 

@@ -13,10 +13,10 @@ LEARNING_RATE = "learning_rate"
 """Name of the series of learning rates, as used by each step."""
 
 GRADIENT_NORM = "gradient_norm"
-"""Name of the series of the norm of all gradients; followed by ``_`` and a layer, that of the layer's."""
+"""Name of the series of the norm of all gradients; followed by ``_`` and a layer, of the layer's."""
 
 MICRO_BATCH_NORM = "gradient_norm_of_micro_batches"
-"""The series of the norm of the gradients of a micro-batch: the root of the mean of its square over those of a step."""
+"""The series of the norm of the gradients of a micro-batch: the root of the mean of its square over a step's."""
 
 BATCH_SIZE = "batch_size"
 """The series by which an inference bench has its other values, instead of steps."""
@@ -28,7 +28,7 @@ MEAN_PREFIXES = ("mean_", "running_")
 """Prefixes of series of a recorded ``fit`` that are means: over an execution's batches, over the epoch so far."""
 
 VALIDATION_PREFIX = "validation_"
-"""Prefix of the metrics of validation where they stand beside those of training."""
+"""Prefix of the metrics of validation where they stand beside training's."""
 
 _RESERVED = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
 """Names of other columns in files, tables and JSON lines, which no series can have."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_GAP = 256
-"""Maximum number of steps between two values that a chunk fills with NaN; beyond, each has a chunk of its own."""
+"""Maximum number of steps between two values that a chunk fills with NaN; beyond, each has its own chunk."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class RunSaver:
 
     def _report_unsaved(self, why: str) -> str:
         steps = self._checkpoints.steps
-        last = f"the last one remains that of step {steps[-1]:,}" if steps else "there is none to continue from"
+        last = f"the last one remains at step {steps[-1]:,}" if steps else "there is none to continue from"
         message = f"no checkpoint is saved, as {why}: {last}"
         if not self._warned:
             self._warned = True

@@ -33,7 +33,7 @@ MAX_STATE = 64
 
 MAX_EPOCH_STATE = 1 << 13
 """The same of those whose value of each epoch is recorded: each step gives all of its states. Of larger ones, as of a
-confusion matrix of 1,000 classes, those of validations."""
+confusion matrix of 1,000 classes, the ones of validations."""
 
 
 class MetricStates:

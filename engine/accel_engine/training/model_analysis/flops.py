@@ -1,7 +1,7 @@
 """Counts the floating-point operations of a training step in its traced graph, without running it.
 
 The multiplications and additions of matrix products and convolutions count, as in the definition of model FLOPs
-utilization (Chowdhery et al., "PaLM", 2022, appendix B): a device's peak is stated for these. The graph is that of
+utilization (Chowdhery et al., "PaLM", 2022, appendix B): a device's peak is stated for these. The graph is the one of
 training, so gradients count as they are, not as a multiple of the forward pass: the first layer has no gradient of
 its input, and frozen layers have none of their weights. Padding counts as data. Operations that are pruned before
 execution do not count.

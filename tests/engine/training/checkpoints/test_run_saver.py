@@ -113,7 +113,7 @@ def test_weights_that_are_not_finite_are_not_saved_which_is_said_once(parts: Mak
     for step in (4000, 5000):
         reason = save_at_infinite(run, step)
         assert reason.startswith("no checkpoint is saved, as ")
-        assert reason.endswith(f"is not finite after step {step:,}: the last one remains that of step 3,000")
+        assert reason.endswith(f"is not finite after step {step:,}: the last one remains at step 3,000")
     assert len(messages(run)) == 2
     save_at(run, 6000)
     save_at_infinite(run, 7000)
@@ -267,7 +267,7 @@ def test_training_continues_without_a_checkpoint_that_takes_too_much_memory(
     assert save_at(run, 5) == ""
     Starved(monkeypatch, 4)
 
-    message = "no checkpoint is saved, as memory ran out: the last one remains that of step 5"
+    message = "no checkpoint is saved, as memory ran out: the last one remains at step 5"
     assert save_at(run, 10) == save_at(run, 15) == message
     assert messages(run) == [message]
     assert save_at(run, 20) == ""
