@@ -393,11 +393,14 @@ def test_training_goes_on_from_a_pause_where_the_run_can_be_written_no_more(
     def refuse(*_: Any) -> None:
         raise RunError("another process has taken over the run")
 
+    def is_paused(read: Read) -> bool:
+        return any(event.phase is Phase.PAUSED for event in read.all(PhaseChanged))
+
     def ask() -> None:
         wait_until(lambda: recorder.directory and Read(recorder.directory).update.chunks, "steps")
         assert recorder.directory
         request(recorder.directory, "pause")
-        wait_until(lambda: Read(recorder.directory).all(PhaseChanged)[-1].phase is Phase.PAUSED, "the pause")
+        wait_until(lambda: is_paused(Read(recorder.directory)), "the pause")
         broken.set()
         monkeypatch.setattr(RunWriter, "heartbeat", refuse)
 
