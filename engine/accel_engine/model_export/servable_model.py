@@ -146,11 +146,14 @@ def _outputs(outputs: Structure, model: keras.Model, trained: TrainedModel, *, h
     if len(leaves) == 1 and task.name in _NAMES:
         return {_NAMES[task.name]: _float32(leaves[0])}
     if isinstance(outputs, dict):
-        return {input_name(path): _float32(each) for path, each in named_leaves(outputs)}
-    names = list(getattr(model, "output_names", None) or [])
+        named = named_leaves(outputs)
+        paths, leaves = [path for path, _ in named], [leaf for _, leaf in named]
+    else:
+        paths = list(getattr(model, "output_names", None) or [])
+    names = list(map(input_name, paths))
     if len(set(names)) != len(leaves):
         names = [f"output_{index}" for index in range(len(leaves))]
-    return dict(zip(map(input_name, names), map(_float32, leaves), strict=True))
+    return dict(zip(names, map(_float32, leaves), strict=True))
 
 
 def units_of(trained: TrainedModel) -> Standardization | None:

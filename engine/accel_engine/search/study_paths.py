@@ -11,7 +11,7 @@ from accel_engine.text import suggestion
 from accel_engine.user_paths import user_path
 
 DATABASE = "study.db"
-"""File in a study's directory with its definition, trials and commands."""
+"""File in a study's directory with what concerns this machine, and with commands."""
 
 LOCK = "study.lock"
 """File that the process which runs the study holds locked; see :mod:`accel_engine.run.directory.lock`."""

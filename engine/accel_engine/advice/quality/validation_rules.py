@@ -44,7 +44,7 @@ def overfitting(learning: Learning) -> Iterator[Finding]:
         return
     at_best = _training_loss_at(learning, int(steps[best]))
     at_end = learning.last_loss
-    if at_end > 0.95 * at_best:  # training does not improve either: it diverges
+    if at_end > 0.95 * at_best:  # training does not improve either: it stays as it is, or diverges
         return
     first, last = int(steps[best]), int(steps[-1])
     saved = _seconds_between(learning, first)
@@ -94,7 +94,10 @@ def _risen_since(losses: Floats, is_worse: npt.NDArray[np.bool_]) -> int | None:
             factor = RISEN if is_worse[last] else RISEN_ALONE
             is_above = np.median(after) > max(factor * level[best], level[best] + ABOVE * noise[last])
             risen = bool(is_above and after.min() > level[best] + BACK * noise[last])
-    return best if risen else None
+    if not risen:
+        return None
+    around = losses[max(0, best - 1) : best + 2]  # one of the three may be a bad one by chance
+    return max(0, best - 1) + int(np.argmin(around))
 
 
 def _recent_spread(values: Floats) -> Floats:
