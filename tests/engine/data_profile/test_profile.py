@@ -10,6 +10,7 @@ from accel_engine.data_profile.equal_rows import row_hashes
 from accel_engine.data_profile.values import MAX_ROWS
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import DataProfile
+from accel_engine.run.store.schema import DiagnosticsRow
 
 RNG = np.random.default_rng(0)
 
@@ -207,4 +208,5 @@ def test_few_examples_are_no_error(count: int) -> None:
 def test_a_profile_is_stored() -> None:
     found = profiled(classes(), classes(), classes=2)
 
-    assert diagnostics.decode_row(diagnostics.row_name(found), 0, *diagnostics.serialize(found)) == (0, found)
+    row = DiagnosticsRow(diagnostics.row_name(found), 0.0, 0, *diagnostics.serialize(found))
+    assert diagnostics.decode_row(row) == found

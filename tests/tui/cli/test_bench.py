@@ -261,10 +261,10 @@ def test_a_run_of_unknown_devices_is_named_too(run_command, asked, monkeypatch):
         lambda: [DevicesInUse("script", ()), DevicesInUse("large", ("gpu:0", "gpu:1"))],
     )
     every = run_command("bench last").err.splitlines()
-    assert every[0].startswith("accel-tui: run script is training: the measurements")
-    assert every[1].startswith("accel-tui: run large is training on gpu:0, gpu:1: the measurements")
+    assert every[0].startswith("accel-tui: run script is training: the machine is not idle")
+    assert every[1].startswith("accel-tui: run large is training on gpu:0, gpu:1: the machine is not idle")
     one = run_command("bench last --devices gpu:1").err.splitlines()
-    assert one[1].startswith("accel-tui: run large is training on gpu:1: the measurements")
+    assert one[1].startswith("accel-tui: run large is training on gpu:1: the machine is not idle")
 
 
 def test_where_nothing_can_be_measured_the_status_is_1(run_command, asked):

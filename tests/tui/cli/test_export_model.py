@@ -94,7 +94,7 @@ def test_all_formats_go_into_a_directory_and_what_is_not_written_is_told(run_com
 def test_a_run_that_trains_meanwhile_is_named(run_command, run, asked, new_run):
     other = new_run(name="other").begin()
     result = run_command(f"export {run} --to onnx")
-    assert result.err.startswith(f"accel-tui: run {other.directory.name} is training on cpu:0: the measurements are")
+    assert result.err.startswith(f"accel-tui: run {other.directory.name} is training on cpu:0: the machine is")
     assert result.status == 0
     other.end()
 

@@ -128,7 +128,7 @@ def test_ctrl_c_shows_the_results_so_far(run_command, trials) -> None:
 def test_a_run_that_trains_meanwhile_is_named(run_command, new_run) -> None:
     run = new_run(name="other").begin()
     result = run_command("race --vary xla --seconds 1")
-    assert f"run {run.directory.name} is training on cpu:0: the measurements are not" in result.err
+    assert f"run {run.directory.name} is training on cpu:0: the machine is not idle" in result.err
     assert result.status == 0
     run.end()
 

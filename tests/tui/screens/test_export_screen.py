@@ -280,7 +280,7 @@ async def test_a_run_that_trains_meanwhile_is_named(run: FakeEngine, query: Any)
         await pilot.press("s")
         await shows(pilot, "writing keras")
         (told,) = pilot.app._notifications
-        assert told.message.startswith(f"run {other.directory.name} is training on cpu:0: the measurements are not")
+        assert told.message.startswith(f"run {other.directory.name} is training on cpu:0: the machine is not idle")
         assert told.message.endswith("; stop the run before")
     other.close()
 
