@@ -281,7 +281,7 @@ async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> N
     engine.writer.write_diagnostics(ValidationReport((replace(found, worst=worst, reason=words),)), 30)
     async with looked_into(engine) as pilot:
         await pilot.press("4")
-        await shows(pilot, words, "✗ 0", "predicted name5")
+        await shows(pilot, words, "✗ 0", "name5 90%")
 
 
 class StubQuestion:
