@@ -249,7 +249,7 @@ def test_runs_that_train_on_a_measured_device_are_named(run_command, asked, new_
     run = new_run(name="other").begin()
     warning = f"accel-tui: run {run.directory.name} is training"
     for options in ("last", "last --devices cpu", f"{tmp_path}/m.onnx --devices gpu"):
-        assert f"{warning} on cpu:0: the measurements" in run_command(f"bench {options}").err
+        assert f"{warning} on cpu:0: the machine is not idle" in run_command(f"bench {options}").err
     assert warning not in run_command("bench last --devices gpu").err
     run.end()
     assert warning not in run_command("bench last").err

@@ -226,7 +226,7 @@ def test_sounds_are_padded_and_resampled(gym: Gym, tmp_path: Path, predicted) ->
     assert reply.notes == (
         f"{short}: padded with silence from 150 to 200 samples",
         f"{other}: resampled from 8,000 to 2,000 samples per second",
-        f"{other}: cut from 250 to 200 samples",
+        f"{other}: cut from 250 to 200 samples, where it is loudest",
     )
     assert reply.problems == {2: f"cannot read the sound {damaged}: not a valid FLAC file"}
     assert arrays["values 0"].shape == (2, 2)
