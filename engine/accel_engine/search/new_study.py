@@ -167,10 +167,11 @@ def join_study(storage: str, name: str, devices: Sequence[Device], at_once: int 
 
 
 def default_monitor(resolved: ResolvedPlan) -> str:
-    """The metric that a search looks at by default: the accuracy of validation, or else its loss."""
+    """The metric that a search looks at by default: the accuracy, or else the loss, of validation if there is one."""
     plan, described = resolved.plan, describe_entry(resolved.data, resolved.plan.task)
     task = plan.task if plan.task != "auto" else described.learned_task if described else "auto"
-    return f"{VALIDATION_PREFIX}{infer_monitor(measured_names(plan, task), task)}"
+    prefix = "" if plan.validation == "off" else VALIDATION_PREFIX
+    return f"{prefix}{infer_monitor(measured_names(plan, task), task)}"
 
 
 def _absolute(parameter: Parameter) -> Parameter:

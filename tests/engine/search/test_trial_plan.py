@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.search.definition import Objective, Parameter, StudyDefinition
+from accel_engine.search.new_study import default_monitor
 from accel_engine.search.ranges import parse_over
 from accel_engine.search.results import trial_command
 from accel_engine.search.trial import Trial, TrialState
@@ -65,3 +68,8 @@ def test_a_field_that_has_no_effect_on_any_trial_is_named_with_what_it_needs() -
     assert not list(without_effect(replace(alone, plan={**alone.plan, "optimizer": "sgd"})))
     varied = replace(alone, parameters=(momentum, parse_over("optimizer=adam,sgd"), parse_over("patience=2,5")))
     assert not list(without_effect(varied))
+
+
+@pytest.mark.parametrize(("validation", "monitor"), [("epoch", "validation_accuracy"), ("off", "accuracy")])
+def test_without_validation_a_search_looks_at_the_training_metric(validation: str, monitor: str) -> None:
+    assert default_monitor(resolve(Plan(validation=validation))) == monitor
