@@ -42,12 +42,12 @@ COLUMNS = {
     "sample": ("id", "time", "device", "readings"),
     "command": ("id", "time", "who", "name", "argument", "answered", "obeyed", "answer"),
     "summary": ("level", "first_step", "series", "buckets"),
-    "inside": ("name", "time", "step", "head", "body"),
+    "diagnostics": ("name", "time", "step", "head", "body"),
     "media": ("id", "kind", "name", "step", "time", "head", "body"),
 }
 """The columns of each table."""
 
-JSON_COLUMNS = (("event", "body"), ("sample", "readings"), ("inside", "head"), ("media", "head"), ("meta", "value"))
+JSON_COLUMNS = (("event", "body"), ("sample", "readings"), ("diagnostics", "head"), ("media", "head"), ("meta", "value"))
 """The columns with JSON objects."""
 
 EVENT_FIELDS = {kind: tuple(item.name for item in fields(event)) for kind, event in KINDS.items()}

@@ -269,7 +269,7 @@ class BoundedStream:
         return islice(self.stream.read(epoch, position), max(0, self.limit - position))
 
 
-def materialise(splits: list[Split]) -> list[Split]:
+def make_if_small(splits: list[Split]) -> list[Split]:
     """Make all examples of some splits if they are small, and return the splits unchanged otherwise."""
     total = sum(split.nbytes for split in splits)
     if total > LARGEST_MADE or not fits_in_memory(total):

@@ -119,8 +119,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("event", "time", "=-1"),
         ("chunk", "loss", None),
         ("chunk", "loss", b""),
-        ("inside", "head", "{}"),
-        ("inside", "body", b"x"),
+        ("diagnostics", "head", "{}"),
+        ("diagnostics", "body", b"x"),
         ("meta", "value", "null"),
         ("sample", "readings", "{}"),
     ],
@@ -137,7 +137,7 @@ def test_damaged_fields_of_the_profile_are_left_out(whole: Path, tmp_path: Path,
     run = copied(whole, tmp_path / "run")
     for row in range(5):
         for name in ("examples", "classes", "layers", "flops"):
-            set_field(run, "inside", "head", row, name, value)
+            set_field(run, "diagnostics", "head", row, name, value)
 
     _advise(run)
 

@@ -125,10 +125,10 @@ def test_every_kind_of_media_is_described() -> None:
 
 
 def test_every_report_and_view_is_described() -> None:
-    described = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section("inside"), re.MULTILINE))
+    described = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section("diagnostics"), re.MULTILINE))
     common = set(reports.Report.__dataclass_fields__)
     for kind in get_args(reports.OutputReport):
         for field in set(kind.__dataclass_fields__) - common:
             assert f"`{field}`" in described[kind.__name__], (kind, field)
     for name in [*common, *(view.__name__ for view in get_args(views.View))]:
-        assert f"`{name}`" in section("inside"), name
+        assert f"`{name}`" in section("diagnostics"), name

@@ -29,7 +29,7 @@ def test_the_report_equals_the_engines(gym: Gym, monkeypatch: pytest.MonkeyPatch
     expected = read(gym.train_once(PLAN).directory).validation
     trained = gym.train(PLAN.replace(validation=validation))
     with closing(RunDatabase(trained.directory)) as connection:
-        connection.execute("DELETE FROM main.inside")
+        connection.execute("DELETE FROM main.diagnostics")
     told: list[tuple[int, int]] = []
     request = RevalidationRequest(trained.directory)
     assert revalidate(request, lambda part: told.append((part.done, part.of))) == Revalidation(14, ())

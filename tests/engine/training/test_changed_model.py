@@ -30,11 +30,11 @@ def build(input_shape, classes):
 def test_a_run_with_another_model_version_is_rejected(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train(PLAN).directory
     with closing(RunDatabase(directory)) as connection:
-        (head,) = connection.execute("SELECT head FROM inside WHERE name = 'layers'").fetchone()
+        (head,) = connection.execute("SELECT head FROM diagnostics WHERE name = 'layers'").fetchone()
         table = json.loads(head)
         (pooling,) = (layer for layer in table["layers"] if layer["kind"] == "GlobalMaxPooling2D")
         pooling["kind"] = "AttentionPooling"
-        connection.execute("UPDATE main.inside SET head = ? WHERE name = 'layers'", (json.dumps(table),))
+        connection.execute("UPDATE main.diagnostics SET head = ? WHERE name = 'layers'", (json.dumps(table),))
     change = "layer AttentionPooling is now GlobalMaxPooling2D"
     ended = gym.train(PLAN.replace(epochs=2), run=directory).ended
     assert ended.outcome is Outcome.FAILED

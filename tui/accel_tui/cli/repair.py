@@ -24,7 +24,7 @@ _NAMES = {
     "chunk": "chunks of steps",
     "sample": "device samples",
     "command": "commands",
-    "inside": "diagnostics",
+    "diagnostics": "diagnostics",
     "media": "images, texts, histograms",
 }
 """What the tables have."""

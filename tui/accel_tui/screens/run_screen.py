@@ -121,7 +121,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         """Collect the widgets that show the run, and start the timers."""
         self._views = self.walk_children(RunView)
         self._listen()
-        self.set_interval(TICK_SECONDS, self._toggle_chart)
+        self.set_interval(TICK_SECONDS, self._update_times)
         self.watch(self.query_one(RunCharts), "is_full_screen", self._set_full_screen, init=False)
         # An ended run has no news that would show the devices.
         self.watch(self.app, "inventory", lambda: self._show_devices(self.state), init=False)
@@ -144,7 +144,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             else:
                 self._update_state()
 
-    def _toggle_chart(self) -> None:
+    def _update_times(self) -> None:
         """Update elapsed times while the run has no news."""
         if time.monotonic() - self._updated_at >= TICK_SECONDS / 5 and not is_covered(self):
             with self.immediate_paint():

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset import Dataset, LazyRows, Split, materialise
+from accel_engine.data.dataset import Dataset, LazyRows, Split, make_if_small
 from accel_engine.data.roles import Roles
 from accel_engine.data.series.series import Series, order_series
 from accel_engine.data.series.series_parts import STANDARDIZED, divide, example_shapes, span_of, too_few_rows, window_of
@@ -70,7 +70,7 @@ def windowed(
         splits[number] = _reader(other, scalings, options)(starts)
         notes += tuple(f"{_NAMES[number]} data: {note}" for note in other.notes)
         changes += [replace(each, what=f"{each.what} of the {_NAMES[number]} data") for each in other.changes]
-    splits = materialise(splits)
+    splits = make_if_small(splits)
     return Dataset(
         name,
         splits[TRAIN],

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import Progress, no_progress
-from accel_engine.data.dataset import Dataset, materialise
+from accel_engine.data.dataset import Dataset, make_if_small
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.source import Source
@@ -100,7 +100,7 @@ class LanguageText(Source):
         names = ("training", "validation", "test")
         counts = ", ".join(f"{len(part):,} {name}" for part, name in zip(parts, names, strict=True) if len(part))
         blocks = f"blocks of {tokens_per_example(options)} {options.tokenizer}"
-        train, validation, test = materialise([block_split(part, options) for part in parts])
+        train, validation, test = make_if_small([block_split(part, options) for part in parts])
         return Dataset(
             self.entry.name,
             train,

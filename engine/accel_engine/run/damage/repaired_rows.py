@@ -44,7 +44,7 @@ _KINDS: Mapping[str, tuple[type[DatabaseRow], ...]] = {
     "chunk": (ChunkRow,),
     "sample": (SampleRow,),
     "command": (Command, AnswerRow),
-    "inside": (DiagnosticsRow,),
+    "diagnostics": (DiagnosticsRow,),
     "media": (MediaRow,),
     "summary": (SummaryRow,),
 }

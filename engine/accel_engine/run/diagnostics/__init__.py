@@ -1,6 +1,6 @@
 """A run's diagnostics: its model's input, its data, their form and profile, its layers, and the last validation.
 
-Each is a row of the table ``inside``: a JSON head and a body of bytes.
+Each is a row of the table ``diagnostics``: a JSON head and a body of bytes.
 """
 
 from collections.abc import Mapping
@@ -96,7 +96,7 @@ class Diagnostics:
 
 
 def row_name(item: DiagnosticsItem) -> str:
-    """The name of an item's row in the table ``inside``."""
+    """The name of an item's row in the table ``diagnostics``."""
     return next(name for name, (_, kind) in _ITEMS.items() if isinstance(item, kind))
 
 
@@ -129,7 +129,7 @@ def read(directory: Path) -> Diagnostics:
         for row in database.diagnostics():
             if is_known(row):
                 attribute, _ = _ITEMS[row.name]
-                items[attribute] = database.decode("inside", row.name, decode_row, row)
+                items[attribute] = database.decode("diagnostics", row.name, decode_row, row)
                 steps[attribute] = row.step
     return Diagnostics(**items, steps=steps)
 

@@ -35,7 +35,7 @@ from accel_engine.run.store.schema import (
 )
 from accel_engine.versioned_database import CommandDatabase, DatabaseRow, Time, connect, convert_row, create_database
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """The version of the format; see *Compatibility* in ``CONTRIBUTING.md``. Versions 1 to 3 were never released."""
 
 DATABASE = "run.db"
@@ -295,23 +295,23 @@ class RunDatabase(CommandDatabase):
         """The last ``limit`` samples after an id, oldest first."""
         return [*self.rows("sample", SampleRow, "WHERE id > ? ORDER BY id DESC LIMIT ?", (after, limit))][::-1]
 
-    # inside
+    # diagnostics
 
     def set_diagnostics(self, name: str, time: float, step: int, head: str, body: bytes) -> None:
         """Write a row of diagnostics in place of the one with its name."""
-        self.execute("INSERT OR REPLACE INTO inside VALUES (?, ?, ?, ?, ?)", (name, time, step, head, body))
+        self.execute("INSERT OR REPLACE INTO diagnostics VALUES (?, ?, ?, ?, ?)", (name, time, step, head, body))
 
     def diagnostics(self) -> list[DiagnosticsRow]:
         """The diagnostics by name."""
-        return list(self.rows("inside", DiagnosticsRow, "ORDER BY name"))
+        return list(self.rows("diagnostics", DiagnosticsRow, "ORDER BY name"))
 
     def diagnostics_times(self) -> tuple[float, ...]:
         """When each row of diagnostics was written, by name."""
-        return tuple(row.time for row in self.rows("inside", _Time, "ORDER BY name"))
+        return tuple(row.time for row in self.rows("diagnostics", _Time, "ORDER BY name"))
 
     def delete_diagnostics(self, step: int) -> None:
         """Delete the diagnostics of later steps."""
-        self.execute("DELETE FROM inside WHERE step > ?", (step,))
+        self.execute("DELETE FROM diagnostics WHERE step > ?", (step,))
 
     # media
 

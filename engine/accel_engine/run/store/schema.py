@@ -55,7 +55,7 @@ CREATE TABLE sample (
     readings TEXT NOT NULL
 );
 {COMMAND};
-CREATE TABLE inside (
+CREATE TABLE diagnostics (
     name TEXT PRIMARY KEY,
     time REAL NOT NULL,
     step INTEGER NOT NULL,
@@ -136,7 +136,7 @@ class SummaryRow(DatabaseRow, frozen=True):
 
 
 class DiagnosticsRow(DatabaseRow, frozen=True):
-    """A row of ``inside``; the head is JSON."""
+    """A row of ``diagnostics``; the head is JSON."""
 
     name: Name
     time: Time

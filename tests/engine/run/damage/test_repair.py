@@ -25,7 +25,7 @@ from accel_engine.run.store.database import DATABASE
 
 FIXED_COLUMNS = damaged_runs.COLUMNS | {"chunk": ("ended",)}
 
-ROWS = {"meta": 6, "event": 34, "chunk": 20, "sample": 40, "command": 1, "inside": 5, "media": 6}
+ROWS = {"meta": 6, "event": 34, "chunk": 20, "sample": 40, "command": 1, "diagnostics": 5, "media": 6}
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_whole_run_is_not_repaired(run: Path) -> None:
         *(f"ALTER TABLE {table} DROP COLUMN {names[-1]}" for table, names in FIXED_COLUMNS.items()),
         "UPDATE meta SET value = 'x' WHERE key = 'created'",
         "UPDATE sample SET readings = 'x' WHERE id = 4",
-        "UPDATE inside SET head = '['",
+        "UPDATE diagnostics SET head = '['",
         "UPDATE summary SET buckets = zeroblob(12)",
         f"UPDATE summary SET buckets = cast(printf('%{64 * 20}s', '') AS BLOB)",
     ],
@@ -103,9 +103,9 @@ def test_rows_with_impossible_values_are_left_out(run: Path) -> None:
     damaged_runs.set_value(run, "media", "body", b"", 2)
     damaged_runs.set_value(run, "media", "time", "noon", 3)
     damaged_runs.set_value(run, "media", "time", -1, 4)
-    damaged_runs.set_value(run, "inside", "head", "[", 0)
+    damaged_runs.set_value(run, "diagnostics", "head", "[", 0)
     done = repair(run)
-    assert lost(done) == {"chunk": 2, "sample": 1, "event": 1, "media": 3, "inside": 1}
+    assert lost(done) == {"chunk": 2, "sample": 1, "event": 1, "media": 3, "diagnostics": 1}
     assert done.steps == damaged_runs.STEPS
     assert repair_run(done.directory) is None
 

@@ -167,8 +167,8 @@ def test_reports_and_fields_of_newer_programs_are_left_out(directory: Path, writ
 
 def test_a_row_that_no_engine_writes_is_an_error(directory: Path, writer: RunWriter) -> None:
     writer.write_diagnostics(REPORT, 7)
-    execute(directory, "UPDATE main.inside SET step = -1")
-    with pytest.raises(RunError, match="row 'validation' of the table inside: Expected `int` >= 0 in step"):
+    execute(directory, "UPDATE main.diagnostics SET step = -1")
+    with pytest.raises(RunError, match="row 'validation' of the table diagnostics: Expected `int` >= 0 in step"):
         diagnostics.read(directory)
 
 
@@ -177,7 +177,7 @@ def test_a_damaged_report_is_an_error(directory: Path, writer: RunWriter, body: 
     head, _ = diagnostics.serialize(REPORT)
     with closing(RunDatabase(directory)) as database:
         database.set_diagnostics("validation", 0.0, 1, head, body)
-    with pytest.raises(RunError, match="row 'validation' of the table inside"):
+    with pytest.raises(RunError, match="row 'validation' of the table diagnostics"):
         diagnostics.read(directory)
 
 

@@ -28,7 +28,7 @@ WHOLE: dict[str, dict[str, Any]] = {
     "sample": {"id": 1, "time": 1.5, "device": "cpu:0", "readings": "{}"},
     "command": {"id": 1, "time": 1.5, "who": "ann", "name": "stop", "argument": None, "reason": "", "purpose": ""},
     "summary": {"level": 0, "first_step": 4096, "series": "loss", "buckets": bytes(1280)},
-    "inside": {"name": "layers", "time": 1.5, "step": 3, "head": "{}", "body": b""},
+    "diagnostics": {"name": "layers", "time": 1.5, "step": 3, "head": "{}", "body": b""},
     "media": {"id": 1, "kind": "text", "name": "a", "step": 3, "time": 1.5, "head": "{}", "body": b""},
 }
 ANSWERED = {"answered": 2.5, "obeyed": 1, "answer": "stopping"}
@@ -40,7 +40,7 @@ NAMES = (
     ("event", "kind"),
     ("sample", "device"),
     ("summary", "series"),
-    ("inside", "name"),
+    ("diagnostics", "name"),
     ("media", "kind"),
     ("media", "name"),
 )
@@ -51,7 +51,7 @@ KINDS: dict[str, type[DatabaseRow]] = {
     "event": EventRow,
     "sample": SampleRow,
     "command": Command,
-    "inside": DiagnosticsRow,
+    "diagnostics": DiagnosticsRow,
     "media": MediaRow,
 }
 
@@ -73,7 +73,7 @@ def check(table: str, changes: dict[str, Any]) -> None:
     ("table", "changes"),
     [
         *((table, {}) for table in WHOLE),
-        *((table, time) for table in ("event", "sample", "command", "inside") for time in TIMES),
+        *((table, time) for table in ("event", "sample", "command", "diagnostics") for time in TIMES),
         ("event", {"body": MAX_TEXT * "x"}),
         *((table, {column: MAX_NAME * "x"}) for table, column in NAMES),
         ("chunk", {"first_step": MAX_STEP - 2}),
@@ -85,8 +85,8 @@ def check(table: str, changes: dict[str, Any]) -> None:
         ("command", ANSWERED | {"obeyed": 0}),
         ("summary", {"level": 3, "first_step": 1 << 24}),
         ("summary", {"first_step": MAX_STEP}),
-        ("inside", {"step": 0}),
-        ("inside", {"step": MAX_STEP}),
+        ("diagnostics", {"step": 0}),
+        ("diagnostics", {"step": MAX_STEP}),
         ("media", {"step": 0}),
         ("media", {"step": 1 << 62}),
     ],
@@ -100,7 +100,7 @@ def test_what_engines_write_is_decoded(table: str, changes: dict[str, Any]) -> N
     [
         ("meta", {"key": b"plan"}),
         *((table, {"id": number}) for table in ("event", "chunk", "sample", "command", "media") for number in (0, -1)),
-        *((table, time) for table in ("event", "sample", "command", "inside") for time in NO_TIMES),
+        *((table, time) for table in ("event", "sample", "command", "diagnostics") for time in NO_TIMES),
         ("event", {"kind": b"warned"}),
         ("event", {"body": (MAX_TEXT + 1) * "x"}),
         *((table, {column: (MAX_NAME + 1) * "x"}) for table, column in NAMES),
@@ -130,11 +130,11 @@ def test_what_engines_write_is_decoded(table: str, changes: dict[str, Any]) -> N
         ("summary", {"series": b"loss"}),
         ("summary", {"buckets": bytes(1279)}),
         ("summary", {"buckets": 1280 * "x"}),
-        ("inside", {"name": b"layers"}),
-        ("inside", {"step": MAX_STEP + 1}),
-        ("inside", {"step": -1}),
-        ("inside", {"head": b"{}"}),
-        ("inside", {"body": "x"}),
+        ("diagnostics", {"name": b"layers"}),
+        ("diagnostics", {"step": MAX_STEP + 1}),
+        ("diagnostics", {"step": -1}),
+        ("diagnostics", {"head": b"{}"}),
+        ("diagnostics", {"body": "x"}),
         ("media", {"kind": b"text"}),
         ("media", {"name": b"a"}),
         ("media", {"step": -1}),
