@@ -47,7 +47,10 @@ COLUMNS = {
 }
 """The columns of each table."""
 
-JSON_COLUMNS = (("event", "body"), ("sample", "readings"), ("diagnostics", "head"), ("media", "head"), ("meta", "value"))
+JSON_COLUMNS = (
+    *(("event", "body"), ("sample", "readings"), ("diagnostics", "head")),
+    *(("media", "head"), ("meta", "value")),
+)
 """The columns with JSON objects."""
 
 EVENT_FIELDS = {kind: tuple(item.name for item in fields(event)) for kind, event in KINDS.items()}
