@@ -41,6 +41,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal("field:tpu", "*", "requires strategy", "`--tpu` without `--strategy tpu`"),
     Refusal("strategy:tpu", "*", "needs a TPU in this machine", "`--strategy tpu` without a TPU"),
     Refusal("choice:reduction=nccl", "*", "requires GPUs", "`--reduction nccl` without GPUs"),
+    Refusal("field:memory_growth", "*", "only for GPUs; a CPU trains", "`--memory-growth off` without GPUs"),
     Refusal(
         "field:steps_per_epoch application:Inception* application:Xception",
         "find-rate find-rate-of-run",
@@ -69,10 +70,10 @@ REFUSALS: tuple[Refusal, ...] = (
         loads=True,
     ),
     Refusal(
-        "task:compiled-own_step",
+        "task:compiled-own_step task:compiled-triplets task:compiled-added_loss",
         "export-keras",
-        "class OwnStep is not known: decorate it with keras.saving.register_keras_serializable",
-        "A model of a class that is not registered",
+        r"class \w+ is not known: decorate it with keras.saving.register_keras_serializable",
+        "A model with a class, its own or a layer's, that is not registered",
         loads=True,
     ),
     Refusal(
