@@ -83,6 +83,13 @@ REFUSALS: tuple[Refusal, ...] = (
         "A `Lambda` layer around a Python lambda",
         loads=True,
     ),
+    Refusal(
+        "task:compiled-masked",
+        "export-tflite-int8",
+        "LiteRT cannot run the model",
+        "A model of masked sequences",
+        loads=True,
+    ),
 )
 
 
