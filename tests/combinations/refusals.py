@@ -90,6 +90,12 @@ REFUSALS: tuple[Refusal, ...] = (
         "A model of masked sequences",
         loads=True,
     ),
+    Refusal(
+        "strategy:parameter-server field:local_workers field:isolate_workers",
+        "find-rate-of-run",
+        "trains in several processes, each with its own checkpoints",
+        "A run of several processes",
+    ),
 )
 
 
