@@ -36,6 +36,9 @@ _LATEST: dict[type[Event], str] = {
 }
 """The field for the latest event of a kind."""
 
+_GROWING = ("ended_epochs", "validations", "parts", "learning_rates")
+"""The fields that are lists while events are added to them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -222,12 +225,12 @@ H = TypeVar("H", bound=History)
 def fold(history: H, new: Iterable[Event]) -> H:
     """The history after further events; a pure function."""
     draft = SimpleNamespace(**{each.name: getattr(history, each.name) for each in fields(History)})
-    draft.ended_epochs, draft.validations = [*draft.ended_epochs], [*draft.validations]
-    draft.parts = [*draft.parts]
+    for name in _GROWING:
+        setattr(draft, name, [*getattr(history, name)])
     for event in new:
         _add(draft, event)
-    draft.ended_epochs, draft.validations = tuple(draft.ended_epochs), tuple(draft.validations)
-    draft.parts = tuple(draft.parts)
+    for name in _GROWING:
+        setattr(draft, name, tuple(getattr(draft, name)))
     return replace(history, **vars(draft))
 
 
@@ -316,7 +319,9 @@ def _add(draft: SimpleNamespace, event: Event) -> None:
         case events.LearningRateChanged(step=step, learning_rate=rate):
             draft.new_rate = event, draft.learning_rate
             draft.learning_rate, draft.schedule = rate, event.schedule
-            draft.learning_rates = (*(point for point in draft.learning_rates if point[0] < step), (step, rate))
+            while draft.learning_rates and draft.learning_rates[-1][0] >= step:
+                draft.learning_rates.pop()
+            draft.learning_rates.append((step, rate))
         case events.CommandAnswered():
             _answer(draft, event)
         case events.Recovered():
