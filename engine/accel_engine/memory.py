@@ -6,14 +6,12 @@ from pathlib import Path
 
 import psutil
 
+from accel_engine.control_groups import own_groups
 from accel_engine.errors import DataError
 from accel_engine.words import numbers
 
 CACHE_SHARE = 0.25
 """Share of a device's memory, or of the host's available memory, that a cached split may take."""
-
-_ROOT = Path("/sys/fs/cgroup")
-_OWN = Path("/proc/self/cgroup")
 
 _FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
 """The limit and the use of a control group, of version 2 and 1."""
@@ -44,16 +42,9 @@ def check_memory(what: str, nbytes: int) -> None:
 
 def _left_in_groups() -> Iterator[int]:
     """What the limits of this process's control groups, and of those above, leave; nothing where there are none."""
-    with suppress(OSError, ValueError):
-        for line in _OWN.read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            if controllers and "memory" not in controllers.split(","):
-                continue
-            root = _ROOT / "memory" if controllers else _ROOT
-            own = root / path.lstrip("/")
-            for group in (own, *own.parents):
-                if group.is_relative_to(root):
-                    yield from _left(group)
+    for groups in own_groups("memory"):
+        for group in groups:
+            yield from _left(group)
 
 
 def _left(group: Path) -> Iterator[int]:

@@ -1,15 +1,16 @@
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
 from accel_engine import memory
+from accel_engine.control_groups import own_groups
 
 
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(memory, "_ROOT", tmp_path)
-    monkeypatch.setattr(memory, "_OWN", tmp_path / "own")
+    monkeypatch.setattr(memory, "own_groups", partial(own_groups, groups=tmp_path, own=tmp_path / "own"))
     return tmp_path
 
 

@@ -3,10 +3,13 @@
 import os
 import resource
 import socket
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
+from accel_engine.control_groups import own_groups
 from accel_engine.devices.host_probe import processors
 from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.doctor.check import CheckFinding, failed, passed, warned, worst
@@ -89,18 +92,20 @@ def check_processors(machine: Machine) -> CheckFinding:
 
 
 def _quota(root: Path) -> float | None:
-    """The processors that the control group of this process may use at once; ``None`` without a limit."""
-    try:
-        limit, period = (root / "sys/fs/cgroup/cpu.max").read_text().split()
-        return None if limit == "max" else int(limit) / int(period)
-    except (OSError, ValueError):
-        pass
-    try:
-        group = root / "sys/fs/cgroup/cpu"
+    """The processors that the control groups of this process let it use at once; ``None`` without a limit."""
+    own = own_groups("cpu", root / "sys/fs/cgroup", root / "proc/self/cgroup")
+    return min((quota for groups in own for group in groups for quota in _quotas(group)), default=None)
+
+
+def _quotas(group: Path) -> Iterator[float]:
+    """The limit of a control group, of version 2 or 1; nothing without one."""
+    with suppress(OSError, ValueError, ZeroDivisionError):  # "max", or the file of the other version
+        limit, period = (group / "cpu.max").read_text().split()
+        yield int(limit) / int(period)
+    with suppress(OSError, ValueError, ZeroDivisionError):
         limit, period = ((group / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
-        return int(limit) / int(period) if int(limit) > 0 else None
-    except (OSError, ValueError, ZeroDivisionError):
-        return None
+        if int(limit) > 0:
+            yield int(limit) / int(period)
 
 
 def check_memory(machine: Machine) -> CheckFinding:
@@ -129,8 +134,8 @@ def check_cluster(machine: Machine) -> CheckFinding:
         return failed("the environment describes no usable cluster", str(error), "correct it, or unset it")
     if problem := _interface_problem(machine):
         return problem
-    tasks = machine.environment.get("SLURM_NTASKS", "1")
-    if cluster is None and tasks != "1" and is_batch_shell(machine.environment):
+    if cluster is None and is_batch_shell(machine.environment):
+        tasks = machine.environment["SLURM_NTASKS"]
         cause = f"the batch shell of a Slurm job is one process, not its {tasks} tasks"
         return warned("this process trains alone", cause, "start accel-tui with srun to train in all tasks")
     if cluster is None:

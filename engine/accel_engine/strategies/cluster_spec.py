@@ -59,8 +59,8 @@ class ClusterSpec:
         """
         if text := environment.get("TF_CONFIG", "").strip():
             return cls._from_tf_config(text, local=LOCAL in environment)
-        if "SLURM_PROCID" in environment and environment.get("SLURM_NTASKS", "1") != "1":
-            return None if is_batch_shell(environment) else cls._from_slurm(environment)
+        if _has_slurm_tasks(environment) and not is_batch_shell(environment):
+            return cls._from_slurm(environment)
         return None
 
     @property
@@ -156,8 +156,13 @@ class ClusterSpec:
 
 
 def is_batch_shell(environment: Mapping[str, str]) -> bool:
-    """Whether this is the shell of a Slurm job, which is one process, and not a task that ``srun`` has started."""
-    return "SLURM_JOB_ID" in environment and not {"SLURM_STEP_ID", "SLURM_STEPID"} & environment.keys()
+    """Whether this is the shell of a Slurm job of several tasks: one process, and none that ``srun`` has started."""
+    is_job = "SLURM_JOB_ID" in environment and not {"SLURM_STEP_ID", "SLURM_STEPID"} & environment.keys()
+    return is_job and _has_slurm_tasks(environment)
+
+
+def _has_slurm_tasks(environment: Mapping[str, str]) -> bool:
+    return "SLURM_PROCID" in environment and environment.get("SLURM_NTASKS", "1") != "1"
 
 
 def _slurm_port(environment: Mapping[str, str]) -> int:

@@ -67,6 +67,8 @@ def test_memory_that_libtpu_locks(machine, limits, monkeypatch) -> None:
         ({}, CheckResult.PASS, "8 processors"),
         ({"sys/fs/cgroup/cpu.max": "max 100000\n"}, CheckResult.PASS, "8 processors"),
         ({"sys/fs/cgroup/cpu.max": "250000 100000\n"}, CheckResult.WARN, "2.5 of 8 processors"),
+        ({"sys/fs/cgroup/job/step/cpu.max": "max 100000\n"}, CheckResult.PASS, "8 processors"),
+        ({"sys/fs/cgroup/job/cpu.max": "150000 100000\n"}, CheckResult.WARN, "1.5 of 8 processors"),
         (
             {"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "400000\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"},
             CheckResult.WARN,
@@ -82,7 +84,8 @@ def test_memory_that_libtpu_locks(machine, limits, monkeypatch) -> None:
 def test_processors_of_a_control_group(machine, monkeypatch, files, verdict, words) -> None:
     monkeypatch.setattr(system_checks, "processors", lambda: 8)
     given = machine()
-    for name, text in files.items():
+    own = {"proc/self/cgroup": "4:cpu,cpuacct:/job/step\n0::/job/step\n"}
+    for name, text in (own | files).items():
         (given.root / name).parent.mkdir(parents=True, exist_ok=True)
         (given.root / name).write_text(text)
     finding = check_processors(given)

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine import clock
+from accel_engine.control_groups import GROUPS, own_groups
 from accel_engine.json_values import Count, Text, decode_or_none
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 
 _PROC = Path("/proc")
-_GROUPS = Path("/sys/fs/cgroup")
+_GROUPS = GROUPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,8 @@ def count_kills() -> KillCounts:
 
 def _counters_of_groups() -> Iterator[Path]:
     """The files that may have the counter of this process's control group, of version 1 or 2."""
-    with suppress(OSError, ValueError):
-        for line in (_PROC / "self/cgroup").read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            if not controllers:
-                yield _GROUPS / path.lstrip("/") / "memory.events"
-            elif "memory" in controllers.split(","):
-                yield _GROUPS / "memory" / path.lstrip("/") / "memory.oom_control"
+    for groups in own_groups("memory", _GROUPS, _PROC / "self/cgroup"):
+        yield groups[0] / ("memory.events" if groups[-1] == _GROUPS else "memory.oom_control")
 
 
 def _count(file: Path) -> int | None:
