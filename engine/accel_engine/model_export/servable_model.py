@@ -146,7 +146,7 @@ def _outputs(outputs: Structure, model: keras.Model, trained: TrainedModel, *, h
     if len(leaves) == 1 and task.name in _NAMES:
         return {_NAMES[task.name]: _float32(leaves[0])}
     if isinstance(outputs, dict):
-        named = named_leaves(outputs)
+        named = list(named_leaves(outputs))
         paths, leaves = [path for path, _ in named], [leaf for _, leaf in named]
     else:
         paths = list(getattr(model, "output_names", None) or [])

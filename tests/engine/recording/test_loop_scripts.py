@@ -444,7 +444,7 @@ def test_a_disk_that_is_full_from_the_beginning_is_told_once(small_disk: Path, m
     done = run_script("with Recorder() as run:\n    run.log(0, loss=1.0)\nprint(run.directory)")
 
     assert done.stdout == "None\n"
-    assert done.stderr.count("not recorded, the script continues: ") == 1
+    assert done.stderr.count("cannot be written: database or disk is full") == 1
 
 
 def test_a_home_that_is_read_only_is_told_once(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,7 +178,7 @@ def test_a_diverged_run_keeps_its_last_finite_checkpoint(gym: Gym) -> None:
     for weight in keras.models.load_model(diverged.directory / MODEL).weights:
         assert np.isfinite(weight).all()
     messages = [event.message for event in diverged.all(Warned)]
-    assert any("no checkpoint is saved, as " in each and "of step 4" in each for each in messages)
+    assert any("no checkpoint is saved, as " in each and "at step 4" in each for each in messages)
     assert any("the model has the weights of its last checkpoint, of step 4" in each for each in messages)
     (answer,) = (event for event in diverged.all(CommandAnswered) if event.command == "checkpoint")
     assert not answer.obeyed
