@@ -175,6 +175,11 @@ class Assembly:
         return self.on_cpu and self.plan.cpu_kernels == "auto" and not self.has_custom_train_step
 
     @property
+    def on_gpu(self) -> bool:
+        """Whether GPUs train: some programs are compiled in another form for them."""
+        return not self.on_cpu and not self.on_tpu
+
+    @property
     def on_tpu(self) -> bool:
         """Whether training runs on a TPU, where XLA compiles every step."""
         return self.devices[0].startswith("TPU")
