@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from accel_engine.arrow import import_pyarrow
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.tables.csv_text import CsvHead, check_quotes, line_of_row, read_head
@@ -94,12 +95,7 @@ def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, prog
 @contextmanager
 def _errors_named(path: Path) -> Iterator[None]:
     """Raise the errors of PyArrow, of the system and of decoding as a :class:`DataError` with the file's name."""
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise DataError(
-            f"reading {path.name} needs PyArrow: pip install 'accel-tui[cpu]' (or pip install pyarrow)"
-        ) from error
+    pa = import_pyarrow(path)
     try:
         yield
     except (UnicodeDecodeError, pa.ArrowInvalid) as error:
