@@ -29,6 +29,9 @@ from accel_engine.training.core.step import graph_of
 PREPARED_BYTES = 1 << 23
 """Bytes of a chunk's prepared arrays at most, unless a single step has more."""
 
+PREPARED_SHARE = 1 / 128
+"""Share of a GPU's free memory that they may take, if that is more: writing them takes it about a millisecond."""
+
 BLOCK = 32
 """Steps of a block, on GPUs: the program waits for a condition before each block, and before each step of the rest of a
 chunk. In the mean over chunks of about a thousand steps, no other power of two has fewer waits."""
@@ -99,7 +102,7 @@ class CompiledChunk:
         draws, width = self._traced_step(batch)
         taken = batch if stacks else _step_spec(spec)
         step_bytes = 4 * width + sum(map(_bytes, [*flatten(taken), *(draw.spec for draw in draws)]))
-        size = max(1, min(self._steps, PREPARED_BYTES // max(1, step_bytes)))
+        size = max(1, min(self._steps, _most_bytes(self._assembly) // max(1, step_bytes)))
         run = graph_of(self._runner(size, width, stacks=stacks), self._assembly, jit_compile=True)
         return ChunkProgram(size, draws, batch, stacks, run)
 
@@ -183,6 +186,12 @@ class CompiledChunk:
         specs = [draw.spec for draw in program.draws]
         drawn: list[tf.Tensor] = _filled(specs, program.size, count, lambda _: [draw.draw() for draw in program.draws])
         return drawn
+
+
+def _most_bytes(assembly: Assembly) -> int:
+    """Bytes of a chunk's prepared arrays at most."""
+    free = (assembly.device_memory or 0) if assembly.on_gpu else 0
+    return max(PREPARED_BYTES, int(PREPARED_SHARE * free))
 
 
 def _sliced(program: ChunkProgram, source: Any, first: tf.Tensor, count: tf.Tensor) -> Any:

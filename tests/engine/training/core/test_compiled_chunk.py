@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras import layers
 
 from accel_engine.plan import Plan
-from accel_engine.training.core import compiled_chunk, feed
+from accel_engine.training.core import compiled_chunk, device_visibility, feed
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.compiled_chunk import CompiledChunk, UnpreparedDraws, without_cudnn
 from accel_engine.training.core.feed import Segment
@@ -295,6 +295,20 @@ def test_a_chunk_is_as_long_as_memory_allows(gym: Gym, monkeypatch: pytest.Monke
     trained = gym.train(plan)
 
     assert [chunk.count for chunk in trained.chunks] == [3, 3, 3, 1]
+
+
+def test_on_gpus_a_chunk_is_as_long_as_a_share_of_the_free_memory_allows(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, as_on_gpu: Callable[[], None], models: Path
+) -> None:
+    as_on_gpu()
+    free, step = 1 << 30, 32 * 32 + 32 * 4 + 6 * 4  # draws, rows, columns
+    monkeypatch.setattr(device_visibility, "device_memory", lambda *_: free)
+    monkeypatch.setattr(compiled_chunk, "PREPARED_BYTES", 3 * step)
+    monkeypatch.setattr(compiled_chunk, "PREPARED_SHARE", 5.5 * step / free)
+
+    trained = gym.train(PLAN.replace(model=f"{models}:dropout", xla="on", epochs=1, steps_per_epoch=12))
+
+    assert [chunk.count for chunk in trained.chunks] == [5, 5, 2]
 
 
 def test_one_program_takes_chunks_of_any_length(gym: Gym, programs: list[compiled_chunk.ChunkProgram]) -> None:
