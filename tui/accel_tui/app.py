@@ -25,7 +25,7 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
-from accel_tui.appearance.theme import DARK, THEMES, counterpart
+from accel_tui.appearance.theme import DARK, THEMES, counterpart, measure_colours
 from accel_tui.device_sampling import DeviceSampling, MakeSampler
 from accel_tui.host import Host, Screens
 from accel_tui.palette import KeyCommands
@@ -224,6 +224,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         if self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
             raise SkipAction
         await self.action_quit()
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Variables that Textual's own themes do not have."""
+        return measure_colours(self.current_theme)
 
     def action_toggle_theme(self) -> None:
         """Switch between the dark and the light theme."""

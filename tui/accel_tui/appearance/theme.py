@@ -1,4 +1,4 @@
-"""Colour themes: quiet greys, one accent, and hues for states.
+"""Colour themes: one accent, hues for states and for what is measured.
 
 The hues of series can be distinguished with colour blindness, as the tests compute.
 """
@@ -82,29 +82,45 @@ def _theme(
 DARK = _theme(
     "accel-dark",
     dark=True,
-    hues=("#60b4bb", "#e3a02c", "#93bb76", "#e1c759", "#da717e"),
-    surfaces=("#c8d0d8", "#11151a", "#1a2027"),
-    muted="#8b97a3",
-    disabled="#687480",
-    border="#2b343d",
-    cursor="#24464f",
-    cursor_text="#eaf2f5",
-    blurred="#1f2a31",
-    bar_hover="#3a4651",
+    hues=("#45bff5", "#ff9c5c", "#45bc8f", "#f3d06c", "#f25e63"),
+    surfaces=("#d7deea", "#0b0f17", "#141c2b"),
+    muted="#8e9bb3",
+    disabled="#6b7892",
+    border="#2a3550",
+    cursor="#1f3a5c",
+    cursor_text="#f2f6fc",
+    blurred="#1a2233",
+    bar_hover="#3d4c70",
+    loss="#ff9c5c",
+    loss_light="#ffd0ad",
+    metric="#45bc8f",
+    metric_light="#b8f0cc",
+    speed="#45bff5",
+    rate="#b48cf2",
+    gradient="#f072b6",
+    memory="#7d8cff",
 )
 
 LIGHT = _theme(
     "accel-light",
     dark=False,
-    hues=("#0979a1", "#844d1d", "#207054", "#826a07", "#c23457"),
-    surfaces=("#2a323a", "#fbfaf7", "#efeee9"),
-    muted="#69737c",
-    disabled="#848d95",
-    border="#d3d2cb",
-    cursor="#c6e2e7",
-    cursor_text="#12262b",
-    blurred="#e4e9e8",
-    bar_hover="#bbbab3",
+    hues=("#306098", "#b4540f", "#03814c", "#824c00", "#942b4e"),
+    surfaces=("#1c2430", "#fbfaf7", "#f3f1ea"),
+    muted="#56606f",
+    disabled="#7b8494",
+    border="#cfc9ba",
+    cursor="#cfe3f5",
+    cursor_text="#10202e",
+    blurred="#e7e3d8",
+    bar_hover="#b5ae9b",
+    loss="#b4540f",
+    loss_light="#7a3606",
+    metric="#03814c",
+    metric_light="#0e4d29",
+    speed="#306098",
+    rate="#6d3fc0",
+    gradient="#b0246f",
+    memory="#3c49c9",
 )
 
 CONTRAST = _theme(
@@ -119,6 +135,14 @@ CONTRAST = _theme(
     cursor_text="#000000",
     blurred="#3c3c3c",
     bar_hover="#fff03c",
+    loss="#fead3b",
+    loss_light="#ffe8c4",
+    metric="#55f48d",
+    metric_light="#d8ffe6",
+    speed="#a4d7e5",
+    rate="#d9b8ff",
+    gradient="#ff9ed2",
+    memory="#b3baff",
     border_blurred="#b8b8b8",
     block_cursor_text_style="bold",
     block_cursor_blurred_foreground="#ffffff",
@@ -147,6 +171,14 @@ ANSI = Theme(
     variables={
         "ansi-background": "ansi_black",
         "ansi-foreground": "ansi_white",
+        "loss": "ansi_cyan",
+        "loss-light": "ansi_magenta",
+        "metric": "ansi_cyan",
+        "metric-light": "ansi_magenta",
+        "speed": "ansi_green",
+        "rate": "ansi_cyan",
+        "gradient": "ansi_cyan",
+        "memory": "ansi_cyan",
         "text-muted": "ansi_bright_black",
         "text-disabled": "ansi_bright_black",
         "border": "ansi_bright_black",
@@ -176,6 +208,23 @@ ANSI = Theme(
 """A theme of the terminal's own sixteen colours."""
 
 THEMES = (DARK, LIGHT, CONTRAST, ANSI)
+
+MEASURES = {
+    "loss": "secondary",
+    "loss-light": "warning",
+    "metric": "success",
+    "metric-light": "warning",
+    "speed": "primary",
+    "rate": "secondary",
+    "gradient": "error",
+    "memory": "primary",
+}
+"""The colours of what is measured in themes that have none for it, by the names of their variables."""
+
+
+def measure_colours(theme: Theme) -> dict[str, str]:
+    """The colours of what is measured, for a theme of Textual."""
+    return {name: getattr(theme, colour) or theme.primary for name, colour in MEASURES.items()}
 
 
 def counterpart(theme: Theme) -> Theme:

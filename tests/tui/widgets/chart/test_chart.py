@@ -9,6 +9,7 @@ from textual.color import Color
 from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
 
+from accel_tui.appearance.theme import measure_colours
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.marks import MarkKind, Track
 from accel_tui.widgets.chart import chart as chart_module
@@ -22,6 +23,9 @@ from tui.stand_ins import until
 
 class Stage(App[None]):
     CSS = "Chart { margin: 2 3; }"
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return measure_colours(self.current_theme)
 
     def compose(self) -> ComposeResult:
         yield Chart("loss")

@@ -8,10 +8,10 @@ import pytest
 
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import Axis, step_axis
-from accel_tui.widgets.chart.background import plot_region, value_axis_rows
+from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
 from accel_tui.widgets.chart.chart import render
-from accel_tui.widgets.chart.chart_view import PLAIN, ChartOptions, ChartSeries, ChartView
+from accel_tui.widgets.chart.chart_view import PLAIN, ChartOptions, ChartSeries, ChartView, value_axis_rows
 from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.value_axis import axis_of
 

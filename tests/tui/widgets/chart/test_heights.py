@@ -7,10 +7,9 @@ import pytest
 
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import Axis, LogAxis
-from accel_tui.widgets.chart.background import value_axis_rows
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
 from accel_tui.widgets.chart.chart import render
-from accel_tui.widgets.chart.chart_view import PLAIN, ChartOptions, ChartSeries, ChartView
+from accel_tui.widgets.chart.chart_view import PLAIN, ChartOptions, ChartSeries, ChartView, value_axis_rows
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
 from accel_tui.widgets.chart.value_axis import axis_of, log_axis, value_axis
 

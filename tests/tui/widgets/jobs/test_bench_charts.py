@@ -7,6 +7,7 @@ import pytest
 from textual.app import App, ComposeResult
 
 from accel_engine.inference.measurement.percentiles import LiveWindow
+from accel_tui.appearance.theme import measure_colours
 from accel_tui.screens.bench_screen import LatencyHistogram
 from accel_tui.widgets.chart import plot as plots
 from accel_tui.widgets.chart.plot import draw_plot
@@ -16,6 +17,9 @@ NARROW = replace(WIDE, counts=(90, 1), p99=0.0003)
 
 
 class HistogramApp(App[None]):
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return measure_colours(self.current_theme)
+
     def compose(self) -> ComposeResult:
         yield LatencyHistogram()
 

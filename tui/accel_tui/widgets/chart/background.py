@@ -44,7 +44,6 @@ _LINED = (
 )  # rare, and often the cause of a change
 _TICKS = {GLYPHS[MarkKind.EPOCH]: "┼", VALIDATED: "╋"}  # at labelled ticks
 _CELLS_APART = 8
-_MIN_ROWS_WITH_AXIS = 6  # rows from which a chart has an axis and labels below its plot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +60,10 @@ class BackgroundLayout:
 
 def background_layout(view: ChartView) -> BackgroundLayout:
     """The layout of a chart. What does not fit is left out: step labels first, then value labels, then the plot."""
-    return _layout(view.columns, view.rows, view.x, view.y, view.min_label_width, steps=view.scale is None)
+    steps = view.scale is None
+    return _layout(
+        view.columns, view.rows, view.x, view.y, view.min_label_width, view.end_width, view.axis_rows, steps=steps
+    )
 
 
 def plot_region(view: ChartView) -> Region:
@@ -69,15 +71,10 @@ def plot_region(view: ChartView) -> Region:
     return background_layout(view).plot
 
 
-def value_axis_rows(rows: int) -> int:
-    """Rows from the label at one end of the value axis to that at the other; 0 if the chart has no axis below it."""
-    return rows - 3 if rows >= _MIN_ROWS_WITH_AXIS else 0
-
-
 def draw_background(view: ChartView, layout: BackgroundLayout) -> Frame:
     """Draw the background of a chart."""
     frame, plot = layout.frame.copy(), layout.plot
-    if plot and value_axis_rows(view.rows):
+    if plot and view.axis_rows:
         if view.scale:
             _ticks(frame, view.scale.ticks(view.x, plot.width), plot, view.scale.name if plot.x else "")
         draw_marks(frame, view.marks, view.x, plot)
@@ -85,17 +82,19 @@ def draw_background(view: ChartView, layout: BackgroundLayout) -> Frame:
 
 
 @lru_cache(maxsize=32)
-def _layout(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *, steps: bool) -> BackgroundLayout:
+def _layout(
+    columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, end_width: int, axis_rows: int, *, steps: bool
+) -> BackgroundLayout:
     frame = Frame.blank(columns, rows)
-    has_axis = value_axis_rows(rows) > 0
-    height = max(0, rows - 2 if has_axis else rows - 1)
+    has_axis = axis_rows > 0
+    height = max(0, axis_rows + 1 if has_axis else rows - 1)
     found = y.ticks_on_rows(height - 1, max_ticks(height - 1)) if has_axis else [(y.low, height - 1), (y.high, 0)]
     texts = y.labels([value for value, _ in found])
     longest = max(map(len, texts), default=0)
     gutter = max(min_label_width, longest) + 2
     if columns < gutter + 12:
         gutter = 0
-    plot = Region(gutter, 1, max(0, columns - gutter), height)
+    plot = Region(gutter, 1, max(0, columns - gutter - end_width), height)
     if gutter and height:
         _value_axis(frame, plot, [(row + 1, text) for (_, row), text in zip(found, texts, strict=True)])
     if has_axis:

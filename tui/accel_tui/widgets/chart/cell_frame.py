@@ -2,21 +2,41 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 from textual.geometry import Region
 
-from accel_tui.widgets.chart.chart_view import Colour
+from accel_tui.widgets.chart import raster
+from accel_tui.widgets.chart.chart_view import MeasureColour, ThemeColour
 from accel_tui.widgets.styled_text import TextSpan
 
-COLOURS: tuple[str, ...] = get_args(Colour)
-STYLES = ("title", "note", "axis", "label", "grid", *COLOURS, *(f"{colour}-band" for colour in COLOURS))
-"""Styles of cells; a style's id is its index here."""
+COLOURS: tuple[str, ...] = (*get_args(ThemeColour), *get_args(MeasureColour))
+STYLES = (
+    "title",
+    "note",
+    "axis",
+    "label",
+    "grid",
+    *COLOURS,
+    *(f"{colour}-{kind}" for colour in COLOURS for kind in ("band", "edge")),
+)
+"""Styles of characters; a style's id is its index here."""
 
 STYLE_ID = {name: number for number, name in enumerate(STYLES)}
 """Index of each style in :data:`STYLES`."""
+
+TINTS = ("", *(f"{colour}-{tint}" for colour in COLOURS for tint in ("area", "range")))
+"""What may be behind a character: nothing, the area below a curve, the range of its values."""
+
+TINT_ID = {name: len(STYLES) * number for number, name in enumerate(TINTS)}
+"""What is added to the id of a style for each tint."""
+
+_ON = " on "
+CELL_STYLES = tuple(f"{style}{_ON}{tint}" if tint else style for tint, style in product(TINTS, STYLES))
+"""Styles of cells by the sum of the ids of style and tint."""
 
 _MERGE = 6  # cells; sending them again takes fewer bytes than moving the cursor and setting a colour
 
@@ -27,13 +47,13 @@ class Frame:
 
     characters: npt.NDArray[np.uint32]
     """Code points, shape ``[rows, columns]``."""
-    styles: npt.NDArray[np.uint8]
-    """Indices in :data:`STYLES`, of the same shape; meaningless for spaces."""
+    styles: npt.NDArray[np.uint16]
+    """Indices in :data:`CELL_STYLES`, of the same shape; meaningless for spaces."""
 
     @classmethod
     def blank(cls, columns: int, rows: int) -> "Frame":
         """A frame of spaces."""
-        return cls(np.full((rows, columns), ord(" "), "<u4"), np.zeros((rows, columns), np.uint8))
+        return cls(np.full((rows, columns), ord(" "), "<u4"), np.zeros((rows, columns), np.uint16))
 
     def copy(self) -> "Frame":
         """A copy to draw on."""
@@ -48,13 +68,20 @@ class Frame:
         """The characters of a row."""
         return str(self.characters[row].tobytes(), "utf-32-le")
 
-    def runs(self, row: int, first: int = 0, last: int | None = None, names: Sequence[str] = STYLES) -> list[TextSpan]:
+    def runs(
+        self, row: int, first: int = 0, last: int | None = None, names: Sequence[str] = CELL_STYLES
+    ) -> list[TextSpan]:
         """The cells of a row from ``first`` to before ``last`` as text spans with style names, of ``names``."""
         text = str(self.characters[row, first:last].tobytes(), "utf-32-le")
         found: list[TextSpan] = []
         start, style = 0, -1
+        first_tinted = len(STYLES) if names is CELL_STYLES else len(names)
         for index, (character, number) in enumerate(zip(text, self.styles[row, first:last].tolist(), strict=True)):
-            if number != style and character != " ":
+            if character == " ":
+                if style < first_tinted:
+                    continue
+                number = 0
+            if number != style:
                 if style >= 0:
                     found.append((text[start:index], names[style]))
                     start = index
@@ -67,6 +94,17 @@ class Frame:
         if text and 0 <= y < self.characters.shape[0]:
             self.characters[y, x : x + len(text)] = np.frombuffer(text.encode("utf-32-le"), "<u4")
             self.styles[y, x : x + len(text)] = STYLE_ID[style]
+
+    def restyle(self, cells: npt.NDArray[np.bool_], style: str) -> None:
+        """Give characters a style, and leave the tint behind them."""
+        styles = self.styles[cells]
+        self.styles[cells] = styles - styles % len(STYLES) + STYLE_ID[style]
+
+    def tint(self, cells: npt.NDArray[np.bool_], tint: str) -> None:
+        """Put a tint behind cells, in place of another one."""
+        # A space has no style.
+        self.characters[cells & (self.characters == ord(" "))] = raster.BLANK
+        self.styles[cells] = self.styles[cells] % len(STYLES) + TINT_ID[tint]
 
     def write_line(self, y: int, pieces: Iterable[TextSpan]) -> None:
         """Replace a row by text."""
@@ -98,6 +136,17 @@ def changed_cells(old: Frame, new: Frame) -> list[Region]:
     return regions
 
 
+def style_and_tint(name: str) -> tuple[str, str]:
+    """The style and the tint of a name in :data:`CELL_STYLES`; the tint may be empty."""
+    style, _, tint = name.partition(_ON)
+    return style, tint
+
+
+def component_classes(prefix: str) -> set[str]:
+    """The component classes ``PREFIX--STYLE`` of a widget with a chart."""
+    return {f"{prefix}--{name}" for name in (*STYLES, *TINTS[1:])}
+
+
 def style_rules(owner: str, prefix: str) -> str:
     """CSS rules for the component classes ``PREFIX--STYLE`` of a widget.
 
@@ -114,6 +163,8 @@ def style_rules(owner: str, prefix: str) -> str:
     }
     for colour in COLOURS:
         rules |= {colour: f"color: ${colour};", f"{colour}-band": f"color: ${colour} 45%;"}
+        rules[f"{colour}-edge"] = f"color: ${colour} 26%;"
+        rules |= {f"{colour}-area": f"background: ${colour} 13%;", f"{colour}-range": f"background: ${colour} 26%;"}
     ansi = dict.fromkeys(("note", "label", *(f"{colour}-band" for colour in COLOURS)), "text-style: dim;")
     ansi |= dict.fromkeys(("axis", "grid"), "color: ansi_bright_black;")
     return "".join(

@@ -16,12 +16,22 @@ from textual.strip import Strip
 
 from accel_tui.run_state.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
-from accel_tui.widgets.chart.background import background_layout, draw_background, plot_region, value_axis_rows
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame, changed_cells, style_rules
+from accel_tui.widgets.chart.background import background_layout, draw_background, plot_region
+from accel_tui.widgets.chart.cell_frame import Frame, changed_cells, component_classes, style_and_tint, style_rules
 from accel_tui.widgets.chart.chart_header import Legend, chart_header, legend_of
-from accel_tui.widgets.chart.chart_view import LABELS, PLAIN, ChartOptions, ChartSeries, ChartView, only_grew, steps_of
+from accel_tui.widgets.chart.chart_view import (
+    LABELS,
+    PLAIN,
+    ChartOptions,
+    ChartSeries,
+    ChartView,
+    only_grew,
+    steps_of,
+    value_axis_rows,
+)
 from accel_tui.widgets.chart.cursor import ChartMouse, with_cursor
 from accel_tui.widgets.chart.draw_series import draw_series
+from accel_tui.widgets.chart.draw_values import draw_values
 from accel_tui.widgets.chart.scale import XScale
 from accel_tui.widgets.chart.value_axis import axis_of
 from accel_tui.widgets.styled_text import TextSpan, changed_range, cut
@@ -46,7 +56,7 @@ class Chart(ChartMouse):
     class Labelled(Message):
         """The width of the value labels has changed."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{name}" for name in STYLES}
+    COMPONENT_CLASSES: ClassVar[set[str]] = component_classes("chart")
 
     DEFAULT_CSS = """
     Chart {
@@ -91,6 +101,12 @@ class Chart(ChartMouse):
 
     min_label_width: reactive[int] = reactive(LABELS, repaint=False)
     """Minimum width of value labels; charts below one another share it."""
+
+    best: reactive[tuple[float, float] | None] = reactive(None, repaint=False)
+    """The step and the value to mark as the best. A new one is drawn with the next frame."""
+
+    has_step_labels: reactive[bool] = reactive(default=True, repaint=False)
+    """Whether the steps have labels; a chart below may have them."""
 
     format: reactive[Callable[[float], str]] = reactive(lambda: significant, repaint=False)
     """Format of the latest values."""
@@ -156,7 +172,7 @@ class Chart(ChartMouse):
     _watch_title = _watch_y_bounds = _watch_y_limits = _watch_end = _watch_window = _watch_format = _watch_empty = (
         _repaint
     )
-    _watch_options = _watch_shows_mark_legend = _watch_min_label_width = _watch_note = _repaint
+    _watch_options = _watch_shows_mark_legend = _watch_min_label_width = _watch_note = _watch_has_step_labels = _repaint
 
     @property
     def series(self) -> tuple[ChartSeries, ...]:
@@ -205,11 +221,12 @@ class Chart(ChartMouse):
     def _draw_pending(self) -> None:
         self._waiting = None
         view = self._view
-        if view and (view.series, view.scale, view.marks) != (self.series, self.scale, self.marks):
+        shown = (self.series, self.scale, self.marks, self.best)
+        if view and (view.series, view.scale, view.marks, view.best) != shown:
             self._repaint()
 
     # New steps mostly follow, and draw these too.
-    _watch_scale = _watch_marks = _wait
+    _watch_scale = _watch_marks = _watch_best = _wait
 
     def _watch_cursor(self) -> None:
         if self._is_visible and not self._stale:
@@ -243,6 +260,10 @@ class Chart(ChartMouse):
         return bool(self.in_sight and self.is_mounted and self.outer_size and not is_covered(self.screen))
 
     @property
+    def _has_tints(self) -> bool:
+        return not (self.app.no_color or self.app.current_theme.ansi or self.app.console.color_system == "standard")
+
+    @property
     def _view(self) -> ChartView | None:
         return self._drawing.view if self._drawing else None
 
@@ -258,7 +279,7 @@ class Chart(ChartMouse):
                 self.options,
                 self.y_bounds,
                 before.y if before and (before.options, before.rows) == (self.options, size.height) else None,
-                value_axis_rows(size.height),
+                value_axis_rows(size.height, has_step_labels=self.has_step_labels),
                 self.y_limits,
             ),
             self.series,
@@ -272,6 +293,9 @@ class Chart(ChartMouse):
             self.min_label_width,
             self.note,
             self._has_dots,
+            self._has_dots and self._has_tints,
+            self.best,
+            self.has_step_labels,
         )
         self._drawn = time.monotonic()
         self._drawing = draw(view)
@@ -284,9 +308,16 @@ class Chart(ChartMouse):
             self._waiting = None
         return self._drawing.frame
 
+    def notify_style_update(self) -> None:
+        """Draw again, as another theme may have no tints."""
+        super().notify_style_update()
+        self._stale = True
+
     def resolve_style(self, name: str) -> Style:
         """The style of that name in the current theme."""
-        return self.get_component_rich_style(f"chart--{name}")
+        style, tint = style_and_tint(name)
+        found = self.get_component_rich_style(f"chart--{style}")
+        return found + Style(bgcolor=self.get_component_rich_style(f"chart--{tint}").bgcolor) if tint else found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,6 +351,7 @@ def draw(view: ChartView) -> Picture:
         frame = draw_background(view, layout)
         if layout.plot:
             draw_series(frame.part(*layout.plot), view)
+            draw_values(frame, view, layout.plot)
     else:
         frame = Frame.blank(view.columns, view.rows)
         counted = any(series.curve.end_step for series in view.series)

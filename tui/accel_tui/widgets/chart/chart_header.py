@@ -120,20 +120,12 @@ def _legend(
             (f"{view.value(value)} " if valued else "", "title"),
         ]
         for each, sign in zip(series, legend.signs, strict=True)
-        if not math.isnan(value := _latest(each))
+        if not math.isnan(value := each.latest)
     ]
 
 
 def _length(entry: list[TextSpan]) -> int:
     return sum(len(text) for text, _ in entry)
-
-
-def _latest(series: ChartSeries) -> float:
-    if series.value is not None:
-        return series.value
-    if series.curve.end_step:
-        return series.curve.last_value
-    return series.points[-1][1] if series.points else math.nan
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,14 @@ class ChartOptions:
 PLAIN = ChartOptions()
 """The default options."""
 
-Colour = Literal["primary", "secondary", "success", "warning", "error"]
-"""Theme colours of series, which can be distinguished with colour blindness."""
+ThemeColour = Literal["primary", "secondary", "success", "warning", "error"]
+"""Colours of runs, devices and lines without a meaning, which can be distinguished with colour blindness."""
+
+MeasureColour = Literal["loss", "loss-light", "metric", "metric-light", "speed", "rate", "gradient", "memory"]
+"""Colours by what a series measures; the light ones are of its validation."""
+
+Colour = ThemeColour | MeasureColour
+"""Colours of series."""
 
 NOTHING = RecordedCurve()
 """An empty curve; always the same object, so that it is not drawn again."""
@@ -65,6 +71,15 @@ class ChartSeries:
     """Whether the curve is not by steps, so that its values cannot be counted."""
     value: float | None = None
     """The value in the header, beside the name that says what it is; ``None`` for the last one of the curve."""
+
+    @property
+    def latest(self) -> float:
+        """The value in the header; NaN if there is none."""
+        if self.value is not None:
+            return self.value
+        if self.curve.end_step:
+            return self.curve.last_value
+        return self.points[-1][1] if self.points else math.nan
 
     def within(self, first: float, last: float) -> tuple[tuple[float, float], ...]:
         """The points from step ``first`` to ``last``, both inclusive."""
@@ -97,6 +112,30 @@ def only_grew(drawn: tuple[ChartSeries, ...], series: tuple[ChartSeries, ...]) -
 
 LABELS = 4
 """Default width of value labels."""
+
+
+_MIN_ROWS_OF_AXIS = 3
+
+
+def value_axis_rows(rows: int, *, has_step_labels: bool = True) -> int:
+    """Rows from one end of the value axis to the other; 0 if the chart has no axis below it.
+
+    Args:
+        rows: Height of the chart.
+        has_step_labels: Whether it has labels of the steps.
+    """
+    others = 3 if has_step_labels else 2
+    return rows - others if rows - others >= _MIN_ROWS_OF_AXIS else 0
+
+
+END_WIDTH = 8
+"""Columns for a value at the end of a line, with a space before it."""
+
+MIN_COLUMNS_WITH_ENDS = 56
+"""Width from which a chart has values at the ends of its lines."""
+
+MOST_ENDS = 3
+"""Most series whose last values stand at the ends of their lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +172,22 @@ class ChartView:
     """A note at the end of the header if there is room."""
     has_dots: bool = True
     """Whether the terminal shows dots; else signs tell points from curves."""
+    has_tints: bool = False
+    """Whether the terminal shows tints of a colour behind characters; else bands are dotted."""
+    best: tuple[float, float] | None = None
+    """The step and the value that are marked as the best."""
+    has_step_labels: bool = True
+    """Whether the steps have labels; else those of a chart below serve this one, too."""
+
+    @property
+    def axis_rows(self) -> int:
+        """Rows from one end of the value axis to the other; 0 if the chart has no axis below it."""
+        return value_axis_rows(self.rows, has_step_labels=self.has_step_labels)
+
+    @property
+    def end_width(self) -> int:
+        """Columns at the right for the last values of the series; 0 where there is no room for them."""
+        return END_WIDTH if self.columns >= MIN_COLUMNS_WITH_ENDS and len(self.series) <= MOST_ENDS else 0
 
     @property
     def is_log(self) -> bool:

@@ -38,12 +38,12 @@ def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
         return frame
     plot = plot_region(view)
     frame = frame.copy()
-    has_axis = plot.bottom < view.rows
+    has_axis = view.axis_rows > 0
     for y in range(plot.y, plot.bottom):
         # Curves stay visible where the line crosses them.
         if not BLANK < frame.characters[y, column] <= BLANK + 0xFF:
             frame.write(column, y, "┴" if has_axis and y == plot.bottom - 1 else "│", "label")
-    if has_axis:
+    if plot.bottom < view.rows:
         label = _place(view, step)
         _write_over(frame, plot.bottom, min(max(column - len(label) // 2, 0), view.columns - len(label)), label)
     _head(frame, view, step)

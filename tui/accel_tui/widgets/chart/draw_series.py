@@ -6,18 +6,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from accel_tui.run_state.curve import Floats, RecordedCurve
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.background import value_axis_rows
-from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
 
 POINT = "●"
 """Sign of a point, where the terminal shows no dots."""
 
 _ABOVE, _BELOW = "▲", "▼"  # by the edge of the plot
+_ALL_DOTS = 8  # of a character
 _CELLS_A_POINT = 3  # closer points are joined to a line
 _DASH = np.array([[-1.0], [0.0], [1.0]])  # dot columns of a point, beside its own
 _NO_SIGNS = tuple(map(ord, " ┈┊─┬"))  # characters of the background that may be hidden
@@ -40,9 +41,16 @@ def draw_series(plot: Frame, view: ChartView) -> None:
     # Several lines at once take hardly longer than one.
     ends = np.array([[low for low, _ in lines], [high for _, high in lines]])
     patterns = iter(raster.trace(ends[0], ends[1], height) if lines else ())
+    inside = plot.part(0, 0, width, height - 1) if height > 1 and view.axis_rows else plot
     for series, found in curves:
-        _paint_curve(plot, [next(patterns) for _ in found], series.style)
-    inside = plot.part(0, 0, width, height - 1) if height > 1 and value_axis_rows(view.rows) else plot
+        drawn = [next(patterns) for _ in found]
+        if view.has_tints:
+            rows = len(inside.characters)
+            if len(curves) == 1:
+                inside.tint(_below(drawn[-1][:rows], found[-1][0]), f"{series.style}-area")
+            _paint_range(inside, drawn[0][:rows], series.style)
+            drawn[0] = np.zeros_like(drawn[0])
+        _paint_curve(plot, drawn, series.style)
     for series, found in curves:  # on top of all curves, so that no series hides a mark
         low, high = found[0]
         for line, _ in found[1:]:
@@ -72,6 +80,23 @@ def _curve_lines(view: ChartView, series: ChartSeries, columns: int) -> list[tup
         return [(low, high), (mean, mean)]
     front = _resampled(smoothed(curve, view.options.smoothing), view, columns)[2]
     return [(low, high), (mean, mean), (front, front)]
+
+
+def _below(line: raster.Patterns, heights: Floats) -> npt.NDArray[np.bool_]:
+    """The cells below a line; all cells of a column where it is above the plot."""
+    has_line = line > 0
+    above = (heights > 1 + raster.EDGE).reshape(-1, 2).any(axis=1) & ~has_line.any(axis=0)
+    started = np.logical_or.accumulate(has_line)
+    continues = np.logical_or.accumulate(has_line[::-1])[::-1]
+    below: npt.NDArray[np.bool_] = started & ~continues | above
+    return below
+
+
+def _paint_range(plot: Frame, band: raster.Patterns, style: str) -> None:
+    """Tint the range of a curve's values; cells that are partly in it have dots in the colour of the tint."""
+    covered = np.bitwise_count(band)
+    _paint(plot, np.where(covered < _ALL_DOTS, band, np.uint8(0)), f"{style}-edge")
+    plot.tint(covered == _ALL_DOTS, f"{style}-range")
 
 
 def _paint_curve(plot: Frame, patterns: Sequence[raster.Patterns], style: str) -> None:
@@ -163,7 +188,8 @@ def _paint_points(plot: Frame, patterns: raster.Patterns, style: str, *, has_dot
     if has_dots:
         _paint(plot, raster.thick(patterns), style)
     else:
-        plot.characters[patterns > 0], plot.styles[patterns > 0] = ord(POINT), STYLE_ID[style]
+        plot.characters[patterns > 0] = ord(POINT)
+        plot.restyle(patterns > 0, style)
 
 
 def _mark_edges(plot: Frame, low: raster.Fractions, high: raster.Fractions, style: str) -> None:
@@ -172,14 +198,14 @@ def _mark_edges(plot: Frame, low: raster.Fractions, high: raster.Fractions, styl
         if beyond.any():
             cells = beyond[::2] | beyond[1::2]
             plot.characters[row, cells] = ord(mark)
-            plot.styles[row, cells] = STYLE_ID[style]
+            plot.part(0, row % len(plot.characters), len(cells), 1).restyle(cells[np.newaxis], style)
 
 
 def _paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:
     """Draw braille patterns where they have dots."""
     mask = patterns > 0
     plot.characters[mask] = patterns[mask] + np.uint32(raster.BLANK)
-    plot.styles[mask] = STYLE_ID[style]
+    plot.restyle(mask, style)
 
 
 def smoothed_values(values: Floats, weight: float) -> Floats:

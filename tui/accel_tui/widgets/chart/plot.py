@@ -17,7 +17,7 @@ from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import background_layout
-from accel_tui.widgets.chart.cell_frame import STYLE_ID, STYLES, Frame, style_rules
+from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame, component_classes, style_rules
 from accel_tui.widgets.chart.chart_view import ChartView, Colour
 from accel_tui.widgets.chart.value_axis import value_axis
 from accel_tui.widgets.styled_text import TextSpan
@@ -187,7 +187,7 @@ class PlotView(Widget):
     """Draws a plot for its size, once for all lines; a text while there is none."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"plot--{name}" for name in STYLES}
+    COMPONENT_CLASSES: ClassVar[set[str]] = component_classes("plot")
     DEFAULT_CSS = "PlotView { width: 1fr; height: 1fr; }" + style_rules("PlotView", "plot")
 
     empty: reactive[str] = reactive("")

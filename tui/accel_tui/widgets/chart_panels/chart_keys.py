@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from accel_tui.run_state.step_window import StepWindow
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import LABELS
-from accel_tui.widgets.chart_panels.chart_grid import BarItem, ChartBar
+from accel_tui.widgets.chart_panels.chart_grid import BarItem, ChartBar, chart_regions
 from accel_tui.widgets.chart_panels.chart_option_keys import ChartOptionKeys
 
 _SCROLL = 0.25  # of the visible steps
@@ -175,11 +175,16 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         self._align()
 
     def _align(self) -> None:
-        """Align the plots of all charts at the widest value labels."""
+        """Align the plots of all charts at the widest value labels; the lowest ones have the labels of the steps."""
         charts = list(self.query(Chart))
         label_width = max([LABELS, *(chart.label_width for chart in charts if chart.display)])
         for chart in charts:
             chart.min_label_width = label_width
+        shown = [chart for chart in charts if chart.display]
+        regions = chart_regions(len(shown), self._room)
+        for chart, region in zip(shown, regions, strict=True):
+            below = [each for each in regions if (each.x, each.width) == (region.x, region.width)]
+            chart.has_step_labels = region.y == max(each.y for each in below)
 
     @on(Chart.Pointed)
     def _point(self, message: Chart.Pointed) -> None:

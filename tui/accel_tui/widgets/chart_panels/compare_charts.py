@@ -116,6 +116,7 @@ class CompareCharts(ChartKeys):
 
     def on_resize(self) -> None:
         self._draw()
+        self._align()
 
     def watch_has_focus(self, has_focus: bool) -> None:
         """Show the active chart only with the focus."""

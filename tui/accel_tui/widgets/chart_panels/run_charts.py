@@ -19,6 +19,7 @@ from accel_tui.run_state.state import RunState
 from accel_tui.run_state.step_window import StepWindow, VisibleSteps, describe_window, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartSeries
+from accel_tui.widgets.chart.draw_values import BEST
 from accel_tui.widgets.chart_panels.chart_grid import MIN_SIZE, ChartBar, ChartGrid, default_charts, max_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys
 from accel_tui.widgets.chart_panels.run_panels import Panel, panel_series, panels_of, readings_of, scale_of
@@ -96,6 +97,7 @@ class RunCharts(ChartKeys, RunView):
     def on_resize(self) -> None:
         """Update which charts fit, and the steps to load."""
         self._update_shown()
+        self._align()
         self._update_window()
 
     def watch_has_focus(self, has_focus: bool) -> None:
@@ -258,10 +260,11 @@ class RunCharts(ChartKeys, RunView):
         self._update_bar()
 
     def _update_notes(self) -> None:
-        """Show the best value of the metric that counts in its chart."""
-        monitored, note = self.state.monitor.removeprefix(VALIDATION_PREFIX), _best(self.state)
+        """Mark the best value of the metric that counts in its chart."""
+        monitored, best, note = self.state.monitor.removeprefix(VALIDATION_PREFIX), self.state.best, _best(self.state)
         for panel in self.shown:
-            self._charts_by_id[panel.id].note = note if panel.name == monitored else ""
+            chart, counts = self._charts_by_id[panel.id], panel.name == monitored
+            chart.note, chart.best = note if counts else "", (best[0] - 1, best[1]) if counts and best else None
 
     def _update_window(self) -> None:
         bounds = self.window.bounds(self.steps)
@@ -316,11 +319,11 @@ class RunCharts(ChartKeys, RunView):
 
 
 def _best(state: RunState) -> str:
-    """The best value of the metric that counts: ``best 0.9861 at step 1,200``; empty if unknown."""
+    """The best value of the metric that counts, and its step: ``best 0.9861 ★ 1,200``; empty if unknown."""
     if state.best is None:
         return ""
     step, value = state.best
-    return f"best {numbers.metric(value)} at step {step:,}"
+    return f"best {numbers.metric(value)} {BEST} {step:,}"
 
 
 def describe_step(step: int, width: int, state: RunState) -> str:

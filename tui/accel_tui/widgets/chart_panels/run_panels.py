@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import get_args
 
 from accel_engine.plan.monitor import is_at_most_one
 from accel_engine.run import RunInfo
@@ -22,8 +23,7 @@ from accel_tui.run_state.device_curves import READINGS
 from accel_tui.run_state.marks import MarkKind, Track
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart import scale
-from accel_tui.widgets.chart.cell_frame import COLOURS
-from accel_tui.widgets.chart.chart_view import NOTHING, ChartSeries, Colour, X
+from accel_tui.widgets.chart.chart_view import NOTHING, ChartSeries, Colour, ThemeColour, X
 from accel_tui.widgets.chart.scale import XScale
 
 _TITLES = {
@@ -154,15 +154,16 @@ def panel_series(state: RunState, panel: Panel) -> tuple[ChartSeries, ...]:
         return tuple(ChartSeries(device, curves[device], style=_colour(index)) for index, device in enumerate(devices))
     curve, detail = state.curves.get(panel.name, NOTHING), state.visible_series.get(panel.name, NOTHING)
     if panel.name == LEARNING_RATE:
-        return (ChartSeries("learning rate", curve, detail=detail),)
+        return (ChartSeries("learning rate", curve, style="rate", detail=detail),)
     if panel.name == THROUGHPUT:
         name = "mean" if state.has_ended else "recent"
-        return (ChartSeries(name, state.throughput, style="success", detail=detail, value=state.steps_per_second),)
-    training = ChartSeries("step", curve, detail=detail)
+        return (ChartSeries(name, state.throughput, style="speed", detail=detail, value=state.steps_per_second),)
+    colour = measure_colour(panel.name)
+    training = ChartSeries("step", curve, style=colour, detail=detail)
     points = points_of(state.validation_of(panel.name))
     if not points:
         return (training if panel.of_bench else _with_value(training),)
-    validation = ChartSeries("validation", points=points, style="secondary")
+    validation = ChartSeries("validation", points=points, style=validation_colour(colour))
     return (training, validation) if panel.name in state.curves else (_with_value(validation),)
 
 
@@ -199,6 +200,20 @@ def _order(device: str) -> tuple[bool, str, int]:
     return kind == "cpu", kind, int(number) if number.isdecimal() else 0
 
 
+def measure_colour(series: str) -> Colour:
+    """The colour of a series by what it measures."""
+    if series == LEARNING_RATE:
+        return "rate"
+    if series == THROUGHPUT:
+        return "speed"
+    return "gradient" if series.startswith("gradient") else "loss" if is_loss(series) else "metric"
+
+
+def validation_colour(training: Colour) -> Colour:
+    """The colour of the validation of a series."""
+    return "metric-light" if training == "metric" else "loss-light"
+
+
 def _colour(index: int) -> Colour:
-    colour: Colour = COLOURS[index % len(COLOURS)]  # type: ignore[assignment]
-    return colour
+    colours: tuple[Colour, ...] = get_args(ThemeColour)
+    return colours[index % len(colours)]

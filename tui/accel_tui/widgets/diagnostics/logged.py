@@ -23,7 +23,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ALL_ROOM, GAP, Column, column_width
 from accel_tui.formatting.text import shorten_middle
 from accel_tui.run_state.diagnostics import ChosenItem, LoggedMedia, read_item
-from accel_tui.widgets.chart.cell_frame import STYLES, style_rules
+from accel_tui.widgets.chart.cell_frame import STYLES, component_classes, style_rules
 from accel_tui.widgets.chart.plot import position_at
 from accel_tui.widgets.diagnostics.pixels import DrawnItem, Surface, draw_item
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
@@ -38,7 +38,7 @@ _COUNTABLE = 1e15  # counts below are shown in full
 class MediaView(ScrollPage, can_focus=False):
     """The item, below its name, its step and what there is to say of it."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"plot--{name}" for name in STYLES}
+    COMPONENT_CLASSES: ClassVar[set[str]] = component_classes("plot")
     DEFAULT_CSS = style_rules("MediaView", "plot")
 
     shown: reactive[DrawnItem | None] = reactive(None, repaint=False)

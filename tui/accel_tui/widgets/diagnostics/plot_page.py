@@ -10,7 +10,7 @@ from textual.events import Click
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame, style_rules
+from accel_tui.widgets.chart.cell_frame import Frame, component_classes, style_rules
 from accel_tui.widgets.chart.plot import Plot, draw_plot
 from accel_tui.widgets.text_page import TextPage
 
@@ -23,7 +23,7 @@ _WIDE = 2.6  # cells of width per line of height of a well-shaped plot
 class PlotPage(TextPage):
     """Some heading lines, and plots below them as large as fit; those that do not fit follow the selected one."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"plot--{name}" for name in STYLES}
+    COMPONENT_CLASSES: ClassVar[set[str]] = component_classes("plot")
     DEFAULT_CSS = style_rules("PlotPage", "plot")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "select_plot(-1)", id="plots.previous", tooltip="Select the previous plot"),
