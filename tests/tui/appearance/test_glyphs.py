@@ -11,9 +11,9 @@ from textual._border import BORDER_CHARS
 
 import accel_tui
 from accel_tui.appearance import glyphs
+from accel_tui.formatting.text import sparkline
 from accel_tui.settings.user_settings import Settings
 from accel_tui.widgets.chart import raster
-from accel_tui.widgets.device_lines import sparkline
 
 SOURCES = sorted(path for path in Path(accel_tui.__path__[0]).rglob("*.py"))
 

@@ -8,7 +8,7 @@ import pytest
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
-from accel_tui.appearance.theme import ANSI, CONTRAST, DARK, LIGHT, THEMES, counterpart
+from accel_tui.appearance.theme import ANSI, CONTRAST, DARK, LIGHT, MEASURES, THEMES, counterpart, measure_colours
 
 Array = npt.NDArray[np.float64]
 
@@ -82,6 +82,23 @@ def test_series_can_be_told_apart_by_everybody(theme: Theme, seen: str) -> None:
     places = {name: oklab(SEEN[seen] @ linear(getattr(theme, name))) for name in SERIES}
     for one, two in combinations(SERIES, 2):
         assert np.linalg.norm(places[one] - places[two]) >= APART, (one, two)
+
+
+@pytest.mark.parametrize("seen", SEEN)
+@pytest.mark.parametrize("theme", MIXED, ids=lambda theme: theme.name)
+def test_what_is_measured_stands_out_and_a_validation_from_its_training(theme: Theme, seen: str) -> None:
+    assert theme.background
+    for name in MEASURES:
+        assert contrast(theme.variables[name], theme.background) >= 4.5, name
+    for name in ("loss", "metric"):
+        one, two = (oklab(SEEN[seen] @ linear(theme.variables[each])) for each in (name, f"{name}-light"))
+        assert np.linalg.norm(one - two) >= APART
+
+
+def test_textuals_own_themes_have_a_colour_for_everything_measured() -> None:
+    for theme in BUILTIN_THEMES.values():
+        assert set(measure_colours(theme)) == set(MEASURES)
+        assert all(measure_colours(theme).values())
 
 
 @pytest.mark.parametrize("theme", MIXED, ids=lambda theme: theme.name)

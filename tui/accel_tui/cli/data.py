@@ -25,9 +25,8 @@ from accel_tui.cli.catalogue import list_data
 from accel_tui.cli.live import reading_bar
 from accel_tui.cli.output import json_option, readable, table, terminal_columns, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given
-from accel_tui.formatting.text import shorten
+from accel_tui.formatting.text import shorten, sparkline
 from accel_tui.settings.user_settings import load
-from accel_tui.widgets.device_lines import sparkline
 from accel_tui.widgets.diagnostics.pixels import draw_image, size_within
 
 EPILOG = """\b

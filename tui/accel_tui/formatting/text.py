@@ -1,7 +1,8 @@
 """Cuts, pads and wraps text to a width in terminal cells."""
 
+import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from rich.cells import cell_len, set_cell_size
@@ -98,3 +99,29 @@ def _end(text: str, start: int, width: int) -> int:
 def base_name(spec: str) -> str:
     """The name of a model or dataset without its folder: ``net.py:build``, ``mine.npz``."""
     return PurePath(spec).name or spec
+
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float | None], columns: int, low: float = 0, high: float = 100) -> str:
+    """Draw the latest values as a row of blocks, the newest at the right.
+
+    Args:
+        values: Oldest first; ``None`` or NaN if missing.
+        columns: Width in characters, one per value.
+        low: Value of the lowest block.
+        high: Value of the full block.
+
+    Returns:
+        Exactly ``columns`` characters; a space for each missing value.
+    """
+    latest = values[-columns:] if columns > 0 else ()
+    return "".join(_height(value, low, high) for value in latest).rjust(columns)
+
+
+def _height(value: float | None, low: float, high: float) -> str:
+    if value is None or math.isnan(value):
+        return " "
+    share = (value - low) / (high - low)
+    return _BLOCKS[round(min(max(share, 0.0), 1.0) * (len(_BLOCKS) - 1))]

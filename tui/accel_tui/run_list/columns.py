@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunSummary, Status
+from accel_engine.run.runs.listing import thinned
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.table_columns import Column, SortKey
-from accel_tui.formatting.text import base_name, shorten, shorten_start
+from accel_tui.formatting.text import base_name, shorten, shorten_start, sparkline
 
 SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
     Status.QUEUED: ("○", "accent"),
@@ -122,12 +123,21 @@ def _tags(run: RunSummary) -> str:
     return " ".join(run.info.annotations.tags) if run.info else ""
 
 
+def _curve(run: RunSummary, width: int) -> str:
+    """How the metric that counts has changed, from its lowest to its highest value."""
+    known = [value for value in run.curve if math.isfinite(value)]
+    if len(known) < 2:
+        return ""
+    low, high = min(known), max(known)
+    return sparkline(thinned(run.curve, width), min(width, len(run.curve)), low, high if high > low else low + 1)
+
+
 def _batch(run: RunSummary) -> SortKey | None:
     size = run.info.plan_values.get("batch_size") if run.info else None
     return (float(size), "") if isinstance(size, int) else None
 
 
-PLAN_COLUMNS = (_plan("model", 16, 3), _plan("data", 14, 4), _plan("strategy", 10, 10))
+PLAN_COLUMNS = (_plan("model", 16, 1), _plan("data", 14, 4), _plan("strategy", 10, 10))
 """The columns of plan fields, by whose values runs are found, too."""
 
 COLUMNS: tuple[RunColumn, ...] = (
@@ -168,6 +178,14 @@ COLUMNS: tuple[RunColumn, ...] = (
         right=True,
         drop_priority=9,
     ),
+    Column(
+        "curve",
+        8,
+        lambda run, _: _curve(run, 8),
+        lambda _: None,
+        drop_priority=2,
+        colour=lambda run: "secondary" if _is_better_lower(run) else "success",
+    ),
     Column("monitor", 12, lambda run, _: monitor_of(run, 12), _words(lambda run: monitor_of(run, 99)), drop_priority=2),
     _metric("accuracy", 8, "accuracy", 14, descending=True),
     _metric("val loss", 8, "validation_loss", 5),
@@ -181,7 +199,7 @@ COLUMNS: tuple[RunColumn, ...] = (
         lambda run, _: numbers.duration(run.seconds) if run.seconds else "—",
         lambda run: (run.seconds, "") if run.seconds else None,
         right=True,
-        drop_priority=1,
+        drop_priority=3,
     ),
     Column(
         "created",

@@ -108,7 +108,8 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         yield AdviceLines().data_bind(RunScreen.findings)
         with Horizontal(id="middle"):
             yield RunCharts().data_bind(RunScreen.problem)
-            with VerticalScroll(id="details", can_focus=False):
+            with VerticalScroll(id="details", can_focus=False) as details:
+                details.border_title = "Details"
                 yield RunDetails()
                 yield WorkerList()
                 yield Label("Notices", classes="heading")

@@ -1,18 +1,17 @@
 """Formats a device as a line, a cell, or a second line."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 
 from textual.content import Content
 
 from accel_engine.devices.device_types import Device, Reading
 from accel_engine.words import numbers
+from accel_tui.formatting.text import sparkline
 from accel_tui.run_state.device_meter import Meter
 
 ID_WIDTH = 6
 """Width of a device id on this machine."""
 
-_BLOCKS = "▁▂▃▄▅▆▇█"
 
 _MISSING = "—"
 _BAR = "━"
@@ -28,29 +27,6 @@ _INDENT = " " * 7
 
 _NORMAL_THROTTLING = ("power limit", "clocks set by an administrator")
 """Throttle reasons of a healthy GPU, which are no warning."""
-
-
-def sparkline(values: Sequence[float | None], columns: int, low: float = 0, high: float = 100) -> str:
-    """Draw the latest values as a row of blocks, the newest at the right.
-
-    Args:
-        values: Oldest first; ``None`` or NaN if missing.
-        columns: Width in characters, one per value.
-        low: Value of the lowest block.
-        high: Value of the full block.
-
-    Returns:
-        Exactly ``columns`` characters; a space for each missing value.
-    """
-    latest = values[-columns:] if columns > 0 else ()
-    return "".join(_height(value, low, high) for value in latest).rjust(columns)
-
-
-def _height(value: float | None, low: float, high: float) -> str:
-    if value is None or math.isnan(value):
-        return " "
-    share = (value - low) / (high - low)
-    return _BLOCKS[round(min(max(share, 0.0), 1.0) * (len(_BLOCKS) - 1))]
 
 
 def device_line(

@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite
@@ -39,6 +39,10 @@ _AFTER_ALL = (1 << 63) - 1
 _SETTLED = 2_000_000_000  # nanoseconds; the coarsest resolution of file times on common file systems
 
 
+CURVE_POINTS = 24
+"""Most values of a run's curve in a list."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """A run, summarized for a list."""
@@ -61,6 +65,8 @@ class RunSummary:
     best: float | None = None
     """Its best value over all validations or epochs, or over all steps if the run has no epochs; ``None`` if there is
     none yet, or if its name does not tell which way is better."""
+    curve: tuple[float, ...] = ()
+    """Its values over all validations or epochs, at most :data:`CURVE_POINTS`, evenly spaced with the last one."""
     baseline: Mapping[str, float] = field(default_factory=dict)
     """What a prediction that has learned nothing reaches on the validation examples, by the names of metrics without a
     prefix; empty if unknown."""
@@ -202,6 +208,7 @@ def summarize(directory: Path) -> RunSummary:
                 of_epoch=of_epoch,
                 monitor=monitor,
                 best=_best(database, info, history, monitor, metrics),
+                curve=thinned([value for _, value in history.points(monitor)], CURVE_POINTS),
                 baseline=validated.baseline if validated else {},
                 baseline_name=validated.baseline_name if validated else "",
                 seconds=_seconds(database),
@@ -249,6 +256,12 @@ def _best(
         points += ((0, metrics[monitor]),)
     best = best_point(points, monitor, info.plan_values)
     return best[1] if best else None
+
+
+def thinned(values: Sequence[float], most: int) -> tuple[float, ...]:
+    """At most so many of some values, evenly spaced, with the last one."""
+    count = min(len(values), most)
+    return tuple(values[(index + 1) * len(values) // count - 1] for index in range(count))
 
 
 def _extremes(database: RunDatabase, name: str) -> tuple[float, ...]:

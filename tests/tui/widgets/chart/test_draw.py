@@ -1,6 +1,7 @@
 """Whole charts as text."""
 
 import math
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import Axis, step_axis
 from accel_tui.widgets.chart.background import plot_region
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.cell_frame import CELL_STYLES, STYLES, Frame
 from accel_tui.widgets.chart.chart import render
 from accel_tui.widgets.chart.chart_view import PLAIN, ChartOptions, ChartSeries, ChartView, value_axis_rows
 from accel_tui.widgets.chart.scale import epochs
@@ -329,3 +330,71 @@ def test_labels_count_what_the_scale_does_and_say_what_that_is() -> None:
         "   0 └┬────────────────┬───────────────┬",
         "epoch 0                2               4",
     ]
+
+
+def tinted(*series: ChartSeries, columns: int = 60, rows: int = 9) -> Frame:
+    x = Axis(0, max(one.curve.end_step for one in series))
+    return render(ChartView(columns, rows, x, Axis(0, 2), series, "loss", has_tints=True, has_end_values=True))
+
+
+def tints(frame: Frame, column: int) -> list[str]:
+    """What is behind the rows of a column, from the top; the header and what is below the axis are left out."""
+    names = [CELL_STYLES[style].partition(" on ")[2] for style in frame.styles[1:-1, column]]
+    return [
+        name if sign != " " else "" for name, sign in zip(names, map(chr, frame.characters[1:-1, column]), strict=True)
+    ]
+
+
+def test_the_area_below_a_line_is_tinted_and_the_axis_is_not() -> None:
+    frame = tinted(ChartSeries("loss", curve(*[1.0] * 20), style="loss"))
+    assert tints(frame, 20) == ["", "", "", "", "loss-area", "loss-area", ""]
+    assert "┈" not in frame.text(5)
+    assert frame.text(5)[6:58].strip("⠀") == " " * 8  # blank dots, so that the tint shows
+    assert [style for _, style in frame.runs(5)][1:] == ["title on loss-area", "title"]
+
+
+def test_the_range_of_the_values_of_a_dot_is_tinted_where_it_fills_a_cell() -> None:
+    frame = tinted(ChartSeries("loss", curve(*[0.2, 1.8] * 1000), style="loss"))
+    assert tints(frame, 20) == ["", *["loss-range"] * 5, ""]
+    assert STYLES[frame.styles[1, 20] % len(STYLES)] == "loss-edge"  # a part of the cell, in dots
+    assert STYLES[frame.styles[4, 20] % len(STYLES)] == "loss"
+
+
+def test_of_several_curves_no_area_hides_another() -> None:
+    frame = tinted(
+        ChartSeries("a", curve(*[1.0] * 20), style="loss"), ChartSeries("b", curve(*[0.5] * 20), style="metric")
+    )
+    assert tints(frame, 20) == [""] * 7
+
+
+def test_a_validation_keeps_the_tint_behind_it() -> None:
+    validation = ChartSeries("validation", points=((0, 0.4), (19, 0.4)), style="loss-light")
+    frame = tinted(ChartSeries("loss", curve(*[1.0] * 20), style="loss"), validation)
+    row = next(row for row in range(1, 8) if STYLES[frame.styles[row, 8] % len(STYLES)] == "loss-light")
+    assert CELL_STYLES[frame.styles[row, 8]] == "loss-light on loss-area"
+
+
+def test_last_values_stand_at_the_right_and_of_two_at_one_height_the_lower_one_moves() -> None:
+    validation = ChartSeries("validation", points=((0, 1.9), (10, 1.01)), style="loss-light")
+    frame = tinted(ChartSeries("loss", curve(*[2 - step / 19 for step in range(20)]), style="loss"), validation)
+    assert [frame.text(row)[52:].strip() for row in range(1, 8)] == ["", "", "", "1.0100", "1.0000", "", ""]
+    assert "1.0000" not in tinted(ChartSeries("loss", curve(*[1.0] * 20)), columns=40).text(4)  # no room
+    mean = ChartSeries("mean", curve(*[1.0] * 20), value=0.5)
+    assert not tinted(mean).text(4)[52:].strip()  # the header has another value than the line's end
+
+
+def test_the_best_value_is_marked_at_its_height() -> None:
+    validation = ChartSeries("validation", points=((0, 1.5), (10, 0.5), (19, 1.0)))
+    view = ChartView(40, 9, Axis(0, 20), Axis(0, 2), (validation,), "loss", best=(10, 0.5))
+    assert [text.find("★") for text in lines(render(view))].index(6 + 17) == 5 + 1 - 1
+    assert "★" not in "".join(lines(render(replace(view, best=(30, 0.5)))))
+
+
+def test_a_chart_above_another_leaves_the_labels_of_the_steps_to_it() -> None:
+    view = ChartView(40, 9, Axis(0, 20), Axis(0, 2), (FALLING,), "loss", has_step_labels=False)
+    text = lines(render(view))
+    assert text[1].startswith("   2 ┤")
+    assert text[8].startswith("   0 └┬")
+    with_labels = lines(render(replace(view, has_step_labels=True)))
+    assert with_labels[7].startswith("   0 └┬")
+    assert with_labels[8].split() == ["0", "10", "20"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from accel_tui.widgets.device_lines import sparkline
+from accel_tui.formatting.text import sparkline
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,8 @@ class Chart(ChartMouse):
             self._has_dots,
             self._has_dots and self._has_tints,
             self.best,
-            self.has_step_labels,
+            has_end_values=True,
+            has_step_labels=self.has_step_labels,
         )
         self._drawn = time.monotonic()
         self._drawing = draw(view)

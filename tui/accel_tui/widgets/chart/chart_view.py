@@ -176,6 +176,8 @@ class ChartView:
     """Whether the terminal shows tints of a colour behind characters; else bands are dotted."""
     best: tuple[float, float] | None = None
     """The step and the value that are marked as the best."""
+    has_end_values: bool = False
+    """Whether the last values stand at the ends of lines, where there is room."""
     has_step_labels: bool = True
     """Whether the steps have labels; else those of a chart below serve this one, too."""
 
@@ -187,7 +189,8 @@ class ChartView:
     @property
     def end_width(self) -> int:
         """Columns at the right for the last values of the series; 0 where there is no room for them."""
-        return END_WIDTH if self.columns >= MIN_COLUMNS_WITH_ENDS and len(self.series) <= MOST_ENDS else 0
+        has_room = self.columns >= MIN_COLUMNS_WITH_ENDS and len(self.series) <= MOST_ENDS
+        return END_WIDTH if self.has_end_values and has_room else 0
 
     @property
     def is_log(self) -> bool:

@@ -1,4 +1,4 @@
-"""Writes the last values at the ends of the lines of a chart, and marks the best one."""
+"""Writes the last values at the right of a chart, and marks the best one."""
 
 import math
 
@@ -14,7 +14,7 @@ BEST = "★"
 
 
 def draw_values(frame: Frame, view: ChartView, plot: Region) -> None:
-    """Mark the best value, and write the last value of each series beside its end, at its height.
+    """Mark the best value, and write the last value of each series at the right, at its height.
 
     Of several values at one height, the lower ones are moved to the next free row.
 
@@ -32,14 +32,12 @@ def draw_values(frame: Frame, view: ChartView, plot: Region) -> None:
     found = ((_cell(view, plot, *_end(each)), each) for each in view.series)
     ends = [(cell, each) for cell, each in found if cell]
     free = set(range(plot.y, plot.bottom - 1))
-    for (x, y), series in sorted(ends, key=lambda end: end[0][1]):
+    for (_, y), series in sorted(ends, key=lambda end: (end[0][1], -_end(end[1])[1])):
         row = min(free, key=lambda row: (abs(row - y), -row), default=None)
         if row is None:
             return
         free.discard(row)
-        text = view.value(_end(series)[1])
-        start = min(x + 2, view.columns - len(text))
-        frame.write(start - 1, row, f" {text} ", series.style)
+        frame.write(plot.right + 1, row, view.value(_end(series)[1]), series.style)
 
 
 def _end(series: ChartSeries) -> tuple[float, float]:
