@@ -7,6 +7,7 @@ import pytest
 
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_engine.run.runs.listing import thinned
 from accel_tui.formatting.table_columns import GAP, SortOrder, fitting_columns, sort_rows
 from accel_tui.run_list.columns import COLUMNS, TITLES, monitor_of, run_title
 
@@ -130,7 +131,30 @@ def test_a_regression_has_its_errors_and_the_metric_that_counts_its_baseline() -
 def test_columns_without_a_value_make_room_for_others() -> None:
     regression, labels = run("a", metrics={"validation_mean_absolute_error": 2.0}), run("b", metrics={"loss": 1.0})
     titles = [
-        {column.title for column in fitting_columns(COLUMNS, 141, shown)} for shown in ((regression, labels), (labels,))
+        {column.title for column in fitting_columns(COLUMNS, 151, shown)} for shown in ((regression, labels), (labels,))
     ]
     assert ["val mae" in each for each in titles] == [True, False]
     assert all("val acc" not in each for each in titles)
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ((0.0, 0.5, 1.0), "▁▅█"),
+        ((3.0, math.nan, 1.0), "█ ▁"),
+        ((2.0, 2.0), "▁▁"),
+        (tuple(map(float, range(24))), "▁▂▃▄▅▆▇█"),
+        ((1.0,), ""),
+        ((math.nan, 1.0), ""),
+    ],
+)
+def test_the_course_of_the_metric_is_drawn_from_its_lowest_to_its_highest_value(
+    values: tuple[float, ...], shown: str
+) -> None:
+    column = next(column for column in COLUMNS if column.title == "curve")
+    assert column.text(run("a", curve=values), 0.0) == shown
+
+
+def test_a_curve_is_thinned_evenly_and_keeps_its_last_value() -> None:
+    assert thinned([1, 2, 3], 5) == (1, 2, 3)
+    assert thinned(list(range(100)), 4) == (24, 49, 74, 99)

@@ -125,11 +125,12 @@ def _tags(run: RunSummary) -> str:
 
 def _curve(run: RunSummary, width: int) -> str:
     """How the metric that counts has changed, from its lowest to its highest value."""
-    known = [value for value in run.curve if math.isfinite(value)]
+    drawn = thinned(run.curve, width)
+    known = [value for value in drawn if math.isfinite(value)]
     if len(known) < 2:
         return ""
     low, high = min(known), max(known)
-    return sparkline(thinned(run.curve, width), min(width, len(run.curve)), low, high if high > low else low + 1)
+    return sparkline(drawn, len(drawn), low, high if high > low else low + 1)
 
 
 def _batch(run: RunSummary) -> SortKey | None:
