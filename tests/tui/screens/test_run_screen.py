@@ -227,8 +227,9 @@ async def test_what_cannot_be_read_of_a_device_says_why(engine: FakeEngine) -> N
 
 
 def ends_of(pilot: Pilot[None]) -> tuple[str, str]:
-    """The first and the last label of the loss chart's axis of steps."""
-    region = screen_of(pilot).query_one("#loss", Chart).region
+    """The first and the last label of the axis of steps, which the lowest chart has."""
+    charts = [chart for chart in screen_of(pilot).query(Chart) if chart.display and chart.has_step_labels]
+    region = charts[0].region
     labels = text_of(pilot).splitlines()[region.bottom - 1][region.x : region.right].split() or [""]
     return labels[0], labels[-1]
 

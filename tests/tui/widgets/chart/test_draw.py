@@ -347,7 +347,7 @@ def tints(frame: Frame, column: int) -> list[str]:
 
 def test_the_area_below_a_line_is_tinted_and_the_axis_is_not() -> None:
     frame = tinted(ChartSeries("loss", curve(*[1.0] * 20), style="loss"))
-    assert tints(frame, 20) == ["", "", "", "", "loss-area", "loss-area", ""]
+    assert tints(frame, 20) == ["", "", "", "loss-area", "loss-area", "loss-area", ""]  # the line is in an upper half
     assert "┈" not in frame.text(5)
     assert frame.text(5)[6:58].strip("⠀") == " " * 8  # blank dots, so that the tint shows
     assert [style for _, style in frame.runs(5)][1:] == ["title on loss-area", "title"]

@@ -147,7 +147,8 @@ class Chart(ChartMouse):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Render the requested cells; Textual would render and cache whole lines."""
-        if self._stale or self._frame.characters.shape != self.outer_size[::-1]:
+        has_other_tints = self._view is not None and self._view.has_tints != self._has_tints
+        if self._stale or has_other_tints or self._frame.characters.shape != self.outer_size[::-1]:
             self._plain = self._draw_frame()
             self._frame, self._line = self._with_cursor()
             self._stale = False
@@ -261,7 +262,9 @@ class Chart(ChartMouse):
 
     @property
     def _has_tints(self) -> bool:
-        return not (self.app.no_color or self.app.current_theme.ansi or self.app.console.color_system == "standard")
+        app = self.app
+        has_colours = not (app.no_color or app.current_theme.ansi or app.console.color_system == "standard")
+        return self._has_dots and has_colours
 
     @property
     def _view(self) -> ChartView | None:
@@ -293,7 +296,7 @@ class Chart(ChartMouse):
             self.min_label_width,
             self.note,
             self._has_dots,
-            self._has_dots and self._has_tints,
+            self._has_tints,
             self.best,
             has_end_values=True,
             has_step_labels=self.has_step_labels,
@@ -308,11 +311,6 @@ class Chart(ChartMouse):
             self._waiting.cancel()
             self._waiting = None
         return self._drawing.frame
-
-    def notify_style_update(self) -> None:
-        """Draw again, as another theme may have no tints."""
-        super().notify_style_update()
-        self._stale = True
 
     def resolve_style(self, name: str) -> Style:
         """The style of that name in the current theme."""

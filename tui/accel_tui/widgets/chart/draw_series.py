@@ -19,6 +19,7 @@ POINT = "●"
 
 _ABOVE, _BELOW = "▲", "▼"  # by the edge of the plot
 _ALL_DOTS = 8  # of a character
+_LOWER_DOTS = np.uint8(0xE4)  # of its lower half
 _CELLS_A_POINT = 3  # closer points are joined to a line
 _DASH = np.array([[-1.0], [0.0], [1.0]])  # dot columns of a point, beside its own
 _NO_SIGNS = tuple(map(ord, " ┈┊─┬"))  # characters of the background that may be hidden
@@ -83,12 +84,15 @@ def _curve_lines(view: ChartView, series: ChartSeries, columns: int) -> list[tup
 
 
 def _below(line: raster.Patterns, heights: Floats) -> npt.NDArray[np.bool_]:
-    """The cells below a line; all cells of a column where it is above the plot."""
+    """The cells that are below a line, most of each; all cells of a column where it is above the plot."""
     has_line = line > 0
     above = (heights > 1 + raster.EDGE).reshape(-1, 2).any(axis=1) & ~has_line.any(axis=0)
-    started = np.logical_or.accumulate(has_line)
-    continues = np.logical_or.accumulate(has_line[::-1])[::-1]
-    below: npt.NDArray[np.bool_] = started & ~continues | above
+    is_over = np.logical_or.accumulate(np.where(line & _LOWER_DOTS, False, has_line))
+    is_over[1:] |= np.logical_or.accumulate(has_line)[:-1]
+    goes_on = np.zeros_like(has_line)
+    goes_on[:-1] = np.logical_or.accumulate(has_line[::-1])[::-1][1:]
+    ends = goes_on | (has_line & (line & _LOWER_DOTS > 0))
+    below: npt.NDArray[np.bool_] = is_over & ~ends | above
     return below
 
 

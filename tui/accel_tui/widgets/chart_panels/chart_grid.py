@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from textual.containers import Container
 from textual.content import Content
@@ -23,6 +23,8 @@ COMFORTABLE = Size(72, 9)
 """Minimum size of charts that are shown by default."""
 
 _MIN_CHARTS = 2
+_LARGE_CHARTS = 2  # at the top of a single column, above pairs of smaller charts
+_LARGE = 1.4  # height of a large chart, as a multiple of a small one's
 _ASPECT = 5.5  # best ratio of width to height, in cells
 _GAP = 2  # columns between two charts
 _TALL = 12  # rows from which a chart gets an empty row below
@@ -35,22 +37,42 @@ def max_charts(size: Size, min_size: Size) -> int:
 
 def default_charts(size: Size) -> int:
     """Number of charts that are shown unless the user selects some: as many as are comfortable, and two if they fit."""
+    rows = _most(size.height, COMFORTABLE.height)
+    if _most(size.width, COMFORTABLE.width) == 1 and _has_pairs(rows, size):
+        return _LARGE_CHARTS + 2 * (rows - _LARGE_CHARTS)
     return max(min(max_charts(size, MIN_SIZE), _MIN_CHARTS), max_charts(size, COMFORTABLE))
 
 
 def chart_regions(count: int, size: Size) -> list[Region]:
-    """Regions of charts that fill the size, in rows from left to right; the last row may have fewer, wider ones."""
+    """Regions of charts that fill the size, in rows from left to right; the last row may have fewer, wider ones.
+
+    Where charts would be below one another in a single column, only the first two are as wide, and the others in pairs.
+    """
     if not count:
         return []
     widest = range(1, min(count, _most(size.width, MIN_SIZE.width)) + 1)
     columns = min(widest, key=lambda columns: _distance(size, columns, math.ceil(count / columns)))
-    rows = math.ceil(count / columns)
+    if columns == 1 and _has_pairs(count, size):
+        pairs, odd = divmod(count - _LARGE_CHARTS, 2)
+        in_row, heights = (
+            [*[1] * _LARGE_CHARTS, *[2] * pairs, *[1] * odd],
+            [_LARGE] * _LARGE_CHARTS + [1.0] * (pairs + odd),
+        )
+    else:
+        whole, rest = divmod(count, columns)
+        in_row = [*[columns] * whole, *[rest] * bool(rest)]
+        heights = [1.0] * len(in_row)
     regions = []
-    for row, (y, below) in enumerate(_parts(size.height, rows)):
-        gap = int(row < rows - 1 and below - y >= _TALL)
-        for x, right in _parts(size.width + _GAP, min(columns, count - row * columns)):
+    for row, (y, below) in enumerate(_parts(size.height, heights)):
+        gap = int(row < len(in_row) - 1 and below - y >= _TALL)
+        for x, right in _parts(size.width + _GAP, [1.0] * in_row[row]):
             regions.append(Region(x, y, max(0, right - x - _GAP), below - y - gap))
     return regions
+
+
+def _has_pairs(count: int, size: Size) -> bool:
+    """Whether charts of a single column are in pairs from the third one on."""
+    return count > _LARGE_CHARTS and size.width >= 2 * MIN_SIZE.width
 
 
 class GridLayout(Layout):
@@ -92,9 +114,9 @@ def _distance(size: Size, columns: int, rows: int) -> float:
     return abs(math.log(max(size.width, 1) / columns / (max(size.height, 1) / rows) / _ASPECT))
 
 
-def _parts(length: int, count: int) -> list[tuple[int, int]]:
-    """Divide a length into equal parts: start and end of each."""
-    cuts = [round(length * part / count) for part in range(count + 1)]
+def _parts(length: int, shares: Sequence[float]) -> list[tuple[int, int]]:
+    """Divide a length by shares: start and end of each part."""
+    cuts = [round(length * part / sum(shares)) for part in accumulate(shares, initial=0)]
     return list(pairwise(cuts))
 
 
