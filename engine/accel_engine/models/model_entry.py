@@ -46,8 +46,8 @@ class ModelEntry:
         tasks: The tasks that it can be built for.
         any_size: Whether dimensions of an example may be of any size, ``None``.
         imagenet: Whether Keras has ImageNet weights for it.
-        cpu_kernels: Whether it may have layers that this program has CPU kernels for: convolutions and batch
-            normalization.
+        layer_kernels: Whether it may have layers that this program has faster kernels for on CPUs:
+            convolutions and batch normalization.
     """
 
     name: str
@@ -60,7 +60,7 @@ class ModelEntry:
     tasks: tuple[str, ...] = NUMERIC_TASKS
     any_size: bool = False
     imagenet: bool = False
-    cpu_kernels: bool = True
+    layer_kernels: bool = True
 
     @property
     def takes(self) -> str:

@@ -170,11 +170,6 @@ class Assembly:
         return self.devices[0].startswith("CPU")
 
     @property
-    def uses_cpu_kernels(self) -> bool:
-        """Whether layers may use our kernels for CPUs; a custom ``train_step`` and other devices keep Keras'."""
-        return self.on_cpu and self.plan.cpu_kernels == "auto" and not self.has_custom_train_step
-
-    @property
     def on_gpu(self) -> bool:
         """Whether GPUs train: some programs are compiled in another form for them."""
         return not self.on_cpu and not self.on_tpu

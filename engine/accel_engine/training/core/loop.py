@@ -40,7 +40,7 @@ from accel_engine.training.core.rematerialization.parts import run_in_parts
 from accel_engine.training.core.rematerialization.recomputation import Tracing
 from accel_engine.training.core.step import graph_of, step_of
 from accel_engine.training.core.uneven_batches import UnevenBatch, uneven_batch
-from accel_engine.training.cpu_kernels import use_fast_kernels
+from accel_engine.training.layer_kernels import kernels_for, use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
 
 
@@ -278,8 +278,7 @@ class Loop:
     def _traced_layers(self) -> Iterator[None]:
         """Use the kernels and the names of layers with which steps are traced."""
         model = self._assembly.model
-        uses_kernels = self._assembly.uses_cpu_kernels and not self.mode.xla  # XLA has its own
-        kernels = use_fast_kernels(model) if uses_kernels else nullcontext()
+        kernels = use_fast_kernels(model, kernels_for(self._assembly, xla=self.mode.xla))
         loops = without_cudnn(model) if self.mode.xla else nullcontext()
         tracing = Tracing(self.mode.xla or self._assembly.on_tpu, self._assembly.unseeded)
         # mark_layers comes after the replaced kernels, to mark these too, and before parts, which repeat what it marks.
