@@ -488,7 +488,7 @@ class PlanFields:
             "Weights of classes in the loss: balanced or CLASS=WEIGHT",
             tuple,
             optional=True,
-            none="none",
+            none_word="none",
             example="balanced",
         ),
         FieldWords(
@@ -509,7 +509,7 @@ class PlanFields:
             choices=METRICS,
             aliases=METRIC_ALIASES,
             optional=True,
-            none="none",
+            none_word="none",
             has_words=True,
             example="precision,recall",
         ),
@@ -627,7 +627,7 @@ class PlanFields:
             above=0,
             below=1,
             optional=True,
-            none="off",
+            none_word="off",
             example="0.999",
         ),
         FieldWords(
@@ -644,7 +644,7 @@ class PlanFields:
     clip_norm: float | None = _field(
         None,
         FieldSpec(
-            "Clip the gradient of each weight to this norm", float, above=0, optional=True, none="off", example="1"
+            "Clip the gradient of each weight to this norm", float, above=0, optional=True, none_word="off", example="1"
         ),
         FieldWords("Optimizer", "needed only where gradients explode", synonyms=("clipnorm", "clipping", "gradient")),
         _of_training("learning", "speed", changed_by="continuation", argument="clipnorm", replaced_by="train_step"),
@@ -657,7 +657,7 @@ class PlanFields:
             float,
             above=0,
             optional=True,
-            none="off",
+            none_word="off",
             example="1",
         ),
         FieldWords(
@@ -674,7 +674,12 @@ class PlanFields:
     clip_value: float | None = _field(
         None,
         FieldSpec(
-            "Clip each value of the gradients to this size", float, above=0, optional=True, none="off", example="0.5"
+            "Clip each value of the gradients to this size",
+            float,
+            above=0,
+            optional=True,
+            none_word="off",
+            example="0.5",
         ),
         FieldWords(
             "Optimizer",
@@ -792,7 +797,7 @@ class PlanFields:
             tuple,
             choices=AUGMENTATIONS,
             optional=True,
-            none="none",
+            none_word="none",
             has_words=True,
             example="flip,crop",
         ),
@@ -834,7 +839,7 @@ class PlanFields:
             "Layers to freeze: names, with * for any text, or all-but-head",
             tuple,
             optional=True,
-            none="none",
+            none_word="none",
             example="all-but-head",
         ),
         FieldWords(
@@ -852,7 +857,7 @@ class PlanFields:
             int,
             minimum=2,
             optional=True,
-            none="never",
+            none_word="never",
             example="4",
         ),
         FieldWords(
@@ -927,7 +932,7 @@ class PlanFields:
             int,
             minimum=1,
             optional=True,
-            none="never",
+            none_word="never",
             example="5",
         ),
         FieldWords(
@@ -1212,7 +1217,7 @@ class PlanFields:
     )
     memory_limit: float | None = _field(
         None,
-        FieldSpec("Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none="all"),
+        FieldSpec("Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none_word="all"),
         FieldWords("Devices", "all of it, as it is needed", synonyms=("gpu memory", "oom")),
         _of_training("memory", "speed", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.GPUS,

@@ -87,11 +87,11 @@ def test_a_run_is_listed_only_once_it_is_complete(home: Path) -> None:
     done = threading.Event()
     problems: list[str] = []
 
-    def look() -> None:
+    def list_again() -> None:
         while not done.is_set():
             problems.extend(run.problem for run in list_runs() if run.problem)
 
-    watcher = threading.Thread(target=look)
+    watcher = threading.Thread(target=list_again)
     watcher.start()
     for _ in range(30):
         create(Plan())
