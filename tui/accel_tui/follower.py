@@ -21,11 +21,7 @@ class NewState:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The state cannot be read, at least now.
-
-    Attributes:
-        problem: The reason.
-    """
+    """The state cannot be read, at least now."""
 
     problem: str
 

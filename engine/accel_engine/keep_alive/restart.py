@@ -22,23 +22,20 @@ _VARIABLE = "ACCEL_TUI_RESTART"
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """The restart of an engine.
-
-    Attributes:
-        trouble: That of :class:`accel_engine.events.Recovered`.
-        failed_step: Steps that the lost engine had taken.
-        reason: Why it was lost.
-        action: What was done.
-        changes: Fields of the plan that changed.
-        variables: Environment variables that the new engine gets, as the lost one had them.
-    """
+    """The restart of an engine."""
 
     trouble: Text
+    """As ``trouble`` of :class:`accel_engine.events.Recovered`."""
     failed_step: Count
+    """Steps that the lost engine had taken."""
     reason: Text
+    """Why it was lost."""
     action: Text
+    """What was done."""
     changes: dict[str, JsonValue] = field(default_factory=dict)
+    """Fields of the plan that changed."""
     variables: dict[str, Text] = field(default_factory=dict)
+    """Environment variables that the new engine gets, as the lost one had them."""
 
     @classmethod
     def take(cls) -> Self | None:

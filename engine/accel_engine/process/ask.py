@@ -31,10 +31,6 @@ class EngineConnection:
         isolated: Whether it has a separate network.
         new_session: Whether it has a separate session and log, not this process's.
 
-    Attributes:
-        process: The process.
-        channel: The channel.
-
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
     """

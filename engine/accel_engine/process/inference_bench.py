@@ -23,13 +23,10 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A model in a file or directory, as it is served.
-
-    Attributes:
-        path: The file or directory.
-    """
+    """A model in a file or directory, as it is served."""
 
     path: Path
+    """The file or directory."""
 
 
 class InferenceBench:

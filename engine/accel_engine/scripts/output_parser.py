@@ -21,15 +21,12 @@ _COLOURS = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 
 @dataclass(frozen=True, slots=True)
 class ParsedLine:
-    """The values of a line.
-
-    Attributes:
-        time: When it was printed, in seconds since the Unix epoch.
-        values: Values by name; :data:`STEP` may be among them.
-    """
+    """The values of a line."""
 
     time: float
+    """When it was printed, in seconds since the Unix epoch."""
     values: dict[str, float]
+    """Values by name; :data:`STEP` may be among them."""
 
 
 class ProgressBar:
