@@ -14,6 +14,7 @@ from accel_engine.data.data_options import (
 )
 from accel_engine.data.dataset_entry import parse_size
 from accel_engine.data.pixel_scaling import SCALES
+from accel_engine.devices.preemption import OFF, PROVIDERS
 from accel_engine.errors import FieldValue
 from accel_engine.plan import purposes
 from accel_engine.plan.field_rules import (
@@ -455,6 +456,23 @@ class PlanFields:
             synonyms=("random_state", "set_random_seed", "deterministic"),
         ),
         _of_model("learning", fixed=_LUCKY),
+    )
+    deterministic: str = _field(
+        "off",
+        FieldSpec(
+            "Compute the same on the same machine each time; slower",
+            str,
+            choices=("on", "off"),
+        ),
+        FieldWords(
+            "Epochs, batches",
+            "sums in any order are faster, and differ in the last digits",
+            synonyms=("enable_op_determinism", "reproducible", "TF_DETERMINISTIC_OPS"),
+        ),
+        _of_training("speed", changed_by="continuation"),
+        contradictions=(
+            contradicts("strategy", "parameter-server", "parameter-server takes steps in no order: leave it out"),
+        ),
     )
     # Loss, metrics
 
@@ -1056,6 +1074,30 @@ class PlanFields:
         ),
         _of_training(changed_by="continuation", fixed=_SET_BY_SEARCH),
     )
+    preemption_notice: str = _field(
+        OFF,
+        FieldSpec(
+            "Save and stop before a cloud takes this machine away",
+            str,
+            choices=(OFF, AUTO, *PROVIDERS),
+        ),
+        FieldWords(
+            "Checkpoints",
+            "sends requests that only machines of a cloud need",
+            label="preemption",
+            synonyms=("spot", "preemptible", "eviction", "interruption", "metadata"),
+        ),
+        _of_training(changed_by="continuation", fixed=_SET_BY_SEARCH),
+        contradictions=(
+            Contradiction(
+                lambda plan: plan.isolate_workers == "on" and plan.local_workers > 0,
+                (
+                    "the cloud cannot be asked from the workers' own network: use ",
+                    FieldValue("isolate_workers", "off"),
+                ),
+            ),
+        ),
+    )
     tensorboard: str = _field(
         "off",
         FieldSpec("Write TensorBoard logs to the run's directory", str, choices=("on", "off")),
@@ -1118,6 +1160,22 @@ class PlanFields:
             synonyms=("dtype_policy", "fp16", "bf16", "amp", "mixed precision"),
         ),
         _of_model("speed", "memory", "learning"),
+    )
+    tf32: str = _field(
+        "on",
+        FieldSpec(
+            "Round factors of float32 products: TF32 on GPUs, bfloat16 on TPUs",
+            str,
+            choices=("on", "off"),
+        ),
+        FieldWords(
+            "Devices",
+            "TensorFlow's own; several times faster, with factors of 10 bits",
+            label="TF32",
+            synonyms=("enable_tensor_float_32_execution", "TensorFloat-32", "NVIDIA_TF32_OVERRIDE"),
+        ),
+        _of_training("speed", "learning", changed_by="continuation"),
+        only_for=purposes.REDUCED_FLOAT32,
     )
     force: str = _field(
         "off",
