@@ -48,7 +48,7 @@ def reservation(device: str) -> str:
 
 def is_reserved(device: str) -> bool:
     """Whether an evaluation, a prediction or an export computes on a GPU, or will at once."""
-    return lock.is_held(home(), reservation(device))
+    return lock.is_locked(home(), reservation(device))
 
 
 class MachineReader:
@@ -114,8 +114,8 @@ def why_in_use(sample: Sample) -> str:
         return f"has {numbers.size(used)}{f' of {numbers.size(total)}' if total else ''} in use{names}"
     if (busy := values.get("utilization", 0.0)) >= BUSY_UTILIZATION:
         return f"is {busy:.0f}% busy{names}"
-    is_held = sample.device.startswith("tpu:") or any(item.computes for item in holders)
-    return f"is used by another program{names}" if holders and is_held else ""
+    is_in_use = sample.device.startswith("tpu:") or any(item.computes for item in holders)
+    return f"is used by another program{names}" if holders and is_in_use else ""
 
 
 def _is_own(holder: CountedItem) -> bool:
@@ -153,7 +153,7 @@ def occupies_devices(directory: Path) -> bool:
                 return status is not Status.QUEUED
             process = decode_or_none(read_meta(database).get("process"), ProcessIdentity)
     except RunError:
-        return lock.is_held(directory)
+        return lock.is_locked(directory)
     return process is not None and process.alive
 
 

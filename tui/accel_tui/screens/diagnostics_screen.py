@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Select, Static, Tab, Tabs
 
 from accel_engine.errors import RunError
-from accel_engine.process.ask import Asked
+from accel_engine.process.ask import EngineCall
 from accel_engine.requests.protocol.request import ComputeDevice, ExamplesDone
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import request
@@ -76,7 +76,7 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
-        self._asked: Asked[Any] | None = None
+        self._call: EngineCall[Any] | None = None
         self._is_closed = False
         self._output_names: list[str] = []
         self._is_read = False
@@ -131,8 +131,8 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
 
     def on_unmount(self) -> None:
         self._is_closed = True
-        if self._asked:
-            self._asked.cancel()
+        if self._call:
+            self._call.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only the tabs and outputs that there are, and validation only if it is possible and not in progress."""
@@ -291,10 +291,10 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     @work(thread=True, exit_on_error=False, group="revalidate")
     def _revalidate(self) -> None:
         with reported(partial(self.call_later, self._finish_validation)):
-            with placed(RevalidationRequest(self.directory)) as on_device, Asked(on_device) as asked:
-                self._asked = asked
+            with placed(RevalidationRequest(self.directory)) as on_device, EngineCall(on_device) as call:
+                self._call = call
                 if not self._is_closed:
-                    found = asked.result(partial(self.call_later, self._show_progress, on_device.device))
+                    found = call.result(partial(self.call_later, self._show_progress, on_device.device))
                     self.call_later(self._show_device, found.device)
                     for note in found.notes:
                         self.call_later(self.notify, note, severity="warning", markup=False)

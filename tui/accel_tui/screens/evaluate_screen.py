@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from accel_engine import data
-from accel_engine.process.ask import Asked
+from accel_engine.process.ask import EngineCall
 from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
@@ -161,11 +161,11 @@ class EvaluatedScreen(DiagnosticsScreen):
     @work(thread=True, exit_on_error=False, group="diagnose")
     def _diagnose(self) -> None:
         with reported(self._report):
-            with placed(DiagnosisRequest(self.directory, self._options)) as request, Asked(request) as asked:
-                self._asked = asked
+            with placed(DiagnosisRequest(self.directory, self._options)) as request, EngineCall(request) as call:
+                self._call = call
                 if self._is_closed:
                     return
-                found = asked.result(partial(self.call_later, self._show_examples, request.device))
+                found = call.result(partial(self.call_later, self._show_examples, request.device))
             self.call_later(self._show, self._reading_with(found), found.notes, found.device)
 
     def _report(self, problem: str) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from accel_engine.errors import AccelError
-from accel_engine.process.ask import Asked
+from accel_engine.process.ask import EngineCall
 from accel_engine.requests.protocol.request import EngineRequest
 from accel_engine.run_queue.request_device import placed
 
@@ -81,5 +81,5 @@ class Job:
         """
         if self.is_cancelled:
             raise AccelError("ended before an engine was started")
-        with placed(request) as on_device, Asked(on_device) as asked, self.ended_by(asked.cancel):
-            return asked.result(self.send)
+        with placed(request) as on_device, EngineCall(on_device) as call, self.ended_by(call.cancel):
+            return call.result(self.send)
