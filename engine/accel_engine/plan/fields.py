@@ -506,7 +506,7 @@ class PlanFields:
             "Weights of classes in the loss: balanced or CLASS=WEIGHT",
             tuple,
             optional=True,
-            none="none",
+            none_word="none",
             example="balanced",
         ),
         FieldWords(
@@ -527,7 +527,7 @@ class PlanFields:
             choices=METRICS,
             aliases=METRIC_ALIASES,
             optional=True,
-            none="none",
+            none_word="none",
             has_words=True,
             example="precision,recall",
         ),
@@ -645,7 +645,7 @@ class PlanFields:
             above=0,
             below=1,
             optional=True,
-            none="off",
+            none_word="off",
             example="0.999",
         ),
         FieldWords(
@@ -662,7 +662,7 @@ class PlanFields:
     clip_norm: float | None = _field(
         None,
         FieldSpec(
-            "Clip the gradient of each weight to this norm", float, above=0, optional=True, none="off", example="1"
+            "Clip the gradient of each weight to this norm", float, above=0, optional=True, none_word="off", example="1"
         ),
         FieldWords("Optimizer", "needed only where gradients explode", synonyms=("clipnorm", "clipping", "gradient")),
         _of_training("learning", "speed", changed_by="continuation", argument="clipnorm", replaced_by="train_step"),
@@ -675,7 +675,7 @@ class PlanFields:
             float,
             above=0,
             optional=True,
-            none="off",
+            none_word="off",
             example="1",
         ),
         FieldWords(
@@ -692,7 +692,12 @@ class PlanFields:
     clip_value: float | None = _field(
         None,
         FieldSpec(
-            "Clip each value of the gradients to this size", float, above=0, optional=True, none="off", example="0.5"
+            "Clip each value of the gradients to this size",
+            float,
+            above=0,
+            optional=True,
+            none_word="off",
+            example="0.5",
         ),
         FieldWords(
             "Optimizer",
@@ -810,7 +815,7 @@ class PlanFields:
             tuple,
             choices=AUGMENTATIONS,
             optional=True,
-            none="none",
+            none_word="none",
             has_words=True,
             example="flip,crop",
         ),
@@ -852,7 +857,7 @@ class PlanFields:
             "Layers to freeze: names, with * for any text, or all-but-head",
             tuple,
             optional=True,
-            none="none",
+            none_word="none",
             example="all-but-head",
         ),
         FieldWords(
@@ -870,7 +875,7 @@ class PlanFields:
             int,
             minimum=2,
             optional=True,
-            none="never",
+            none_word="never",
             example="4",
         ),
         FieldWords(
@@ -945,7 +950,7 @@ class PlanFields:
             int,
             minimum=1,
             optional=True,
-            none="never",
+            none_word="never",
             example="5",
         ),
         FieldWords(
@@ -1270,7 +1275,7 @@ class PlanFields:
     )
     memory_limit: float | None = _field(
         None,
-        FieldSpec("Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none="all"),
+        FieldSpec("Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none_word="all"),
         FieldWords("Devices", "all of it, as it is needed", synonyms=("gpu memory", "oom")),
         _of_training("memory", "speed", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.GPUS,

@@ -69,7 +69,7 @@ def all_of(directory: Path, kind: type) -> list:
 
 
 def is_over(directory: Path) -> bool:
-    return not status(directory).live and not lock.is_held(directory, WATCHER_LOCK)
+    return not status(directory).live and not lock.is_locked(directory, WATCHER_LOCK)
 
 
 def test_a_killed_engine_is_started_again(
