@@ -40,27 +40,24 @@ _BATCH = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of a file as they are stored.
-
-    Attributes:
-        table: A :class:`pyarrow.Table` with unique column names; all cells of a CSV file are texts.
-        complete: Whether these are all rows of the file.
-        rows: Number of rows of the file; ``None`` if only reading all of it can tell.
-        bytes: Size of these rows in the file, about; 0 if unknown.
-        invalid: Number of rows that were left out, as they cannot be parsed.
-        has_semicolons: Whether semicolons separate its cells, as where numbers have decimal commas.
-        notes: Notes for the user.
-        changes: The rows that were left out.
-    """
+    """The cells of a file as they are stored."""
 
     table: Any
+    """A :class:`pyarrow.Table` with unique column names; all cells of a CSV file are texts."""
     complete: bool = True
+    """Whether these are all rows of the file."""
     rows: int | None = None
+    """Number of rows of the file; ``None`` if only reading all of it can tell."""
     bytes: int = 0
+    """Size of these rows in the file, about; 0 if unknown."""
     invalid: int = 0
+    """Number of rows that were left out, as they cannot be parsed."""
     has_semicolons: bool = False
+    """Whether semicolons separate its cells, as where numbers have decimal commas."""
     notes: tuple[str, ...] = ()
+    """Notes for the user."""
     changes: tuple[Change, ...] = ()
+    """The rows that were left out."""
 
 
 def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, progress: Progress = no_progress) -> Cells:

@@ -238,6 +238,9 @@ def assemble(
     plan = resolved.plan
     keras.utils.set_random_seed(plan.seed)
     keras.config.set_dtype_policy(plan.policy)
+    tf.config.experimental.enable_tensor_float_32_execution(plan.tf32 == "on")
+    if plan.deterministic == "on":
+        tf.config.experimental.enable_op_determinism()
     entry = resolved.strategy
     strategy = strategy or build_strategy(devices, resolved)
     dataset = data.load(plan.data, plan.data_options, progress)
