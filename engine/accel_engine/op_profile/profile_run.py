@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from accel_engine import strategies
 from accel_engine.devices import detect
-from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.errors import AccelError, EngineMissingError, RunError, UsageError
 from accel_engine.op_profile.options import ProfileOptions
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve_to_train
@@ -36,8 +37,8 @@ def check_profilable(info: RunInfo) -> None:
     """Raise why a run cannot be profiled, before anything is started.
 
     Raises:
-        UsageError: There is nothing that could take its steps.
-        AccelError: Its plan does not fit this machine.
+        UsageError: There is nothing that could take its steps; why.
+        EngineMissingError: No usable TensorFlow is installed.
     """
     if info.status is Status.QUEUED:
         raise UsageError(f"run {info.id} waits in the queue: profile it once it trains")
@@ -49,7 +50,7 @@ def check_profilable(info: RunInfo) -> None:
         raise UsageError(f"run {info.id} is {info.status}, and no plan says how to take its steps: profile a live run")
     try:
         check_plan(for_a_new_run(info.plan))
-    except UsageError:
+    except EngineMissingError:
         raise
     except AccelError as error:  # such as data that is not there any more
         raise UsageError(f"run {info.id} is {info.status}, and its steps cannot be taken again: {error}") from error
@@ -102,8 +103,7 @@ def profile_run(
             found = ask(ProfileRequest(plan, options.seconds, directory))
     except BlockingIOError as error:
         raise RunError(f"run {info.id} is being profiled already") from error
-    _store(directory, found)
-    return found
+    return _stored_or_noted(directory, found)
 
 
 def _profile_live(directory: Path, options: ProfileOptions, should_stop: Callable[[], bool]) -> OpProfile:
@@ -131,8 +131,8 @@ def _stored(directory: Path) -> OpProfile | None:
     return diagnostics.read(directory).operations
 
 
-def _store(directory: Path, profile: OpProfile) -> None:
-    """Write the profile of a run that nothing writes.
+def _stored_or_noted(directory: Path, profile: OpProfile) -> OpProfile:
+    """Write the profile of a run that nothing writes; returns it with a note if something does.
 
     Raises:
         RunError: It cannot be written.
@@ -140,5 +140,6 @@ def _store(directory: Path, profile: OpProfile) -> None:
     try:
         with WriterLock(directory), closing(RunWriter(directory)) as writer:
             writer.write_diagnostics(profile, steps_taken(directory))
-    except BlockingIOError:
-        return  # it has been continued meanwhile, and its engine writes it
+    except BlockingIOError:  # it has been continued meanwhile
+        return replace(profile, notes=(*profile.notes, "The run does not have this profile: it is being trained."))
+    return profile

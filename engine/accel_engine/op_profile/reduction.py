@@ -13,9 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from accel_engine.errors import RunError
 from accel_engine.op_profile.op_names import graph_name, innermost_mark, scopes, shown_name, split_operation
 from accel_engine.op_profile.trace_file import Stat, TraceEvent, TraceLine, TracePlane, read_trace
 from accel_engine.op_profile.xla_programs import CONTROL, InstructionCost, Program, read_programs
+from accel_engine.protobuf import MalformedError
 from accel_engine.run.diagnostics.op_profile import LAYERS, SCOPES, Gap, Operation, OperationGroup, OpProfile
 
 MOST_OPERATIONS = 100
@@ -123,7 +125,10 @@ def reduce_trace(folder: Path, facts: TraceFacts) -> OpProfile:
     Raises:
         RunError: It cannot be read, or has no operations.
     """
-    return reduce_planes(read_trace(folder), facts)
+    try:
+        return reduce_planes(read_trace(folder), facts)
+    except (MalformedError, IndexError) as error:  # within an event or a program, which are read when they are needed
+        raise RunError(f"the trace in {folder} cannot be read: {error}") from error
 
 
 def reduce_planes(planes: Sequence[TracePlane], facts: TraceFacts) -> OpProfile:

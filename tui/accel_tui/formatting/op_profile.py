@@ -9,8 +9,7 @@ from accel_tui.formatting.table_columns import ResultTable
 MOST_ROWS = 20
 """The most operations, and the most groups, that are listed; ``--json`` has more."""
 
-_DEVICES = {"cpu": "CPU", "gpu": "GPU", "tpu": "TPU"}
-_LANES = {"cpu": "thread", "gpu": "stream", "tpu": "core"}
+_LANES = {"cpu": "thread", "gpu": "stream"}
 
 
 def headline(profile: OpProfile) -> str:
@@ -19,10 +18,10 @@ def headline(profile: OpProfile) -> str:
     if profile.steps:
         each = numbers.latency(profile.seconds / profile.steps)
         steps = f"{numbers.counted(profile.steps, 'step')} of {each}, "
-    devices = _DEVICES[profile.device]
+    devices = profile.device.upper()
     if profile.devices > 1:
         devices = f"{profile.devices} {devices}s"
-    lanes = numbers.counted(profile.lanes, _LANES[profile.device])
+    lanes = numbers.counted(profile.lanes, _LANES.get(profile.device, "core"))
     return f"{steps}{profile.seconds:.2f} s on the {devices}, {lanes}: {numbers.percent(profile.idle)} idle"
 
 
@@ -53,12 +52,12 @@ def tables(profile: OpProfile, most: int = MOST_ROWS) -> Iterator[ResultTable]:
     note = f"{left:,} more not shown." if left else ""
     yield ResultTable(("SHARE", time, "FLOP/s", _group_title(profile)), rows, profile.grouped_by.capitalize(), note)
     if profile.gaps:
-        whole = profile.seconds * profile.devices
+        whole = max(profile.seconds * profile.devices, sum(gap.seconds for gap in profile.gaps))
         gaps = [
             (f"{gap.count:,}", numbers.latency(gap.longest), numbers.percent(gap.seconds / whole))
             for gap in profile.gaps
         ]
-        what = "on all devices" if profile.devices > 1 else f"in which the {_DEVICES[profile.device]} ran nothing"
+        what = "on all devices" if profile.devices > 1 else f"in which the {profile.device.upper()} ran nothing"
         yield ResultTable(("GAPS", "UP TO", "OF THE TIME"), gaps, f"Gaps {what}")
 
 

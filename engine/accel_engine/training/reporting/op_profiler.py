@@ -133,12 +133,12 @@ class OpProfiler:
     def request(self, command: Command) -> None:
         """Take a command to profile; it is answered when the profile is written, or with the reason why not."""
         seconds = command.argument or 0.0
-        if self._command or (self._thread and self._thread.is_alive()):
+        if self._reporter.phase is Phase.PAUSED:
+            self._refuse(command, "the run is paused: it takes no steps")
+        elif self._command or (self._thread and self._thread.is_alive()):
             self._refuse(command, "the run is being profiled already")
         elif self._assembly.coordinated:
             self._refuse(command, "the steps run in the processes of workers, and this one only dispatches them")
-        elif self._reporter.phase is Phase.PAUSED:
-            self._refuse(command, "the run is paused: it takes no steps")
         elif not MIN_SECONDS <= seconds <= MAX_SECONDS:
             self._refuse(command, f"a profile takes from {MIN_SECONDS:g} to {MAX_SECONDS:g} seconds")
         else:
