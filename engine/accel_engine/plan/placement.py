@@ -23,21 +23,18 @@ DETECTED = "its chips on the PCI bus"
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The devices and processes that a plan trains on.
-
-    Attributes:
-        devices: Ids of this machine's devices; virtual CPUs are ``cpu:0``, ``cpu:1``, ...
-        workers: Number of processes that share a step.
-        replicas_per_device: Replicas on each device: the cores of a TPU chip.
-        remote_tpu: Address or name of a TPU that is not in this machine; empty otherwise.
-        device_memory: Memory of a replica's accelerator in bytes, the smallest one; ``None`` for CPUs, or if unknown.
-    """
+    """The devices and processes that a plan trains on."""
 
     devices: tuple[str, ...]
+    """Ids of this machine's devices; virtual CPUs are ``cpu:0``, ``cpu:1``, ..."""
     workers: int = 1
+    """Number of processes that share a step."""
     replicas_per_device: int = 1
+    """Replicas on each device: the cores of a TPU chip."""
     remote_tpu: str = ""
+    """Address or name of a TPU that is not in this machine; empty otherwise."""
     device_memory: int | None = None
+    """Memory of a replica's accelerator in bytes, the smallest one; ``None`` for CPUs, or if unknown."""
 
     @property
     def kind(self) -> str:
@@ -143,7 +140,7 @@ def place(
         _check_precision(plan, chosen)
         _check_threads(plan, chosen)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
-        raise PlanError("reduction", plan.reduction, "requires GPUs, but none is used")
+        raise PlanError("reduction", plan.reduction, "requires GPUs, but no GPU is used")
     if plan.xla == "on" and (entry.coordinated or entry.name == "central-storage"):
         raise PlanError("xla", plan.xla, f"must be auto or off under {entry.name}, which XLA does not support")
     workers = _worker_count(entry, plan, cluster)

@@ -250,7 +250,7 @@ class Epochs:
         reporter.epochs += 1
         if measured.measured < measured.steps:  # its checkpoint did not have the others
             part = f"the last {measured.measured:,} of {measured.steps:,} steps"
-            reporter.emit(Warned, message=f"the metrics of epoch {reporter.epochs} are those of {part}")
+            reporter.emit(Warned, message=f"the metrics of epoch {reporter.epochs} are of {part}")
         ended = EpochEnded(
             time=clock.now(),
             epoch=reporter.epochs,

@@ -21,7 +21,7 @@ SIGNATURE = ("SIGNATURE", "NAME", "TYPE")
 def export_headline(found: Export) -> str:
     """What was exported, and on what it was verified."""
     examples = f"{found.examples:,} " if found.examples else ""
-    return f"{found.name} at step {found.step:,}, verified on {examples}{found.split} examples"
+    return f"{found.name} at step {found.step:,}, verified on {examples}{found.split} examples, {found.device.text}"
 
 
 def signature_rows(model: MeasuredModel) -> Iterator[tuple[str, str, str]]:
@@ -91,19 +91,16 @@ def _number(value: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExportProgress:
-    """How far an export is.
-
-    Attributes:
-        names: The targets.
-        writing: The target that is written, or was written last, for the comparison; empty before the first.
-        examples: The number of examples done, and of all (0 if unknown), of what is going on.
-        models: Those that were compared, the trained model first.
-    """
+    """How far an export is."""
 
     names: tuple[str, ...]
+    """The targets."""
     writing: str = ""
+    """The target that is written, or was written last, for the comparison; empty before the first."""
     examples: tuple[int, int] | None = None
+    """The number of examples done, and of all (0 if unknown), of what is going on."""
     models: tuple[MeasuredModel, ...] = ()
+    """The models that were compared, the trained one first."""
 
     @property
     def phase(self) -> str:

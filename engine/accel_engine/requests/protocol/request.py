@@ -14,34 +14,31 @@ ResultT = TypeVar("ResultT", covariant=True)
 ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1", "TPU_LOAD_LIBRARY": "0"}
 """Environment variables that hide accelerators, which may be in use by training."""
 
+WITHOUT_TPU = {"TPU_LOAD_LIBRARY": "0"}
+"""Environment variables that hide TPUs, which only training uses."""
+
 Send: TypeAlias = Callable[[Any], object]
 """Sends a part of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExamplesDone:
-    """A part of an answer: how far it is.
-
-    Attributes:
-        done: Number of examples done.
-        of: Number of all; 0 if unknown.
-    """
+    """A part of an answer: how far it is."""
 
     done: int
+    """Number of examples done."""
     of: int
+    """Number of all; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why there is no answer.
-
-    Attributes:
-        text: A message for the user.
-        out_of_memory: Whether memory ran out, as far as is known; only trials tell it.
-    """
+    """Why there is no answer."""
 
     text: str
+    """A message for the user."""
     out_of_memory: bool = False
+    """Whether memory ran out, as far as is known; only trials tell it."""
 
 
 class EngineRequest(Generic[ResultT]):
@@ -52,23 +49,21 @@ class EngineRequest(Generic[ResultT]):
     other dataclasses, in tuples and mappings or alone; a union may have one dataclass, path or plan.
 
     Arrays are passed on as files in the folder of a :class:`FolderRequest`.
-
-    Attributes:
-        function: What answers it, as ``module:name``; only the engine imports it.
-        result: The type of the result, which no part has.
-        parts: The types of what may come before the result.
-        asks: The types of what may follow the request, if it begins a conversation. Its function also gets an iterator
-            over these, which ends with the process.
-        is_batch: Whether its process leaves other programs the CPU first; not where it measures what a server reaches.
     """
 
     __slots__ = ()
 
     function: ClassVar[str]
+    """What answers it, as ``module:name``; only the engine imports it."""
     result: ClassVar[type]
+    """The type of the result, which no part has."""
     parts: ClassVar[tuple[type, ...]] = (ExamplesDone,)
+    """The types of what may come before the result."""
     asks: ClassVar[tuple[type, ...]] = ()
+    """The types of what may follow the request, if it begins a conversation. Its function also gets an iterator over
+    these, which ends with the process."""
     is_batch: ClassVar[bool] = True
+    """Whether its process leaves other programs the CPU first; not where it measures what a server reaches."""
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -84,15 +79,80 @@ class EngineRequest(Generic[ResultT]):
 
 
 @dataclass(frozen=True, slots=True)
-class FolderRequest(EngineRequest[ResultT]):
-    """A request that needs a folder for files.
+class ComputeDevice:
+    """The device that a request computes on.
 
     Attributes:
-        folder: The directory that the folder is made in, that for temporary files if it is ``None``; of the request
-            that the engine gets, the folder.
+        id: ``cpu``, or the id of a GPU such as ``gpu:0``.
+        name: The GPU's product name; empty for the CPU.
+        choice: Environment variables that show only this GPU to TensorFlow; empty for the CPU.
+        is_required: Whether the user chose it, so that no other device takes its place.
+        why: Why ``auto`` uses none of the machine's GPUs; empty if it has none, or one is used.
     """
 
+    id: str = "cpu"
+    name: str = ""
+    choice: Mapping[str, str] = field(default_factory=dict)
+    is_required: bool = False
+    why: str = ""
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it is a GPU."""
+        return self.id != "cpu"
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether a user should know it: not the CPU of a machine without GPUs, or the CPU that the user chose."""
+        return self.is_gpu or bool(self.why)
+
+    @property
+    def text(self) -> str:
+        """Where the request computes, such as ``on gpu:0 (NVIDIA H200)``."""
+        if self.is_gpu:
+            return f"on {self.id} ({self.name})"
+        return f"on the CPU ({self.why})" if self.why else "on the CPU"
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment variables of its process. GPU memory grows on demand, whatever the user's variables say."""
+        return {**WITHOUT_TPU, **self.choice, "TF_FORCE_GPU_ALLOW_GROWTH": "true"} if self.is_gpu else ON_THE_CPU
+
+
+class DeviceRequest:
+    """A request on trained models that computes on a GPU or the CPU; its result has an attribute ``device``, too.
+
+    Attributes:
+        device: The device, which :func:`accel_engine.run_queue.request_device.placed` finds.
+    """
+
+    __slots__ = ()
+
+    device: ComputeDevice
+
+    @property
+    def wanted_device(self) -> str:
+        """What the user chose: ``auto``, ``cpu`` or a GPU such as ``gpu:0``."""
+        raise NotImplementedError
+
+    @property
+    def model_paths(self) -> tuple[Path, ...]:
+        """The directories of runs, and the files of models, whose weights it loads at the same time."""
+        raise NotImplementedError
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """See :attr:`EngineRequest.environment`."""
+        return self.device.environment
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRequest(EngineRequest[ResultT]):
+    """A request that needs a folder for files."""
+
     folder: Path | None = field(default=None, kw_only=True)
+    """Where the folder is made; ``None`` for the directory of temporary files. The request that the engine gets has the
+    folder itself."""
 
 
 def unheard(part: object) -> None:
@@ -141,21 +201,15 @@ def request_function(request: type[EngineRequest[Any]]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class EngineReady:
-    """A warm engine has imported TensorFlow, unless that would claim an accelerator.
-
-    Attributes:
-        versions: Versions of packages, by name.
-    """
+    """A warm engine has imported TensorFlow, unless that would claim an accelerator."""
 
     versions: Mapping[str, str]
+    """Versions of packages, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunHandedOver:
-    """An engine gets a run to train; it sends nothing more.
-
-    Attributes:
-        directory: The run's directory.
-    """
+    """An engine gets a run to train; it sends nothing more."""
 
     directory: Path
+    """The run's directory."""

@@ -1,7 +1,7 @@
 """A run's steps downsampled to a pyramid of buckets, so that any step range of any run is read in milliseconds.
 
 Level 0 has buckets of 64 steps, and each level 16 times as many as the one below it. A row holds 64 consecutive
-buckets of one series and is written once the run has passed its steps, unless none is recorded. Steps after the last
+buckets of one series and is written once the run has passed its steps, unless none was recorded. Steps after the last
 row of a level are read from the level below, and finally from the chunks. So rows never change, and a file without them
 can be read, only more slowly. A database trigger deletes the rows that a deleted chunk was part of.
 """
@@ -27,20 +27,17 @@ _BATCH = 1 << 18  # steps read at a time from the chunks of a file without bucke
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepRange:
-    """Consecutive steps of a run, in buckets.
-
-    Attributes:
-        first_step: First step of the first bucket, a multiple of ``width``.
-        stop_step: The step after the last one.
-        width: Steps per bucket, a power of two; the last bucket may have fewer.
-        series: Buckets by series name, also of :data:`~accel_engine.run.store.steps.THROUGHPUT` and
-            :data:`~accel_engine.run.store.steps.TIME`; for the latter, only the means are exact.
-    """
+    """Consecutive steps of a run, in buckets."""
 
     first_step: int
+    """First step of the first bucket, a multiple of ``width``."""
     stop_step: int
+    """The step after the last one."""
     width: int
+    """Steps per bucket, a power of two; the last bucket may have fewer."""
     series: Mapping[str, Buckets]
+    """Buckets by series name, also of :data:`~accel_engine.run.store.steps.THROUGHPUT` and
+    :data:`~accel_engine.run.store.steps.TIME`; for the latter, only the means are exact."""
 
 
 def extend(database: RunDatabase, last: int) -> None:

@@ -20,6 +20,7 @@ from accel_engine.events import TensorFlowDevice
 from accel_engine.memory import available_memory
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.tensorflow_names import local_devices
+from accel_engine.requests.protocol.request import ComputeDevice
 
 GIB, MIB = 1 << 30, 1 << 20
 
@@ -53,6 +54,31 @@ def are_newer_than_build() -> bool:
     built = tf.sysconfig.get_build_info().get("cuda_compute_capabilities", ())
     details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.get_visible_devices("GPU")]
     return any(is_newer(".".join(map(str, each.get("compute_capability", ()))), built) for each in details)
+
+
+def use_for_request(device: ComputeDevice) -> ComputeDevice:
+    """Prepare the device of a request; returns the one that computes.
+
+    Numbers of 32 bits are not rounded to TensorFloat-32, so that results on GPUs are those of the CPU but for the order
+    of sums.
+
+    Raises:
+        UsageError: TensorFlow cannot use the GPU that the user chose.
+    """
+    if not device.is_gpu:
+        return device
+    problem = ""
+    if not tf.config.list_physical_devices("GPU"):
+        problem = f"TensorFlow cannot use {device.id}: see accel-tui doctor"
+        if device.is_required:
+            raise UsageError(problem)
+    elif not device.is_required and are_newer_than_build():
+        problem = f"{device.id} is newer than this build of TensorFlow"
+    if problem:
+        tf.config.set_visible_devices([], "GPU")
+        return ComputeDevice(why=problem)
+    tf.config.experimental.enable_tensor_float_32_execution(False)
+    return device
 
 
 def place_on_visible(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPlan:
@@ -169,9 +195,10 @@ def worker_hardware_names(resolved: ResolvedPlan, inventory: Inventory) -> tuple
 
 
 def device_memory(names: tuple[str, ...], resolved: ResolvedPlan, inventory: Inventory) -> int | None:
-    """The memory of the smallest of a placed plan's devices in bytes; ``None`` for CPUs, which use host memory.
+    """The memory that a placed plan may take of each device, in bytes; ``None`` for CPUs, which use host memory.
 
-    A GPU that shares the host's memory has what is free of it. 0 where datasets are not cached: if it is unknown, and
+    It is what was free of the smallest one when it was found: what this process has taken since is its own. A GPU that
+    shares the host's memory has what is free of that. 0 where datasets are not cached: if it is unknown, and
     for a TPU, whose compiler would choose their memory layout, which takes many times their size where a dimension is
     short.
     """
@@ -181,7 +208,7 @@ def device_memory(names: tuple[str, ...], resolved: ResolvedPlan, inventory: Inv
         return None
     plan, chosen = resolved.plan, resolved.placement.devices if resolved.placement else ()
     gpus = [device for device in inventory.devices if device.id in chosen]
-    sizes = [device.memory for device in gpus if device.memory is not None]
+    sizes = [device.memory if device.free is None else device.free for device in gpus if device.memory is not None]
     if any(device.unified for device in gpus):
         sizes.append(available_memory())
     if any(device.memory is None for device in gpus):  # the driver does not tell
