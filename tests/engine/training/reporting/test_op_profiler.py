@@ -29,9 +29,7 @@ def answers(trained: Trained) -> list[tuple[bool, str]]:
 @pytest.fixture(autouse=True)
 def _peaks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A known roofline, as other tests use the CPU."""
-    monkeypatch.setattr(
-        op_profiler, "roofline", lambda *_: mfu.Roofline(1e12, "in a test", 5e10, "in a test, too")
-    )
+    monkeypatch.setattr(op_profiler, "roofline", lambda *_: mfu.Roofline(1e12, "in a test", 5e10, "in a test, too"))
 
 
 def test_a_profile_until_the_end_changes_no_loss_and_tells_the_layers(gym: Gym) -> None:
