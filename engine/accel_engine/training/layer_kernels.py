@@ -178,7 +178,6 @@ def _max_pool(inputs: tf.Tensor, windows: tuple[int, ...], first: int) -> tf.Ten
     places = np.arange(math.prod(windows), dtype=np.int32).reshape(windows)
     own_place = places.reshape([windows[axes.index(axis)] if axis in axes else 1 for axis in range(len(split))])
 
-    @tf.custom_gradient
     def pool(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
         apart = tf.reshape(inputs, split)
         largest = tf.reduce_max(apart, axes, keepdims=True)
@@ -191,7 +190,8 @@ def _max_pool(inputs: tf.Tensor, windows: tuple[int, ...], first: int) -> tf.Ten
 
         return tf.squeeze(largest, axes), gradient
 
-    return pool(inputs)
+    pooled: tf.Tensor = tf.custom_gradient(pool)(inputs)
+    return pooled
 
 
 CPU_KERNELS: dict[str, Sequence[Kernel]] = {"call": (_fast_batch_norm, _fast_convolution)}

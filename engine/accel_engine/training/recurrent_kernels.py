@@ -145,7 +145,6 @@ def _states(cell: _Cell, known: tf.Tensor | None, *arguments: tf.Tensor) -> tf.T
         made = cell.update(gates, state)
         return made if known is None else tf.where(known[index], made, state)
 
-    @tf.custom_gradient
     def scan(projected: tf.Tensor, recurrent: tf.Tensor, bias: tf.Tensor, first: tf.Tensor) -> Any:
         def step(index: tf.Tensor, state: tf.Tensor, states: tf.TensorArray) -> tuple[Any, ...]:
             gates = cell.gates(projected[index], tf.matmul(state[:, :units], recurrent) + bias)
@@ -179,7 +178,7 @@ def _states(cell: _Cell, known: tf.Tensor | None, *arguments: tf.Tensor) -> tf.T
 
         return every, gradients
 
-    states: tf.Tensor = scan(*arguments)
+    states: tf.Tensor = tf.custom_gradient(scan)(*arguments)
     return states
 
 
