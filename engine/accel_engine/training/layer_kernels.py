@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import override_calls
 from accel_engine.private_names.keras_names import all_layers
-from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.recurrent_kernels import fast_recurrence
 
 MIN_NORMALIZED = 2**17
@@ -32,16 +31,14 @@ Kernel = Callable[[Any], Callable[..., Any] | None]
 """Gives the faster method of a layer; ``None`` for layers that it is not for."""
 
 
-def kernels_for(assembly: Assembly, *, xla: bool) -> dict[str, Sequence[Kernel]]:
-    """The kernels with which the steps of an assembly are traced, by the method of a layer that they replace.
+def kernels_for(*, on_cpu: bool, on_gpu: bool, xla: bool) -> dict[str, Sequence[Kernel]]:
+    """The kernels with which steps are traced, by the method of a layer that they replace.
 
     Those of XLA are for GPUs only: on a CPU they are no faster than what XLA makes of Keras' own.
     """
-    if assembly.plan.layer_kernels == "off" or assembly.has_custom_train_step:
-        return {}
-    if assembly.on_cpu and not xla:
+    if on_cpu and not xla:
         return CPU_KERNELS
-    return GPU_KERNELS if assembly.on_gpu and xla else {}
+    return GPU_KERNELS if on_gpu and xla else {}
 
 
 @contextmanager

@@ -172,6 +172,11 @@ class Assembly:
         return self.devices[0].startswith("CPU")
 
     @property
+    def uses_layer_kernels(self) -> bool:
+        """Whether layers may use our kernels; a custom ``train_step`` keeps Keras'."""
+        return self.plan.layer_kernels == "auto" and not self.has_custom_train_step
+
+    @property
     def on_gpu(self) -> bool:
         """Whether GPUs train: some programs are compiled in another form for them."""
         return not self.on_cpu and not self.on_tpu

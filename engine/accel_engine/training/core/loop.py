@@ -282,12 +282,13 @@ class Loop:
     @contextmanager
     def _traced_layers(self) -> Iterator[None]:
         """Use the kernels and the names of layers with which steps are traced."""
-        model = self._assembly.model
-        kernels = use_fast_kernels(model, kernels_for(self._assembly, xla=self.mode.xla))
+        assembly, model = self._assembly, self._assembly.model
+        chosen = kernels_for(on_cpu=assembly.on_cpu, on_gpu=assembly.on_gpu, xla=self.mode.xla)
+        kernels = use_fast_kernels(model, chosen if assembly.uses_layer_kernels else {})
         loops = without_cudnn(model) if self.mode.xla else nullcontext()
-        tracing = Tracing(self.mode.xla or self._assembly.on_tpu, self._assembly.unseeded)
+        tracing = Tracing(self.mode.xla or assembly.on_tpu, assembly.unseeded)
         # mark_layers comes after the replaced kernels, to mark these too, and before parts, which repeat what it marks.
-        with kernels, loops, layer_table.mark_layers(model), run_in_parts(self._assembly.remat, tracing):
+        with kernels, loops, layer_table.mark_layers(model), run_in_parts(assembly.remat, tracing):
             yield
 
     def _row(self, values: Any) -> tf.Tensor:
