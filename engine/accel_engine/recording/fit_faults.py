@@ -1,8 +1,8 @@
 """Finds what Keras does otherwise than a call of ``fit`` says, from the arguments; it changes and keeps nothing."""
 
+import math
 from collections.abc import Iterator, Mapping
-from numbers import Real
-from typing import Any
+from typing import Any, SupportsFloat
 
 import keras
 
@@ -30,17 +30,17 @@ def _ignored_weights(arguments: Mapping[str, Any]) -> Iterator[str]:
     weights = arguments.get("class_weight")
     if not isinstance(weights, Mapping):
         return
-    texts = [key for key in weights if not isinstance(key, Real)]
+    texts = [key for key in weights if not isinstance(key, SupportsFloat)]
     classes = _classes(arguments["self"])
-    beyond = [
-        key for key in weights if isinstance(key, Real) and (key != int(key) or not 0 <= key < (classes or key + 1))
-    ]
+    numeric = {key: float(key) for key in weights if isinstance(key, SupportsFloat)}
+    beyond = [key for key, value in numeric.items() if value % 1 or not 0 <= value < (classes or math.inf)]
     if texts:
         named = numbers.listed([repr(key) for key in texts[:LISTED]])
         yield f"{CLASS_WEIGHT_IGNORED}: {named}: Keras compares them with integer classes, and takes 1 for the others"
     if beyond:
         named = numbers.listed([repr(key) for key in beyond[:LISTED]])
-        yield f"{CLASS_WEIGHT_IGNORED}: {named}: the model has {classes or 'no such'} classes, counted from 0"
+        has = f"the model has {classes} classes" if classes else "classes are integers"
+        yield f"{CLASS_WEIGHT_IGNORED}: {named}: {has}, counted from 0"
 
 
 def _classes(model: Any) -> int | None:
