@@ -43,15 +43,12 @@ class UsageError(AccelError):
 
 @dataclass(frozen=True, slots=True)
 class FieldValue:
-    """A plan field in a message, which the form shows by its label and the command line as an option.
-
-    Attributes:
-        field: Name of the field.
-        value: The value to give it; empty for none.
-    """
+    """A plan field in a message, which the form shows by its label and the command line as an option."""
 
     field: str
+    """Name of the field."""
     value: str = ""
+    """The value to give it; empty for none."""
 
     def __str__(self) -> str:
         """The command-line option, such as ``--virtual-cpus 2``."""

@@ -73,29 +73,26 @@ warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
 class ImageHeader(NamedTuple):
-    """What a file tells of an image before its pixels are decoded.
-
-    Attributes:
-        height: Rows of pixels, as it is shown.
-        width: Columns of pixels, as it is shown.
-        channels: 1 for grey, 3 for colours.
-        bits: Bits of a channel as it is decoded: 8, or 16 of grey images.
-        mode: Pillow's mode, such as ``CMYK``.
-        orientation: Its EXIF orientation, 1 to 8; 1 is upright.
-        has_opacity: Whether it may be transparent.
-        is_cut: Whether its channels are stored with 16 bits, but decoded with 8.
-        has_frames: Whether other frames follow the first.
-    """
+    """What a file tells of an image before its pixels are decoded."""
 
     height: int
+    """Rows of pixels, as it is shown."""
     width: int
+    """Columns of pixels, as it is shown."""
     channels: int
+    """1 for grey, 3 for colours."""
     bits: int = 8
+    """Bits of a channel as it is decoded: 8, or 16 of grey images."""
     mode: str = ""
+    """Pillow's mode, such as ``CMYK``."""
     orientation: int = 1
+    """Its EXIF orientation, 1 to 8; 1 is upright."""
     has_opacity: bool = False
+    """Whether it may be transparent."""
     is_cut: bool = False
+    """Whether its channels are stored with 16 bits, but decoded with 8."""
     has_frames: bool = False
+    """Whether other frames follow the first."""
 
 
 def read_header(path: Path) -> ImageHeader:

@@ -24,19 +24,16 @@ _imported: set[str] = set()
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """A function in a file or module of the user.
-
-    Attributes:
-        target: The path of a file that ends with ``.py``, or a module's name.
-        function: The function's name.
-        title: The beginning of messages, such as ``model nets:build``.
-        error: The error that is raised for the user's errors.
-    """
+    """A function in a file or module of the user."""
 
     target: str
+    """The path of a file that ends with ``.py``, or a module's name."""
     function: str
+    """The function's name."""
     title: str
+    """The beginning of messages, such as ``model nets:build``."""
     error: type[AccelError]
+    """The error that is raised for the user's errors."""
 
     @property
     def file(self) -> Path | None:

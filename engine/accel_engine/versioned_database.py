@@ -196,9 +196,6 @@ class VersionedDatabase:
         cure: A sentence, without its full stop, that says what to do if it is damaged; empty if nothing helps.
         read_only: Whether nothing is written.
 
-    Attributes:
-        path: The file.
-
     Raises:
         RunError: It cannot be opened, or has another version of the format. All methods raise it, too.
     """

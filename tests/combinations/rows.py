@@ -112,6 +112,7 @@ EXAMPLES: Mapping[str, Example] = {
     "min_delta": Example(needs={"patience": 5}),
     "checkpoint_every": Example("2 steps"),
     "skip_steps": Example(("1",)),
+    "preemption_notice": Example("auto"),
     "strategy": Example(needs={"virtual_cpus": 2}),
     "devices": Example(("cpu:0",)),
     "virtual_cpus": Example(2),
@@ -176,7 +177,7 @@ def choice_rows() -> Iterator[Row]:
         tried = EXAMPLES.get(name, Example())
         used = away(name) if tried.value is None else tried.value
         for choice in spec.choices:
-            if choice in (DEFAULTS[name], used, "auto"):
+            if choice in (DEFAULTS[name], used, "auto") or name == "preemption_notice":  # which server is asked
                 continue
             own = NEED_OF_CHOICE.get((name, choice), tried)
             if "local_workers" in own.needs:  # these take minutes: the field and the strategy have a row

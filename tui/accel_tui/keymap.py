@@ -40,21 +40,18 @@ _NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class KeyBinding:
-    """A key binding.
-
-    Attributes:
-        id: Its name in settings.
-        keys: Its keys, by their Textual names.
-        description: Its action, in a sentence.
-        modal: Whether it belongs to a modal screen, which disables other bindings.
-        priority: Whether it comes before all others, on modal screens too.
-    """
+    """A key binding."""
 
     id: str
+    """Its name in settings."""
     keys: tuple[str, ...]
+    """Its keys, by their Textual names."""
     description: str
+    """Its action, in a sentence."""
     modal: bool = False
+    """Whether it belongs to a modal screen, which disables other bindings."""
     priority: bool = False
+    """Whether it comes before all others, on modal screens too."""
 
 
 def themes() -> tuple[str, ...]:

@@ -24,19 +24,16 @@ MakeEngine = Callable[[Callable[[], None]], WarmEngine]
 
 @dataclass(frozen=True, slots=True)
 class LaunchState:
-    """State of the warm engine, and of starting a run.
-
-    Attributes:
-        engine_status: Status of the warm engine, as shown to the user.
-        ready_engine: The warm engine once it can describe models.
-        is_starting: Whether a run is being started.
-        problem: Why the last run could not be started.
-    """
+    """State of the warm engine, and of starting a run."""
 
     engine_status: str = ""
+    """Status of the warm engine, as shown to the user."""
     ready_engine: WarmEngine | None = None
+    """The warm engine once it can describe models."""
     is_starting: bool = False
+    """Whether a run is being started."""
     problem: str = ""
+    """Why the last run could not be started."""
 
 
 class RunLauncher:

@@ -14,23 +14,20 @@ Verb = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that reading changes in data.
-
-    Attributes:
-        verb: What is done.
-        what: To what, in the plural, e.g. ``images`` or ``values of price``.
-        count: To how many; ``None`` if to all, or if they were not counted.
-        total: Of how many; ``None`` if unknown.
-        detail: How, or why, e.g. ``as their EXIF orientation says``.
-        is_sampled: Whether only some of the data was looked at, so that the count is of these.
-    """
+    """Something that reading changes in data."""
 
     verb: Verb
+    """What is done."""
     what: str
+    """What it is done to, in the plural, e.g. ``images`` or ``values of price``."""
     count: int | None = None
+    """How many it is done to; ``None`` if all, or if they were not counted."""
     total: int | None = None
+    """How many there are; ``None`` if unknown."""
     detail: str = ""
+    """How, or why, e.g. ``as their EXIF orientation says``."""
     is_sampled: bool = False
+    """Whether only some of the data was looked at, so that the count is of these."""
 
     def __str__(self) -> str:
         count = "" if self.count is None else f"{self.count:,} "

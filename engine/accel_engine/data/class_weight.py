@@ -84,15 +84,12 @@ def weighted(dataset: Dataset, options: DataOptions) -> Dataset:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedStream:
-    """A stream whose examples weigh as much as their classes.
-
-    Attributes:
-        stream: The examples.
-        table: The weight of each class, float32 ``[classes]``.
-    """
+    """A stream whose examples weigh as much as their classes."""
 
     stream: Stream
+    """The examples."""
     table: npt.NDArray[np.float32]
+    """The weight of each class, float32 ``[classes]``."""
 
     @property
     def spec(self) -> Batch:

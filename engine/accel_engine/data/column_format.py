@@ -13,19 +13,16 @@ _MARKS = {",": "commas", ".": "dots", "'": "apostrophes", " ": "spaces", "_": "u
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """How the numbers of a column are written.
-
-    Attributes:
-        decimal: The mark before a fraction, a point or a comma; empty if not known.
-        thousands: The mark between groups of digits, or :data:`NO_GROUPS`; empty if it is not known.
-        unit: What stands before or after numbers: a currency, or :data:`PERCENT`; empty for nothing.
-        has_signs: Whether numbers below zero have a minus sign behind them, or are in parentheses.
-    """
+    """How the numbers of a column are written."""
 
     decimal: str = ""
+    """The mark before a fraction, a point or a comma; empty if not known."""
     thousands: str = ""
+    """The mark between groups of digits, or :data:`NO_GROUPS`; empty if it is not known."""
     unit: str = ""
+    """What stands before or after numbers: a currency, or :data:`PERCENT`; empty for nothing."""
     has_signs: bool = False
+    """Whether numbers below zero have a minus sign behind them, or are in parentheses."""
 
     @property
     def is_plain(self) -> bool:
@@ -48,22 +45,18 @@ class Notation:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFormat:
-    """A column of the training file.
-
-    Attributes:
-        name: Its name.
-        kind: As of :class:`accel_engine.data.tables.columns.TableColumn`.
-        date_format: How dates were written; empty for other kinds.
-        truth_words: The words for false and true of categories that are those two; empty for others.
-        as_spelled: Whether categories differ by trailing zeros alone, so that other files' are taken as spelled.
-        notation: How numbers were written.
-        missing: Texts that the plan declares to mean a missing value.
-    """
+    """A column of the training file."""
 
     name: str
     kind: str
+    """Its kind, as of :class:`accel_engine.data.tables.columns.TableColumn`."""
     date_format: str = ""
+    """How dates were written; empty for other kinds."""
     truth_words: tuple[str, ...] = ()
+    """The words for false and true of categories that are those two; empty for others."""
     as_spelled: bool = False
+    """Whether categories differ by trailing zeros alone, so that other files' are taken as spelled."""
     notation: Notation = Notation()
+    """How numbers were written."""
     missing: tuple[str, ...] = ()
+    """Texts that the plan declares to mean a missing value."""

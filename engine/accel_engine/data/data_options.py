@@ -77,46 +77,18 @@ def no_progress(done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataOptions:
-    """How data is read and split: fields of a plan with the same names, but for a few.
+    """How data is read and split.
 
-    Attributes:
-        task: What is learned; ``auto`` infers it.
-        seed: Seed of random splits.
-        batch_size: The global batch size, for functions of the user that ask for it.
-        scale: ``auto`` standardises the columns of a time series.
-        image_size: ``HEIGHTxWIDTH`` to which images are resized; the most common size by default.
-        target: Columns, or array names, to predict.
-        features: Columns to use as inputs; all others by default.
-        ignore: Columns to leave out.
-        kinds: Kinds of columns, as ``NAME=number``, ``NAME=category``, ``NAME=text`` or ``NAME=date``.
-        decimal: The mark before the fraction of numbers in texts, one of :data:`DECIMAL_MARKS`.
-        thousands: The mark between groups of digits, one of :data:`THOUSANDS_MARKS`.
-        missing: Texts that mean a missing value, besides the usual ones.
-        time: Column that orders a time series.
-        window: Steps of a time series, samples of a sound or tokens of a text in one example.
-        horizon: Steps of a time series to predict.
-        group: Column that tells several time series apart.
-        tokenizer: What a token of a text for a language model is: ``characters`` or ``bytes``.
-        split: How validation examples are chosen, one of :data:`SPLITS` or ``column:NAME``.
-        validation_split: Share of the examples for validation, if the data has no own validation split.
-        test_split: Share of the examples that training never sees.
-        validation_data: A file or folder with the validation examples.
-        keeps_split: Whether ``validation_data`` takes the place of the validation examples once the data is split, so
-            that training examples, and what is learned from them, are those of a run without it. No field of a plan.
-        keeps_raw: Whether the raw rows of a table are kept beside the converted ones. No field of a plan.
-        formats: How columns of a table are read that a trained model takes. No field of a plan.
-        takes_texts: Whether the model takes texts, so that a table whose only input is one gives them as they are. No
-            field of a plan.
-        validation_steps: Batches of a validation stream to read at most.
-        class_weight: ``balanced``, or ``CLASS=WEIGHT`` for each class.
-        invalid_examples: What to do about files that cannot be read and numbers that are not finite, one of
-            :data:`INVALID_EXAMPLES`.
+    Fields without a description have the same meaning as the fields of a plan with these names, which
+    ``accel_engine.plan.fields`` describes.
     """
 
     task: str = "auto"
     seed: int = 0
     batch_size: int = 64
+    """The global batch size, for functions of the user that ask for it."""
     scale: str = "auto"
+    """``auto`` standardises the columns of a time series."""
     image_size: str | None = None
     target: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
@@ -135,9 +107,15 @@ class DataOptions:
     test_split: float = 0.0
     validation_data: str = ""
     keeps_split: bool = False
+    """Whether ``validation_data`` takes the place of the validation examples once the data is split, so that training
+    examples, and what is learned from them, are those of a run without it. No field of a plan."""
     keeps_raw: bool = False
+    """Whether the raw rows of a table are kept beside the converted ones. No field of a plan."""
     formats: tuple[ColumnFormat, ...] = ()
+    """How columns of a table are read that a trained model takes. No field of a plan."""
     takes_texts: bool = False
+    """Whether the model takes texts, so that a table whose only input is one gives them as they are. No field of a
+    plan."""
     validation_steps: int | None = None
     class_weight: tuple[str, ...] = ()
     invalid_examples: str = "auto"

@@ -61,17 +61,14 @@ class LazyRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Examples that can be read by row, in any order.
-
-    Attributes:
-        inputs: A structure of arrays, or lazy arrays, ``[examples, ...]``.
-        targets: The same; ``None`` if there are no targets.
-        weights: Sample weights; ``None`` if all examples weigh the same.
-    """
+    """Examples that can be read by row, in any order."""
 
     inputs: Structure
+    """A structure of arrays, or lazy arrays, ``[examples, ...]``."""
     targets: Structure = None
+    """The same; ``None`` if there are no targets."""
     weights: Structure = None
+    """Sample weights; ``None`` if all examples weigh the same."""
 
     def __len__(self) -> int:
         return len(self.arrays[0])
@@ -152,58 +149,54 @@ Examples: TypeAlias = Split | Stream
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """A dataset for training.
-
-    Attributes:
-        name: For titles.
-        train: The training examples.
-        validation: The validation examples; ``None`` if there are none.
-        test: Examples that training never sees; ``None`` if there are none.
-        class_names: Names of the classes, where targets are class indices, one-hot or multi-hot; empty otherwise.
-        task: The task that the data suggests, one of :data:`accel_engine.data.data_options.TASKS`; ``auto`` if it
-            suggests none.
-        kind: What an example is: ``images``, ``arrays``, ``table``, ``text``, ``tokens``, ``audio`` or ``series``.
-        feature_names: Names of the columns of the inputs, if the input is a matrix; empty if unknown.
-        target_names: Names of the columns of the targets; empty if unknown.
-        target_classes: Names of the classes of each of several targets that are classes.
-        vocabulary: The text of each token, where inputs are tokens; empty otherwise.
-        sample_rate: Samples per second of audio; 0 for other data.
-        preprocess: Makes a Keras model from raw columns to the inputs, which is saved with the trained model; ``None``
-            if inputs are used as they are.
-        original: Gives some rows of the inputs in the units and words of the user's table, by its columns; ``None`` if
-            inputs are shown as they are.
-        raw_inputs: The rows of a table before ``preprocess`` by the name of the split, as
-            :class:`accel_engine.data.tables.preprocessing.LazyMatrix`, if ``keeps_raw`` of the options says so.
-        columns: How the columns of a series in a table were read; empty for other data.
-        target_scaling: How float targets were standardised, for showing them in their units; ``None`` if they were not.
-        value_range: Value range of the examples. They are scaled, if at all, in the training step, so that images
-            are stored and transferred as bytes; see :mod:`accel_engine.data.pixel_scaling`.
-        notes: Notes for the user.
-        changes: What reading changes in the data.
-        warnings: Warnings for the user.
-    """
+    """A dataset for training."""
 
     name: str
+    """Name for titles."""
     train: Examples
     validation: Examples | None = None
+    """The validation examples; ``None`` if there are none."""
     test: Examples | None = None
+    """Examples that training never sees; ``None`` if there are none."""
     class_names: tuple[str, ...] = ()
+    """Names of the classes, where targets are class indices, one-hot or multi-hot; empty otherwise."""
     task: str = "auto"
+    """The task that the data suggests, one of :data:`accel_engine.data.data_options.TASKS`; ``auto`` if it suggests
+    none."""
     kind: str = "arrays"
+    """What an example is: ``images``, ``arrays``, ``table``, ``text``, ``tokens``, ``audio`` or ``series``."""
     feature_names: tuple[str, ...] = ()
+    """Names of the columns of the inputs, if the input is a matrix; empty if unknown."""
     target_names: tuple[str, ...] = ()
+    """Names of the columns of the targets; empty if unknown."""
     target_classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of the classes of each of several targets that are classes."""
     vocabulary: tuple[str, ...] = ()
+    """The text of each token, where inputs are tokens; empty otherwise."""
     sample_rate: int = 0
+    """Samples per second of audio; 0 for other data."""
     preprocess: Callable[[], Any] | None = None
+    """Makes a Keras model from raw columns to the inputs, which is saved with the trained model; ``None`` if inputs are
+    used as they are."""
     original: Callable[[npt.NDArray[np.float32]], dict[str, npt.NDArray[Any]]] | None = None
+    """Gives some rows of the inputs in the units and words of the user's table, by its columns; ``None`` if inputs are
+    shown as they are."""
     raw_inputs: Mapping[str, Any] = field(default_factory=dict)
+    """The rows of a table before ``preprocess`` by the name of the split, as
+    :class:`accel_engine.data.tables.preprocessing.LazyMatrix`, if ``keeps_raw`` of the options says so."""
     columns: tuple[ColumnFormat, ...] = ()
+    """How the columns of a series in a table were read; empty for other data."""
     target_scaling: Standardization | None = None
+    """How float targets were standardised, for showing them in their units; ``None`` if they were not."""
     value_range: ValueRange = ValueRange()  # noqa: RUF009 (frozen)
+    """Value range of the examples. They are scaled, if at all, in the training step, so that images are stored and
+    transferred as bytes; see :mod:`accel_engine.data.pixel_scaling`."""
     notes: tuple[str, ...] = ()
+    """Notes for the user."""
     changes: tuple[Change, ...] = ()
+    """What reading changes in the data."""
     warnings: tuple[str, ...] = ()
+    """Warnings for the user."""
 
     @property
     def classes(self) -> int:
@@ -239,15 +232,11 @@ def fits_in_memory(nbytes: int) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundedStream:
-    """The first batches of a stream.
-
-    Attributes:
-        stream: The stream.
-        limit: Number of batches at most.
-    """
+    """The first batches of a stream."""
 
     stream: Stream
     limit: int
+    """Number of batches at most."""
 
     @property
     def spec(self) -> Batch:

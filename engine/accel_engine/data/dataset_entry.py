@@ -12,21 +12,17 @@ from accel_engine.errors import PlanError
 
 @dataclass(frozen=True, slots=True)
 class EntryColumn:
-    """A column of a table, an array of a file, or another named part of the data, as it was understood.
-
-    Attributes:
-        name: Its name.
-        kind: ``number``, ``category``, ``text``, ``date``, ``image``, ``label``, ``ignored`` and so on.
-        role: ``input``, ``target``, ``weight``, ``time``, ``group``, ``split`` or ``unused``.
-        missing: Number of missing values; ``None`` if they were not counted.
-        detail: Its range, its most common values or its shape, as text.
-    """
+    """A column of a table, an array of a file, or another named part of the data, as it was understood."""
 
     name: str
     kind: str
+    """``number``, ``category``, ``text``, ``date``, ``image``, ``label``, ``ignored`` and so on."""
     role: str
+    """``input``, ``target``, ``weight``, ``time``, ``group``, ``split`` or ``unused``."""
     missing: int | None = None
+    """Number of missing values; ``None`` if they were not counted."""
     detail: str = ""
+    """Its range, its most common values or its shape, as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,57 +31,53 @@ class DatasetEntry:
 
     What :func:`accel_engine.data.survey` finds without reading all of the data is ``None`` or empty before it, and
     stays so where only reading can tell.
-
-    Attributes:
-        name: Its name in plans and titles.
-        summary: One line about it.
-        reader: The module and name of its :class:`~accel_engine.data.source.Source` class, as ``module:Class``.
-        shape: Shape of one example, without the batch; ``None`` if unknown, or if it has several inputs.
-        classes: Number of classes, 0 for data without classes; ``None`` if unknown.
-        examples: Number of training examples; ``None`` if unknown.
-        validation_examples: Number of validation examples; ``None`` if unknown.
-        test_examples: Number of test examples; ``None`` if unknown.
-        path: The user's file or folder.
-        function: The user's function, for data from Python.
-        url: The address of data that is not on this machine, such as ``gs://bucket/train.tfrecord``.
-        value_range: Value range of the examples; ``None`` if unknown.
-        notes: Notes for the user about the file.
-        changes: What reading changes in the data.
-        sample_rate: Samples per second of audio; 0 for other data, and before its headers are read.
-        kind: What an example is, as in :class:`accel_engine.data.dataset.Dataset`.
-        task: The task that the data suggests; ``auto`` for none.
-        spec: The :class:`~accel_engine.data.structure.ArraySpec` of every array of an example; ``None`` if unknown.
-        columns: What is known of each column or array.
-        class_names: Names of the classes.
-        class_counts: Number of examples of each class, in all splits that were looked at; empty if not counted.
-        samples: A few examples as text: a name or index, and the example.
-        own_splits: The data's own splits, of ``validation`` and ``test``; empty if a plan's
-            ``split`` decides.
     """
 
     name: str
+    """Its name in plans and titles."""
     summary: str
+    """One line about it."""
     reader: str
+    """The module and name of its :class:`~accel_engine.data.source.Source` class, as ``module:Class``."""
     shape: tuple[int, ...] | None = None
+    """Shape of one example, without the batch; ``None`` if unknown, or if it has several inputs."""
     classes: int | None = None
+    """Number of classes, 0 for data without classes; ``None`` if unknown."""
     examples: int | None = None
+    """Number of training examples; ``None`` if unknown."""
     validation_examples: int | None = None
+    """Number of validation examples; ``None`` if unknown."""
     test_examples: int | None = None
+    """Number of test examples; ``None`` if unknown."""
     path: Path | None = None
+    """The user's file or folder."""
     function: str = ""
+    """The user's function, for data from Python."""
     value_range: ValueRange | None = PIXELS
+    """Value range of the examples; ``None`` if unknown."""
     notes: tuple[str, ...] = ()
+    """Notes for the user about the file."""
     changes: tuple[Change, ...] = ()
+    """What reading changes in the data."""
     sample_rate: int = 0
+    """Samples per second of audio; 0 for other data, and before its headers are read."""
     kind: str = "images"
+    """What an example is, as in :class:`accel_engine.data.dataset.Dataset`."""
     task: str = "auto"
+    """The task that the data suggests; ``auto`` for none."""
     spec: Batch | None = None
+    """The :class:`~accel_engine.data.structure.ArraySpec` of every array of an example; ``None`` if unknown."""
     columns: tuple[EntryColumn, ...] = ()
+    """What is known of each column or array."""
     class_names: tuple[str, ...] = ()
     class_counts: tuple[int, ...] = ()
+    """Number of examples of each class, in all splits that were looked at; empty if not counted."""
     samples: tuple[tuple[str, str], ...] = ()
+    """A few examples as text: a name or index, and the example."""
     own_splits: tuple[str, ...] = ()
+    """The data's own splits, of ``validation`` and ``test``; empty if a plan's ``split`` decides."""
     url: str = ""
+    """The address of data that is not on this machine, such as ``gs://bucket/train.tfrecord``."""
 
     @property
     def dtype(self) -> str:

@@ -50,34 +50,28 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _ArrayRoles:
-    """What the arrays of a file are.
-
-    Attributes:
-        splits: The names of the arrays of each split: one name, or a dictionary of names, of inputs and targets.
-        unused: Names of arrays that are not used.
-        ignored: Names of arrays that the plan leaves out.
-        notes: Notes for the user.
-    """
+    """What the arrays of a file are."""
 
     splits: Mapping[str, Batch]
+    """The names of the arrays of each split: one name, or a dictionary of names, of inputs and targets."""
     unused: tuple[str, ...]
+    """Names of arrays that are not used."""
     ignored: tuple[str, ...]
+    """Names of arrays that the plan leaves out."""
     notes: tuple[str, ...]
+    """Notes for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The arrays of each split: read, or as large as their headers say.
-
-    Attributes:
-        arrays: By the name of the split.
-        names: Their names in messages.
-        notes: Notes for the user.
-    """
+    """The arrays of each split: read, or as large as their headers say."""
 
     arrays: Mapping[str, Batch]
+    """Arrays by the name of the split."""
     names: Mapping[str, Batch]
+    """Their names in messages."""
     notes: tuple[str, ...]
+    """Notes for the user."""
 
 
 class ArraySource(Source):

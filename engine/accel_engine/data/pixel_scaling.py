@@ -19,20 +19,17 @@ def is_image(shape: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ValueRange:
-    """The range of the values of examples.
-
-    Attributes:
-        dtype: NumPy's name of their dtype.
-        largest: Largest value of the dtype: 255 for uint8, 65535 for uint16, 1 for bool; ``None`` for all others,
-            whose range says nothing about the data.
-        pixels: Whether they are pixels of images.
-        declared: Whether the source declares ``pixels``; otherwise it is inferred from dtype and shape.
-    """
+    """The range of the values of examples."""
 
     dtype: str = "float32"
+    """NumPy's name of their dtype."""
     largest: int | None = None
+    """Largest value of the dtype: 255 for uint8, 65535 for uint16, 1 for bool; ``None`` for all others, whose range
+    says nothing about the data."""
     pixels: bool = False
+    """Whether they are pixels of images."""
     declared: bool = True
+    """Whether the source declares ``pixels``; otherwise it is inferred from dtype and shape."""
 
     @classmethod
     def of_array(cls, dtype: str, example: tuple[int, ...]) -> Self:
@@ -55,17 +52,14 @@ PIXELS = ValueRange("uint8", 255, pixels=True)
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """The scaling of raw values before the model.
-
-    Attributes:
-        factor: Factor of the values.
-        text: Summary, such as ``pixels scaled by 1/255``.
-        note: A note for the user.
-    """
+    """The scaling of raw values before the model."""
 
     factor: float
+    """Factor of the values."""
     text: str
+    """Summary, such as ``pixels scaled by 1/255``."""
     note: Words = ()
+    """A note for the user."""
 
 
 def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "", *, takes_bytes: bool = False) -> Scaling:

@@ -28,23 +28,20 @@ WEIGHT_NAMES = ("sample_weight", "sample_weights")
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What columns, arrays or features are for.
-
-    Attributes:
-        inputs: What the model gets.
-        targets: What is predicted; empty for nothing.
-        weight: The sample weights; empty if there are none.
-        split: Tells training, validation and test examples apart; empty if nothing does.
-        time: Orders the examples; empty if they are in order.
-        group: Tells several time series apart; empty if there is one.
-    """
+    """What columns, arrays or features are for."""
 
     inputs: tuple[str, ...]
+    """What the model gets."""
     targets: tuple[str, ...]
+    """What is predicted; empty for nothing."""
     weight: str = ""
+    """The sample weights; empty if there are none."""
     split: str = ""
+    """Tells training, validation and test examples apart; empty if nothing does."""
     time: str = ""
+    """Orders the examples; empty if they are in order."""
     group: str = ""
+    """Tells several time series apart; empty if there is one."""
 
     @property
     def names(self) -> tuple[str, ...]:

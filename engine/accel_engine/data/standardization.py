@@ -20,15 +20,12 @@ _SINGLE = 1e30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standardization:
-    """Mean and scale of some columns.
-
-    Attributes:
-        mean: What is subtracted, float64 ``[columns]``.
-        scale: What is divided by then, float64 ``[columns]``: the standard deviation, or 1 for a constant column.
-    """
+    """Mean and scale of some columns."""
 
     mean: npt.NDArray[np.float64]
+    """What is subtracted, float64 ``[columns]``."""
     scale: npt.NDArray[np.float64]
+    """What is divided by then, float64 ``[columns]``: the standard deviation, or 1 for a constant column."""
 
     @classmethod
     def of_columns(cls, columns: Sequence[npt.NDArray[Any]]) -> Self:
@@ -62,17 +59,14 @@ class Standardization:
 
 @dataclass(frozen=True, slots=True)
 class WindowNormalization:
-    """Makes a Keras model from raw windows to a model's inputs, ``[batch, window, columns]`` both.
-
-    Attributes:
-        window: Rows of a window.
-        scaling: The statistics of the columns.
-        is_precise: Whether the model takes float64, as float32 would lose digits of a column.
-    """
+    """Makes a Keras model from raw windows to a model's inputs, ``[batch, window, columns]`` both."""
 
     window: int
+    """Rows of a window."""
     scaling: Standardization
+    """The statistics of the columns."""
     is_precise: bool = False
+    """Whether the model takes float64, as float32 would lose digits of a column."""
 
     @property
     def dtype(self) -> str:

@@ -14,30 +14,24 @@ Structure: TypeAlias = Any
 
 
 class Batch(NamedTuple):
-    """Some examples. The arrays of all parts have the same first dimension, one row per example.
-
-    Attributes:
-        inputs: What the model is called with.
-        targets: What its outputs are compared with; ``None`` if the examples have no targets.
-        weights: Sample weights; ``None`` if all examples weigh the same.
-    """
+    """Some examples. The arrays of all parts have the same first dimension, one row per example."""
 
     inputs: Structure
+    """What the model is called with."""
     targets: Structure = None
+    """What its outputs are compared with; ``None`` if the examples have no targets."""
     weights: Structure = None
+    """Sample weights; ``None`` if all examples weigh the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """The shape and type of an array of one example.
-
-    Attributes:
-        shape: Shape without the batch; ``None`` for a dimension of any size.
-        dtype: NumPy's name of the type; ``string`` for text.
-    """
+    """The shape and type of an array of one example."""
 
     shape: tuple[int | None, ...]
+    """Shape without the batch; ``None`` for a dimension of any size."""
     dtype: str
+    """NumPy's name of the type; ``string`` for text."""
 
     def __str__(self) -> str:
         """Such as ``float32 28x28x1``."""

@@ -26,17 +26,14 @@ _IMAGE_VALUES = 64
 
 
 class Known(NamedTuple):
-    """An array, of which only the first rows may be known.
-
-    Attributes:
-        shape: Shape with all rows.
-        dtype: Its type.
-        rows: All rows, or the first ones.
-    """
+    """An array, of which only the first rows may be known."""
 
     shape: tuple[int, ...]
+    """Shape with all rows."""
     dtype: np.dtype[Any]
+    """Its type."""
     rows: npt.NDArray[Any]
+    """All rows, or the first ones."""
 
     @classmethod
     def of(cls, array: npt.NDArray[Any]) -> Self:
@@ -51,25 +48,22 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TargetForm:
-    """What an array of targets means.
-
-    Attributes:
-        task: The task, one of :data:`accel_engine.data.data_options.TASKS`; ``auto`` if the targets suggest none.
-        classes: Number of classes; 0 if there are none, or unknown.
-        labels: Whether the targets are one class index per example.
-        names: Names of the classes, where the labels are text, sorted.
-        counts: Number of examples of each class; empty if not counted.
-        notes: Notes for the user.
-        is_precise: Whether numbers stay float64, to be standardised, as float32 would lose digits.
-    """
+    """What an array of targets means."""
 
     task: str = "auto"
+    """The task, one of :data:`accel_engine.data.data_options.TASKS`; ``auto`` if the targets suggest none."""
     classes: int = 0
+    """Number of classes; 0 if there are none, or unknown."""
     labels: bool = False
+    """Whether the targets are one class index per example."""
     names: tuple[str, ...] = ()
+    """Names of the classes, where the labels are text, sorted."""
     counts: tuple[int, ...] = ()
+    """Number of examples of each class; empty if not counted."""
     notes: tuple[str, ...] = ()
+    """Notes for the user."""
     is_precise: bool = False
+    """Whether numbers stay float64, to be standardised, as float32 would lose digits."""
 
     def convert(self, y: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         """Convert targets: labels to int32 ``[n]``, numbers with a point to float32; others stay.

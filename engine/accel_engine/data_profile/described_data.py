@@ -34,21 +34,18 @@ _ROLES = {"inputs": "input", "targets": "target", "weights": "weight"}
 
 @dataclass(frozen=True, slots=True)
 class DescribedData:
-    """What is known of data, in types that can be sent and stored.
-
-    Attributes:
-        entry: The data, without the specification of its arrays.
-        inputs: A line about each array of the inputs, by name.
-        targets: The same of the targets.
-        weights: The same of the weights.
-        picture: What some examples are like; ``None`` of data that was not read, and of a stream.
-    """
+    """What is known of data, in types that can be sent and stored."""
 
     entry: DatasetEntry
+    """The data, without the specification of its arrays."""
     inputs: Mapping[str, str]
+    """A line about each array of the inputs, by name."""
     targets: Mapping[str, str]
+    """The same of the targets."""
     weights: Mapping[str, str]
+    """The same of the weights."""
     picture: DataPicture | None = None
+    """What some examples are like; ``None`` of data that was not read, and of a stream."""
 
     @classmethod
     def of(cls, entry: DatasetEntry, picture: DataPicture | None = None) -> Self:

@@ -46,25 +46,21 @@ _Labels = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
-    """The values of a column, or of all numbers of the examples, in the units and words of the user's data.
-
-    Attributes:
-        name: Its name.
-        count: Number of values that were looked at.
-        distinct: Number of different ones.
-        counts: Number of values in each of :data:`BINS` equal bins from ``low`` to ``high``; empty of texts.
-        low: The smallest number; ``None`` of texts.
-        high: The largest number.
-        frequent: The most frequent texts with their numbers.
-    """
+    """The values of a column, or of all numbers of the examples, in the units and words of the user's data."""
 
     name: str
     count: int
+    """Number of values that were looked at."""
     distinct: int
+    """Number of different ones."""
     counts: tuple[int, ...] = ()
+    """Number of values in each of :data:`BINS` equal bins from ``low`` to ``high``; empty of texts."""
     low: float | None = None
+    """The smallest number; ``None`` of texts."""
     high: float | None = None
+    """The largest number."""
     frequent: tuple[tuple[str, int], ...] = ()
+    """The most frequent texts with their numbers."""
 
     @property
     def is_constant(self) -> bool:
@@ -79,53 +75,42 @@ class ColumnValues:
 
 @dataclass(frozen=True, slots=True)
 class ShownPicture:
-    """A picture, reduced to :data:`SIDE` pixels.
-
-    Attributes:
-        label: Its class; empty if unknown.
-        shape: Height, width and channels.
-        pixels: uint8, row by row.
-    """
+    """A picture, reduced to :data:`SIDE` pixels."""
 
     label: str
+    """Its class; empty if unknown."""
     shape: tuple[int, int, int]
+    """Height, width and channels."""
     pixels: bytes
+    """uint8, row by row."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownSound:
-    """A sound in :data:`POINTS` parts.
-
-    Attributes:
-        label: Its class; empty if unknown.
-        peaks: The largest absolute sample of each part, 0 to 1.
-    """
+    """A sound in :data:`POINTS` parts."""
 
     label: str
+    """Its class; empty if unknown."""
     peaks: tuple[float, ...]
+    """The largest absolute sample of each part, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataPicture:
-    """What some examples are like.
-
-    Attributes:
-        columns: The values of each column.
-        equal: Equal examples, and examples that stand in the training and the validation split.
-        pictures: Some pictures.
-        sounds: Some sounds.
-        baseline: What predicts without having learned; empty if there is none.
-        metrics: What it reaches on the validation split, or on the training split without one, by metric.
-        model: The model that ``auto`` takes; empty if there is none.
-    """
+    """What some examples are like."""
 
     columns: tuple[ColumnValues, ...] = ()
+    """The values of each column."""
     equal: EqualRows = EqualRows()  # noqa: RUF009 (it is frozen)
+    """Equal examples, and examples that stand in the training and the validation split."""
     pictures: tuple[ShownPicture, ...] = ()
     sounds: tuple[ShownSound, ...] = ()
     baseline: str = ""
+    """What predicts without having learned; empty if there is none."""
     metrics: tuple[tuple[str, float], ...] = ()
+    """What it reaches on the validation split, or on the training split without one, by metric."""
     model: str = ""
+    """The model that ``auto`` takes; empty if there is none."""
 
     def to_json(self) -> dict[str, Any]:
         """All of it in types of JSON, without pixels and samples."""

@@ -27,23 +27,20 @@ from accel_engine.run.diagnostics import DataProfile
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfiledData:
-    """The data to profile.
-
-    Attributes:
-        train: The training examples.
-        validation: Those of validation; ``None`` if there are none.
-        scale: The factor that raw inputs are multiplied by.
-        classes: Number of classes; 0 if targets are no classes.
-        names: Names of the features; empty if they have none.
-        tokens: Whether inputs are tokens or categories, whose numbers have no order.
-    """
+    """The data to profile."""
 
     train: Examples
+    """The training examples."""
     validation: Examples | None = None
+    """The validation examples; ``None`` if there are none."""
     scale: float = 1.0
+    """The factor that raw inputs are multiplied by."""
     classes: int = 0
+    """Number of classes; 0 if targets are no classes."""
     names: tuple[str, ...] = ()
+    """Names of the features; empty if they have none."""
     tokens: bool = False
+    """Whether inputs are tokens or categories, whose numbers have no order."""
 
 
 def profile(data: ProfiledData) -> DataProfile | None:

@@ -169,19 +169,16 @@ Rows = npt.NDArray[np.intp]
 
 
 class SampledRows(NamedTuple):
-    """Some examples.
-
-    Attributes:
-        inputs: Their numbers, float32 ``[examples, features]``; ``None`` if inputs have none.
-        targets: The arrays of their targets, ``[examples, ...]``.
-        stride: Every ``stride``-th feature is in ``inputs``.
-        features: Numbers of an example.
-    """
+    """Some examples."""
 
     inputs: npt.NDArray[np.float32] | None
+    """Their numbers, float32 ``[examples, features]``; ``None`` if inputs have none."""
     targets: list[npt.NDArray[Any]]
+    """The arrays of their targets, ``[examples, ...]``."""
     stride: int
+    """Every ``stride``-th feature is in ``inputs``."""
     features: int
+    """Numbers of an example."""
 
     def __len__(self) -> int:
         return len(self.inputs) if self.inputs is not None else len(self.targets[0]) if self.targets else 0

@@ -76,6 +76,7 @@ class Device:
         uuids: UUIDs of a GPU and its MIG instances.
         unified: Whether its memory is the host's, as of a Jetson or a GB10.
         problem: Why the driver does not describe it; empty if it does.
+        free: Bytes of a GPU's own memory that no program used when the GPU was found; ``None`` if unknown.
     """
 
     id: str
@@ -87,6 +88,7 @@ class Device:
     uuids: tuple[str, ...] = ()
     unified: bool = False
     problem: str = ""
+    free: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,8 @@ class GpuProbe:
     def _memory(self, handle: Any) -> dict[str, Any]:
         """Its memory: the driver does not report it for a GPU which shares the host's."""
         try:
-            return {"memory": int(memory(self._nvml, handle)[1])}
+            used, total = map(int, memory(self._nvml, handle))
+            return {"memory": total, "free": total - used}
         except self._nvml.NVMLError as error:
             unified = error.value == self._nvml.NVML_ERROR_NOT_SUPPORTED
             return {"memory": psutil.virtual_memory().total, "unified": True} if unified else {}

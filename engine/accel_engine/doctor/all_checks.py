@@ -24,7 +24,7 @@ from accel_engine.doctor.check import (
     warned,
 )
 from accel_engine.doctor.machine import DRIVER_TIMEOUT, Machine
-from accel_engine.doctor.python_checks import Interpreter, check_python
+from accel_engine.doctor.python_checks import check_python
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT
 from accel_engine.strategies.tpu_endpoint import PROBE_TIMEOUT_SECONDS
 
@@ -43,10 +43,11 @@ def check_ports(machine: Machine) -> CheckFinding:  # noqa: ARG001
 
 
 CHECKS: tuple[tuple[str, Callable[[Machine], CheckFinding], float], ...] = (
-    ("python", lambda _: check_python(Interpreter.here()), CHECK_TIMEOUT),
+    ("python", lambda machine: check_python(machine.python), CHECK_TIMEOUT),
     ("tensorflow.packages", tensorflow_checks.check_packages, CHECK_TIMEOUT),
     ("tensorflow.requirements", tensorflow_checks.check_requirements, CHECK_TIMEOUT),
     ("tensorflow.import", tensorflow_checks.check_import, _IMPORT),
+    ("tensorflow.tables", tensorflow_checks.check_tables, _IMPORT),
     ("nvidia.driver", nvidia_checks.check_driver, _DRIVER),
     ("nvidia.libraries", nvidia_checks.check_libraries, _IMPORT),
     ("nvidia.seen", nvidia_checks.check_visible_gpus, _IMPORT),

@@ -81,6 +81,7 @@ def diagnose_unseen_gpu(machine: Machine, summary: str) -> CheckFinding:
     """
     return (
         _build(machine, summary)
+        or _broken(machine, summary)
         or _hidden(machine, summary)
         or _logged(machine, summary)
         or failed(
@@ -101,6 +102,18 @@ def _build(machine: Machine, summary: str) -> CheckFinding | None:
         cause += f"; TensorFlow has no package with CUDA for {machine.processor}"
         return failed(summary, cause, "use NVIDIA's TensorFlow container, and install accel-tui in it")
     return failed(summary, cause, "on Linux, run pip install 'accel-tui[cuda]' in a new virtual environment")
+
+
+def _broken(machine: Machine, summary: str) -> CheckFinding | None:
+    """The finding if other checks say why CUDA does not see the GPUs that are missing."""
+    driver, seen = machine.driver(), len(machine.tensorflow().gpus)
+    problems = [f"{gpu.id}: {gpu.problem}" for gpu in driver.gpus if gpu.problem]
+    if problems and seen == len(driver.gpus) - len(problems):
+        return failed(summary, "; ".join(problems), "see nvidia.driver")
+    empty = [gpu.gpu for gpu in driver.settings if gpu.mig and not gpu.instances]
+    if empty and seen == len(driver.gpus) - len(empty):
+        return failed(summary, f"{', '.join(empty)}: MIG is on, without an instance", "see nvidia.settings")
+    return None
 
 
 def _hidden(machine: Machine, summary: str) -> CheckFinding | None:

@@ -137,7 +137,7 @@ def _translates_addresses(root: Path) -> bool:
 
 def check_files(machine: Machine) -> CheckFinding:
     """Check whether the device files that CUDA opens are there, and may be opened."""
-    if not machine.driver().gpus or _is_wsl(machine):
+    if not machine.driver().gpus or machine.in_wsl:
         return passed(NOT_NEEDED if not machine.driver().gpus else "not needed: WSL2 has one for all")
     if missing := [f"/{name}" for name in UVM if not (machine.root / name).exists()]:
         fix = "start the container with --gpus all" if machine.in_container else "run sudo nvidia-modprobe -u -c=0"
@@ -145,13 +145,9 @@ def check_files(machine: Machine) -> CheckFinding:
     return passed("CUDA's device files are there")
 
 
-def _is_wsl(machine: Machine) -> bool:
-    return (machine.root / "dev/dxg").exists()
-
-
 def check_wsl(machine: Machine) -> CheckFinding:
     """Check whether Windows' driver is used in WSL2, and not one for Linux."""
-    if not _is_wsl(machine):
+    if not machine.in_wsl:
         return passed("not WSL2")
     library = "usr/lib/wsl/lib/libcuda.so.1"
     if not (machine.root / library).exists():

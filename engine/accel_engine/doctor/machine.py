@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import platform
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +12,12 @@ from typing import Any, TypeVar
 
 from packaging.version import InvalidVersion, Version
 
+from accel_engine.arrow import problem_beside_tensorflow
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.installation import installed_versions
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.doctor.check import call_in_thread
+from accel_engine.doctor.python_checks import Interpreter
 from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_devices, probe_tensorflow
 from accel_engine.run.directory.run_paths import home
 
@@ -201,24 +202,36 @@ class Machine:
         root: Parent directory of ``sys``, ``dev`` and ``proc``.
         temporary: The directory of temporary files.
         home: The program's directory, with the runs.
-        processor: The kind of processor, such as ``x86_64``.
+        python: The interpreter.
         version: Returns the version of a distribution; empty if it is not installed.
         requirements: Returns the requirements of a distribution.
         driver: Queries the NVIDIA driver; cached.
         tensorflow: Probes TensorFlow in a separate process; cached.
         computing: Probes it, and lets its devices compute; cached.
+        arrow: Loads PyArrow beside TensorFlow in a separate process, and returns why that fails; cached.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     root: Path = Path("/")
     temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     home: Path = field(default_factory=home)
-    processor: str = field(default_factory=platform.machine)
+    python: Interpreter = field(default_factory=Interpreter.here)
     version: Callable[[str], str] = installed_version
     requirements: Callable[[str], Sequence[str]] = _requirements_of
     driver: Callable[[], Driver] = field(default_factory=lambda: once(query_driver))
     tensorflow: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_tensorflow))
     computing: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_devices))
+    arrow: Callable[[], str] = field(default_factory=lambda: once(problem_beside_tensorflow))
+
+    @property
+    def processor(self) -> str:
+        """The kind of processor, such as ``x86_64``."""
+        return self.python.system.rpartition(" ")[2]
+
+    @property
+    def in_wsl(self) -> bool:
+        """Whether this is WSL2, where Windows has the driver."""
+        return (self.root / "dev/dxg").exists()
 
     @property
     def in_container(self) -> bool:

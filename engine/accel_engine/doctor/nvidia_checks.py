@@ -7,6 +7,7 @@ from packaging.requirements import Requirement
 
 from accel_engine.devices.nvidia_queries import REASONS
 from accel_engine.devices.pci_address import is_newer, newest_major, read_word
+from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Driver, Machine
@@ -29,6 +30,12 @@ OLDEST_DRIVER = "525.60.13"
 FULL_MEMORY_SHARE = 0.9
 """Share of a GPU's memory in use above which training hardly fits."""
 
+TEGRA = "etc/nv_tegra_release"
+"""A file of the system on a Jetson."""
+
+COLAB = "COLAB_RELEASE_TAG"
+"""A variable of the environment in Google Colab."""
+
 _RESTART = "restart the machine; if it happens again, check power, cooling and the slot"
 
 _FIXES = {
@@ -48,12 +55,21 @@ def check_driver(machine: Machine) -> CheckFinding:
     on_bus = _find_pci_functions(machine.root)
     error = driver.problem if driver.problem not in ("no NVIDIA driver", "the NVIDIA driver finds no GPU") else ""
     if not on_bus and not error:
-        return passed("no NVIDIA GPU")
+        return _without_any(machine)
     names = ", ".join(function.name for function in on_bus)
+    if error and machine.in_wsl:
+        return failed(error, "Windows has the driver of WSL2: one for Linux does not work here", "see nvidia.wsl")
     if error:
         cause = f"no GPU can be used{f', although there is one at {names}' if names else ''}"
         return failed(error, cause, "restart the machine; if that does not help, reinstall the driver")
     summary = f"{driver.problem}; on the PCI bus: {names}"
+    if machine.in_container and (machine.root / "dev/nvidiactl").exists():
+        cause = (
+            "the host's GPU was passed to this container without the driver's library NVML: utilization, memory and "
+        )
+        return warned(
+            summary, f"{cause}power are not shown", "start it with NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+        )
     if machine.in_container:
         cause = "this is a container, to which the host's GPU was not passed"
         return warned(summary, cause, "start it with --gpus all (Docker with the NVIDIA Container Toolkit)")
@@ -66,6 +82,16 @@ def check_driver(machine: Machine) -> CheckFinding:
         return warned(summary, cause, "bind it to the host's driver to train here")
     cause = "the GPU has no driver with CUDA support"
     return failed(summary, cause, "install NVIDIA's driver with the system's package manager and restart")
+
+
+def _without_any(machine: Machine) -> CheckFinding:
+    """The finding where neither the driver nor the PCI bus has a GPU."""
+    if (machine.root / TEGRA).exists():
+        return passed("a Jetson, whose GPU is on no PCI bus: see nvidia.seen")
+    if COLAB in machine.environment and not find_chips(machine.root):
+        cause = "this runtime of Colab has no accelerator"
+        return warned("no NVIDIA GPU", cause, "choose one: Runtime, Change runtime type, Hardware accelerator")
+    return passed("no NVIDIA GPU")
 
 
 def _driver_finding(driver: Driver) -> CheckFinding:
@@ -148,6 +174,8 @@ def check_visible_gpus(machine: Machine) -> CheckFinding:
     if not installed_packages(machine):
         return passed("skipped: TensorFlow is not installed")
     if not gpus and not machine.tensorflow().gpus:
+        if (machine.root / TEGRA).exists():
+            return diagnose_unseen_gpu(machine, "TensorFlow does not find the GPU of this Jetson")
         return _without_gpu(machine.driver())
     tensorflow = machine.tensorflow()
     if (newer := _newer_than_build(machine)) is not None:
@@ -155,7 +183,9 @@ def check_visible_gpus(machine: Machine) -> CheckFinding:
     if len(tensorflow.gpus) > len(gpus):
         reason = machine.driver().problem or f"the NVIDIA driver's library lists {_count(len(gpus))}"
         cause = f"{reason}: training works, but utilization, memory and power are not shown"
-        fix = "start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; some GPUs, as a Jetson's, have none"
+        fix = "start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; some virtual GPUs have none"
+        if (machine.root / TEGRA).exists():
+            fix = "nothing is to mend: a Jetson's driver has no such library; tegrastats shows them"
         return warned(f"TensorFlow finds {_count(len(tensorflow.gpus))}, the driver's library {len(gpus)}", cause, fix)
     if len(tensorflow.gpus) == len(gpus):
         return passed(f"TensorFlow finds {_count(len(tensorflow.gpus))}, as the driver does")

@@ -6,6 +6,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from accel_engine.arrow import CURE
 from accel_engine.devices.installation import DISTRIBUTIONS, INSTALL_COMMANDS
 from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version, parse_version
@@ -154,6 +155,18 @@ def check_import(machine: Machine) -> CheckFinding:
         return _import_failed(tensorflow)
     build = f"built for CUDA {tensorflow.cuda}" if tensorflow.cuda else "built without CUDA"
     return passed(f"{tensorflow.version} in {tensorflow.seconds:.1f} s, {build}; Keras {tensorflow.keras}")
+
+
+def check_tables(machine: Machine) -> CheckFinding:
+    """Check whether an engine can load PyArrow, which reads tables; on macOS, it may end or block the process."""
+    if not machine.version("pyarrow"):
+        return warned("no pyarrow", "tables, CSV and Parquet files cannot be read", "run pip install pyarrow")
+    if not machine.python.system.startswith("Darwin"):
+        return passed(f"pyarrow {machine.version('pyarrow')}")
+    if problem := machine.arrow():
+        cause = f"{problem}: training from tables, CSV and Parquet files fails"
+        return failed(f"pyarrow {machine.version('pyarrow')} beside TensorFlow", cause, f"run {CURE}")
+    return passed(f"pyarrow {machine.version('pyarrow')}, which loads beside TensorFlow")
 
 
 def check_computing(machine: Machine) -> CheckFinding:

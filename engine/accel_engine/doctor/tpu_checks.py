@@ -57,6 +57,10 @@ def check_library(machine: Machine) -> CheckFinding:
     is_remote = machine.environment.get("TPU_NAME", "local") != "local"  # then the other hosts load it
     if machine.environment.get("TPU_LOAD_LIBRARY") == "0" and not is_remote:
         return warned(summary, "TPU_LOAD_LIBRARY=0 disables TPUs in TensorFlow", "unset TPU_LOAD_LIBRARY")
+    if is_remote and find_chips(machine.root) and machine.environment.get("TPU_LOAD_LIBRARY") != "0":
+        cause = "TPU_NAME names a TPU in Google Cloud, whose servers need this host's chips, but TensorFlow takes them"
+        fix = "on the first host of a slice, run export TPU_LOAD_LIBRARY=0; on a single host, set TPU_NAME=local"
+        return warned(summary, cause, fix)
     path = machine.environment.get("TPU_LIBRARY_PATH", "")
     if path and not Path(path).is_file():
         return failed(summary, f"TPU_LIBRARY_PATH={path} is not a file", "unset TPU_LIBRARY_PATH")

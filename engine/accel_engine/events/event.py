@@ -32,13 +32,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened in a run.
-
-    Attributes:
-        time: Seconds since the Unix epoch.
-    """
+    """Something that happened in a run."""
 
     time: Number
+    """Seconds since the Unix epoch."""
 
     @classmethod
     def kind(cls) -> str:

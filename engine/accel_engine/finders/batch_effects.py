@@ -22,27 +22,24 @@ _LINEAR_OPTIMIZERS = ("SGD",)
 
 @dataclass(frozen=True, slots=True)
 class BatchEffects:
-    """What a batch size means, compared with the plan's.
-
-    Attributes:
-        factor: The batch size as a multiple of the plan's.
-        rule: How learning rates scale with it: :data:`LINEAR` or :data:`SQUARE_ROOT`.
-        rate_factor: By how much to multiply the learning rate.
-        learning_rate: The plan's learning rate after that; ``None`` if the rate before is unknown.
-        steps_per_epoch: Steps of an epoch; 0 if unknown.
-        total_steps: Steps of all epochs; 0 if unknown.
-        steps_before: Steps of all epochs with the plan's batch size; 0 if unknown.
-        noise_scale: Examples from which on a larger batch saves few steps; ``None`` if no run has recorded it.
-    """
+    """What a batch size means, compared with the plan's."""
 
     factor: float
+    """The batch size as a multiple of the plan's."""
     rule: str
+    """How learning rates scale with it: :data:`LINEAR` or :data:`SQUARE_ROOT`."""
     rate_factor: float
+    """By how much to multiply the learning rate."""
     learning_rate: float | None
+    """The plan's learning rate after that; ``None`` if the rate before is unknown."""
     steps_per_epoch: int
+    """Steps of an epoch; 0 if unknown."""
     total_steps: int
+    """Steps of all epochs; 0 if unknown."""
     steps_before: int
+    """Steps of all epochs with the plan's batch size; 0 if unknown."""
     noise_scale: float | None = None
+    """Examples from which on a larger batch saves few steps; ``None`` if no run has recorded it."""
 
     @property
     def quality(self) -> str:

@@ -41,25 +41,20 @@ LONGEST_PAUSE = 600.0
 class RampOptions:
     """How learning rates are tried.
 
-    Attributes:
-        steps: Steps of each ramp.
-        seeds: Number of ramps, each with its own initial weights and order of the examples; from a checkpoint,
-            only with an order.
-        compare_steps: Steps for which the plan is trained with each suggestion, from its initial weights; 0 for none.
-        lowest: The first rate of the optimizer.
-        highest: The last one.
-
     Raises:
         UsageError: The range is empty or reversed, or there are too few steps.
     """
 
     seeds: int = option(3, OptionSpec("Number of ramps.", int, minimum=1, maximum=20))
+    """Number of ramps, each with its own initial weights and order of the examples; from a checkpoint, only with an
+    order."""
     steps: int = option(
         120, OptionSpec("Steps of each ramp.", int, minimum=LEAST_STEPS, label="ramp steps", flags=("--ramp-steps",))
     )
     compare_steps: int = option(
         200, OptionSpec("Steps with each suggestion, to choose one; 0 for none.", int, minimum=0)
     )
+    """Steps for which the plan is trained with each suggestion, from its initial weights; 0 for none."""
     lowest: float = option(1e-6, OptionSpec("Rate to begin at.", float, above=0))
     highest: float = option(10.0, OptionSpec("Rate to end at.", float, above=0))
 
@@ -74,21 +69,18 @@ class RampOptions:
 
 @dataclass(frozen=True, slots=True)
 class RampProgress:
-    """How far the ramps are.
-
-    Attributes:
-        detail: What happens now, in words.
-        ramps: The ramps so far, the last one perhaps unfinished.
-        seed: Number of the present ramp, from 1; 0 before the first one.
-        seeds: Number of all ramps.
-        share: How much of them is done, 0 to 1.
-    """
+    """How far the ramps are."""
 
     detail: str
+    """What happens now, in words."""
     ramps: tuple[Ramp, ...] = ()
+    """The ramps so far, the last one perhaps unfinished."""
     seed: int = 0
+    """Number of the present ramp, from 1; 0 before the first one."""
     seeds: int = 0
+    """Number of all ramps."""
     share: float = 0.0
+    """How much of them is done, 0 to 1."""
 
 
 OnRamp = Callable[[RampProgress], object]
@@ -96,29 +88,26 @@ OnRamp = Callable[[RampProgress], object]
 
 @dataclass(frozen=True, slots=True)
 class FoundRate:
-    """What was found.
-
-    Attributes:
-        suggestions: The learning rates of the optimizer, or why there are none.
-        ramps: One for each seed.
-        factor: By how much the plan multiplies its learning rate to get the optimizer's.
-        step: The step that all ramps began at; 0 for the initial weights.
-        rate: The optimizer's constant rate before; ``None`` if it follows a schedule.
-        has_schedule: Whether the plan has a schedule, whose highest rate the suggestions are.
-        notes: What to know, in words.
-        compared: The loss after some steps with each suggestion; empty if they were not compared.
-        compared_steps: Number of these steps.
-    """
+    """What was found."""
 
     suggestions: Suggestions
+    """The learning rates of the optimizer, or why there are none."""
     ramps: tuple[Ramp, ...]
+    """A ramp for each seed."""
     factor: float
+    """By how much the plan multiplies its learning rate to get the optimizer's."""
     step: int = 0
+    """The step that all ramps began at; 0 for the initial weights."""
     rate: float | None = None
+    """The optimizer's constant rate before; ``None`` if it follows a schedule."""
     has_schedule: bool = False
+    """Whether the plan has a schedule, whose highest rate the suggestions are."""
     notes: tuple[str, ...] = ()
+    """What to know, in words."""
     compared: Mapping[Rule, float] = field(default_factory=dict)
+    """The loss after some steps with each suggestion; empty if they were not compared."""
     compared_steps: int = 0
+    """Number of these steps."""
 
     @property
     def compared_last(self) -> int:

@@ -58,19 +58,16 @@ def has_exploded(losses: Sequence[float]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """One training whose learning rate rose.
-
-    Attributes:
-        seed: The seed of the order of its examples.
-        rates: The optimizer's rate of each step, ``[steps]``.
-        losses: The loss after the update with each rate, ``[steps]``, all finite.
-        has_exploded: Whether it ended because the loss exploded.
-    """
+    """One training whose learning rate rose."""
 
     seed: int
+    """The seed of the order of its examples."""
     rates: tuple[float, ...]
+    """The optimizer's rate of each step, ``[steps]``."""
     losses: tuple[float, ...]
+    """The loss after the update with each rate, ``[steps]``, all finite."""
     has_exploded: bool
+    """Whether it ended because the loss exploded."""
 
     @classmethod
     def of(cls, seed: int, rates: Sequence[float], losses: Sequence[float]) -> "Ramp":
@@ -87,21 +84,18 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class RateCurve:
-    """A smoothed loss by learning rate.
-
-    Attributes:
-        rates: The rates, ``[points]``, rising.
-        losses: The smoothed loss at each, ``[points]``.
-        noise: The standard error of the difference of a smoothed loss and the level.
-        level: The loss at the start.
-        has_exploded: Whether the curve ends because a loss exploded.
-    """
+    """A smoothed loss by learning rate."""
 
     rates: Floats
+    """The rates, ``[points]``, rising."""
     losses: Floats
+    """The smoothed loss at each, ``[points]``."""
     noise: float
+    """The standard error of the difference of a smoothed loss and the level."""
     level: float
+    """The loss at the start."""
     has_exploded: bool
+    """Whether the curve ends because a loss exploded."""
 
 
 def smoothed_curve(ramps: Sequence[Ramp]) -> RateCurve:

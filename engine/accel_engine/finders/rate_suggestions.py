@@ -39,36 +39,30 @@ ABOUT = {
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A learning rate, of the optimizer.
-
-    Attributes:
-        rule: How it was found.
-        rate: The rate, from the mean of all ramps.
-        low: The lowest one of single ramps.
-        high: The highest one of single ramps.
-    """
+    """A learning rate, of the optimizer."""
 
     rule: Rule
+    """How it was found."""
     rate: float
+    """The rate, from the mean of all ramps."""
     low: float
+    """The lowest one of single ramps."""
     high: float
+    """The highest one of single ramps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """What some ramps suggest.
-
-    Attributes:
-        curve: The smoothed mean; ``None`` without any loss.
-        found: The suggestions; empty if there are none.
-        problem: Why there are none; empty if there are some.
-        remark: What to know about them; empty for nothing.
-    """
+    """What some ramps suggest."""
 
     curve: RateCurve | None
+    """The smoothed mean; ``None`` without any loss."""
     found: tuple[Suggestion, ...] = ()
+    """The suggestions; empty if there are none."""
     problem: str = ""
+    """Why there are none; empty if there are some."""
     remark: str = ""
+    """What to know about them; empty for nothing."""
 
     def best_of(self, losses: Mapping[Rule, float]) -> Suggestion | None:
         """The one to take: that with the lowest loss, or of :data:`PREFERRED` if that is about as low.

@@ -27,31 +27,28 @@ MARGIN = 0.1
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSize:
-    """A batch size that was tried.
-
-    Attributes:
-        batch_size: The global batch.
-        per_replica: Examples of each replica.
-        throughput: Examples a second; NaN if it could not be trained.
-        low: Lower end of the interval of the throughput.
-        high: Its upper end.
-        memory: Bytes that a device had allocated at most, or by which the process grew; ``None`` if unknown.
-        problem: Why it could not be trained; empty if it could.
-        out_of_memory: Whether memory was the reason.
-        validation_seconds: How long a validation took; 0 without one.
-        was_skipped: Whether it was not tried, as it would not have fit.
-    """
+    """A batch size that was tried."""
 
     batch_size: int
+    """The global batch."""
     per_replica: int
+    """Examples of each replica."""
     throughput: float = math.nan
+    """Examples a second; NaN if it could not be trained."""
     low: float = math.nan
+    """Lower end of the interval of the throughput."""
     high: float = math.nan
+    """Its upper end."""
     memory: float | None = None
+    """Bytes that a device had allocated at most, or by which the process grew; ``None`` if unknown."""
     problem: str = ""
+    """Why it could not be trained; empty if it could."""
     out_of_memory: bool = False
+    """Whether memory was the reason."""
     validation_seconds: float = 0.0
+    """How long a validation took; 0 without one."""
     was_skipped: bool = False
+    """Whether it was not tried, as it would not have fit."""
 
     @property
     def fits(self) -> bool:
@@ -66,17 +63,14 @@ class MeasuredSize:
 
 @dataclass(frozen=True, slots=True)
 class ChosenSizes:
-    """The sizes that matter.
-
-    Attributes:
-        knee: The smallest one that is nearly as fast as the fastest.
-        fastest: The fastest one.
-        largest: The largest one that was measured and leaves some memory free.
-    """
+    """The sizes that matter."""
 
     knee: MeasuredSize
+    """The smallest one that is nearly as fast as the fastest."""
     fastest: MeasuredSize
+    """The fastest one."""
     largest: MeasuredSize
+    """The largest one that was measured and leaves some memory free."""
 
 
 def choose_sizes(measured: Sequence[MeasuredSize], memory: float | None) -> ChosenSizes | None:
@@ -140,11 +134,6 @@ def predicted_memory(measured: Sequence[MeasuredSize], batch_size: int) -> float
 class SizeOptions:
     """Which sizes are measured.
 
-    Attributes:
-        seconds: How long each takes steps, about.
-        smallest: The first global batch; ``None`` for 8 examples of each replica.
-        largest: The largest global batch; ``None`` for all that fit.
-
     Raises:
         UsageError: The range is empty or reversed.
     """
@@ -164,21 +153,18 @@ class SizeOptions:
 
 @dataclass(frozen=True, slots=True)
 class SizeProgress:
-    """How far the search is.
-
-    Attributes:
-        detail: What happens now, in words.
-        measured: What has been measured.
-        size: The batch size that is measured now; 0 before the first.
-        confirms: Whether it is measured again, as it is the answer.
-        seconds_left: What the rest takes if each size takes as long as those before; ``None`` if unknown.
-    """
+    """How far the search is."""
 
     detail: str
+    """What happens now, in words."""
     measured: tuple[MeasuredSize, ...] = ()
+    """What has been measured."""
     size: int = 0
+    """The batch size that is measured now; 0 before the first."""
     confirms: bool = False
+    """Whether it is measured again, as it is the answer."""
     seconds_left: float | None = None
+    """What the rest takes if each size takes as long as those before; ``None`` if unknown."""
 
 
 OnSize = Callable[[SizeProgress], object]
@@ -186,31 +172,26 @@ OnSize = Callable[[SizeProgress], object]
 
 @dataclass(frozen=True, slots=True)
 class FoundSize:
-    """What was found.
-
-    Attributes:
-        measured: All sizes that were tried, rising.
-        chosen: The ones that matter; ``None`` if none trains.
-        confirmed: The answer as measured again in a fresh process; ``None`` if none trains.
-        effects: What the answer means for learning rate and steps; ``None`` if none trains.
-        replicas: Number of replicas.
-        memory: Bytes that a training may take, of the host for CPUs, else of each device; ``None`` if unknown.
-        stopped: Why no larger size was tried, in words.
-        plan: The plan.
-        ready: What is known of its training; ``None`` if none trains.
-        noise_scale: What a run of this plan has recorded of its gradients, in examples; ``None`` if unknown.
-    """
+    """What was found."""
 
     measured: tuple[MeasuredSize, ...]
+    """All sizes that were tried, rising."""
     chosen: ChosenSizes | None
+    """The ones that matter; ``None`` if none trains."""
     confirmed: MeasuredSize | None
+    """The answer as measured again in a fresh process; ``None`` if none trains."""
     effects: BatchEffects | None
+    """What the answer means for learning rate and steps; ``None`` if none trains."""
     replicas: int
     memory: float | None
+    """Bytes that a training may take, of the host for CPUs, else of each device; ``None`` if unknown."""
     stopped: str
+    """Why no larger size was tried, in words."""
     plan: Plan
     ready: TrialReady | None = field(default=None, repr=False)
+    """What is known of its training; ``None`` if none trains."""
     noise_scale: float | None = None
+    """What a run of this plan has recorded of its gradients, in examples; ``None`` if unknown."""
 
     @property
     def batch_size(self) -> int | None:

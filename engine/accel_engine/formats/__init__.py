@@ -21,26 +21,23 @@ from accel_engine.user_paths import exists, is_directory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precision:
-    """The numbers that a format stores a model in.
-
-    Attributes:
-        name: As of ``--quantize``; ``none`` for the trained model's own.
-        about: What runs it, and how, in a few words.
-        tolerance: How far outputs may be from the trained model's: of probabilities as they are, of other values in
-            parts of their scale. How much worse the loss and the metrics may be follows from it, too. See
-            ``accel_engine.model_export.judgement``.
-        by_mean: Whether this limits the mean over the examples, as a few examples near a limit of integers differ much;
-            otherwise it limits the largest difference.
-        libraries: Modules that it needs besides TensorFlow.
-        extra: The extra of accel-tui that has them.
-    """
+    """The numbers that a format stores a model in."""
 
     name: str = "none"
+    """The value of ``--quantize``; ``none`` for the trained model's own precision."""
     about: str
+    """What runs it, and how, in a few words."""
     tolerance: float
+    """How far outputs may be from the trained model's: the difference itself for probabilities, a share of their scale
+    for other values. How much worse the loss and the metrics may be follows from it, too. See
+    ``accel_engine.model_export.judgement``."""
     by_mean: bool = False
+    """Whether this limits the mean over the examples, as a few examples near a limit of integers differ much; otherwise
+    it limits the largest difference."""
     libraries: tuple[str, ...] = ()
+    """Modules that it needs besides TensorFlow."""
     extra: str = ""
+    """The extra of accel-tui that has them."""
 
     @property
     def missing(self) -> str:
@@ -86,24 +83,21 @@ class ModelToWrite(Protocol):
 
 
 class ModelFormat(ABC):
-    """A format of trained models.
-
-    Attributes:
-        name: As of ``--to``.
-        about: Its description in the help of a command.
-        suffixes: Of its files, first of files that are written; none if it is a directory.
-        precisions: The numbers that it can store, the trained model's own first.
-        by_tensorflow: Whether TensorFlow runs it: on any device, with XLA, in half precision, from texts. Others run on
-            the CPU, in float32, and have a file beside them that describes them.
-        is_served: Whether TensorFlow Serving takes it, whose batching of requests is written beside it.
-    """
+    """A format of trained models."""
 
     name: ClassVar[str]
+    """The value of ``--to``."""
     about: ClassVar[str]
+    """Its description in the help of a command."""
     suffixes: ClassVar[tuple[str, ...]] = ()
+    """Suffixes of its files, first the one that is written; empty if it is a directory."""
     precisions: ClassVar[tuple[Precision, ...]]
+    """The numbers that it can store, the trained model's own first."""
     by_tensorflow: ClassVar[bool] = False
+    """Whether TensorFlow runs it: on any device, with XLA, in half precision, from texts. Others run on the CPU, in
+    float32, and have a file beside them that describes them."""
     is_served: ClassVar[bool] = False
+    """Whether TensorFlow Serving takes it, whose batching of requests is written beside it."""
 
     @abstractmethod
     def write(self, model: ModelToWrite, precision: str, path: Path) -> None:

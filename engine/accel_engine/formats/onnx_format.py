@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 LIBRARIES = ("onnx", "tf2onnx", "onnxruntime")
 
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+"""What tf2onnx leaves of a function that XLA compiles, such as Keras' convolutions in groups."""
+
 
 class _Onnx(ModelFormat):
     name = "onnx"
@@ -58,6 +61,7 @@ def write_onnx(model: "keras.Model", path: Path, metadata: dict[str, str]) -> No
         raise ModelError(missing)
     import keras
     import onnx
+    import tensorflow as tf
 
     from accel_engine.private_names.keras_names import all_layers
 
@@ -72,7 +76,14 @@ def write_onnx(model: "keras.Model", path: Path, metadata: dict[str, str]) -> No
         )
         warnings.simplefilter("ignore")  # Keras looks up names that NumPy has renamed
         model.export(path, format="onnx", verbose=False)
-    converted = onnx.load(path)
+        converted = onnx.load(path)
+        if any(node.op_type in _CALLS for node in converted.graph.node):
+            tf.config.run_functions_eagerly(True)  # so that the outer function has the operations of the inner ones
+            try:
+                model.export(path, format="onnx", verbose=False)
+            finally:
+                tf.config.run_functions_eagerly(False)
+            converted = onnx.load(path)
     _replace_erfc(converted.graph, onnx.helper)
     onnx.helper.set_model_props(converted, metadata)
     onnx.save(converted, path)

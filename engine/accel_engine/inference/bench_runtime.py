@@ -39,24 +39,21 @@ class NoMeter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchSettings:
-    """How a runtime is measured.
-
-    Attributes:
-        scenario: One of :data:`accel_engine.inference.candidate.SCENARIOS`.
-        batch_sizes: What is measured; ``None`` for 1, 2, 4 and so on until the throughput stops growing.
-        seconds: Time limit of a measurement.
-        target_latency: Seconds that the 99th percentile may be at most; ``None`` for any. The scenario server needs it.
-        seed: Of the arrivals.
-        on_live: Called with what has been measured so far, when a window has ended and before the next one begins; in
-            the scenario server, when a rate has been measured.
-    """
+    """How a runtime is measured."""
 
     scenario: str
+    """One of :data:`accel_engine.inference.candidate.SCENARIOS`."""
     batch_sizes: Sequence[int] | None
+    """What is measured; ``None`` for 1, 2, 4 and so on until the throughput stops growing."""
     seconds: float
+    """Time limit of a measurement."""
     target_latency: float | None
+    """Seconds that the 99th percentile may be at most; ``None`` for any. The scenario server needs it."""
     seed: int = 0
+    """Seed of the arrivals."""
     on_live: Callable[[LiveWindow], object] | None = None
+    """Called with what has been measured so far, when a window has ended and before the next one begins; in the
+    scenario server, when a rate has been measured."""
 
 
 class RuntimeBench:

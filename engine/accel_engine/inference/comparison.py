@@ -9,19 +9,16 @@ from accel_engine.inference.candidate import Candidate
 
 @dataclass(frozen=True, slots=True)
 class ServingChoice:
-    """The best candidate.
-
-    Attributes:
-        best: The one with the highest throughput within the target; ``None`` if there is none.
-        fastest: The one with the shortest 99th percentile; ``None`` if no latency was measured.
-        is_certain: Whether the interval of its 99th percentile is within the target, too.
-        machines: How many machines like this one the target rate takes; ``None`` without one.
-    """
+    """The best candidate."""
 
     best: Candidate | None
+    """The candidate with the highest throughput within the target; ``None`` if there is none."""
     fastest: Candidate | None
+    """The candidate with the shortest 99th percentile; ``None`` if no latency was measured."""
     is_certain: bool
+    """Whether the interval of the best candidate's 99th percentile is within the target, too."""
     machines: int | None
+    """How many machines like this one the target rate takes; ``None`` without one."""
 
 
 def choose_model(
@@ -52,17 +49,14 @@ def _is_certain(best: Candidate | None, target_latency: float | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ModelComparison:
-    """A model in a format and precision, compared with the first one.
-
-    Attributes:
-        first: The first one with its best batch size.
-        other: The other one with its best batch size; with any if all are beyond the target.
-        meets_target: Whether one is.
-    """
+    """A model in a format and precision, compared with the first one."""
 
     first: Candidate
+    """The first one with its best batch size."""
     other: Candidate
+    """The other one with its best batch size; with any if all are beyond the target."""
     meets_target: bool
+    """Whether one is within the target."""
 
     @property
     def throughput(self) -> float:

@@ -15,19 +15,16 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 class Runtime(Protocol):
-    """A loaded model that computes outputs from raw examples.
-
-    Attributes:
-        name: Its format, such as ``keras``, ``savedmodel``, ``tflite`` or ``onnx``.
-        inputs: The spec of each input, without the batch.
-        outputs: The spec of each output, without the batch.
-        size: Bytes of its files.
-    """
+    """A loaded model that computes outputs from raw examples."""
 
     name: str
+    """Its format, such as ``keras``, ``savedmodel``, ``tflite`` or ``onnx``."""
     inputs: Mapping[str, ArraySpec]
+    """The spec of each input, without the batch."""
     outputs: Mapping[str, ArraySpec]
+    """The spec of each output, without the batch."""
     size: int
+    """Bytes of its files."""
 
     def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
         """Compute a batch; returns when the outputs are in host memory.

@@ -26,25 +26,22 @@ CATEGORY, WORDS, MULTI_HOT = "category", "words", "multi_hot"
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """How an input's texts become numbers.
-
-    Attributes:
-        kind: :data:`CATEGORY`, :data:`WORDS` or :data:`MULTI_HOT`.
-        vocabulary: Categories or words by their numbers.
-        unknown: The number of all others.
-        shape: The shape of a raw example: ``()`` or ``(1,)``.
-        length: Words of a text that count, filled up with 0; or the number of values for :data:`MULTI_HOT`.
-        ngrams: Numbers of consecutive words that count as one.
-        dtype: NumPy's name of the type of the numbers.
-    """
+    """How an input's texts become numbers."""
 
     kind: str
+    """:data:`CATEGORY`, :data:`WORDS` or :data:`MULTI_HOT`."""
     vocabulary: tuple[str, ...]
+    """Categories or words by their numbers."""
     unknown: int
+    """The number of all others."""
     shape: tuple[int, ...] = ()
+    """The shape of a raw example: ``()`` or ``(1,)``."""
     length: int = 0
+    """Words of a text that count, filled up with 0; or the number of values for :data:`MULTI_HOT`."""
     ngrams: tuple[int, ...] = (1,)
+    """Numbers of consecutive words that count as one."""
     dtype: str = "int64"
+    """NumPy's name of the type of the numbers."""
 
     def encode(self, texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The numbers of some texts.

@@ -22,23 +22,20 @@ _VARIABLE = "ACCEL_TUI_RESTART"
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """The restart of an engine.
-
-    Attributes:
-        trouble: That of :class:`accel_engine.events.Recovered`.
-        failed_step: Steps that the lost engine had taken.
-        reason: Why it was lost.
-        action: What was done.
-        changes: Fields of the plan that changed.
-        variables: Environment variables that the new engine gets, as the lost one had them.
-    """
+    """The restart of an engine."""
 
     trouble: Text
+    """As ``trouble`` of :class:`accel_engine.events.Recovered`."""
     failed_step: Count
+    """Steps that the lost engine had taken."""
     reason: Text
+    """Why it was lost."""
     action: Text
+    """What was done."""
     changes: dict[str, JsonValue] = field(default_factory=dict)
+    """Fields of the plan that changed."""
     variables: dict[str, Text] = field(default_factory=dict)
+    """Environment variables that the new engine gets, as the lost one had them."""
 
     @classmethod
     def take(cls) -> Self | None:
@@ -72,7 +69,7 @@ def ensure_watched(directory: Path) -> None:
     with suppress(AccelError), closing(RunReader(directory, steps=False)) as reader:
         if reader.info().plan_values.get("keep_alive") != "on" or _has_chief():
             return
-        if not lock.is_held(directory, WATCHER_LOCK):
+        if not lock.is_locked(directory, WATCHER_LOCK):
             _start(directory)
 
 

@@ -50,15 +50,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Dated(Generic[T]):
-    """A value, and when it was measured.
-
-    Attributes:
-        value: The value.
-        measured_at: Seconds since the Unix epoch.
-    """
+    """A value, and when it was measured."""
 
     value: T
     measured_at: float
+    """Seconds since the Unix epoch."""
 
 
 class Cache(Generic[T]):

@@ -25,21 +25,18 @@ LAST_PART = 4
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """How two plans learned.
-
-    Attributes:
-        metric: What was compared, such as ``validation loss``.
-        before: Its mean over the orders with the first plan.
-        after: The same with the second one.
-        comparison: The difference, and whether it may be chance.
-        steps: Steps of each training with the first plan.
-    """
+    """How two plans learned."""
 
     metric: str
+    """What was compared, such as ``validation loss``."""
     before: float
+    """Its mean over the orders with the first plan."""
     after: float
+    """The same with the second one."""
     comparison: PlanComparison
+    """The difference, and whether it may be chance."""
     steps: int
+    """Steps of each training with the first plan."""
 
 
 def compare_learning(

@@ -28,16 +28,13 @@ CONTEXT = 600 << 20
 
 @dataclass(frozen=True, slots=True)
 class PlacedTrial:
-    """Where a trial takes memory.
-
-    Attributes:
-        processes: Number of its engine processes, which all take memory of the host.
-        devices: Ids of the devices that train, such as ``gpu:0``, each for one of the processes; empty if unknown,
-            which counts as all.
-    """
+    """Where a trial takes memory."""
 
     processes: int = 1
+    """Number of its engine processes, which all take memory of the host."""
     devices: tuple[str, ...] = ()
+    """Ids of the devices that train, such as ``gpu:0``, each for one of the processes; empty if unknown, which counts
+    as all."""
 
 
 def place_trial(plan: Plan, devices: Sequence[Device] | None = None) -> PlacedTrial:
@@ -157,32 +154,26 @@ MAX_CONCURRENT = 6
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The memory of a configuration.
-
-    Attributes:
-        resident: Resident bytes of its processes.
-        grown: Bytes of them that they have taken since they were started, as far as they are known.
-        device: Bytes on its accelerator; ``None`` if unknown, or on a CPU.
-    """
+    """The memory of a configuration."""
 
     resident: float
+    """Resident bytes of its processes."""
     grown: float = 0.0
+    """Bytes of them that they have taken since they were started, as far as they are known."""
     device: float | None = None
+    """Bytes on its accelerator; ``None`` if unknown, or on a CPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryBudget:
-    """The memory that configurations may take together.
-
-    Attributes:
-        device_memory: Bytes of the device that trains; ``None`` for a CPU.
-        is_exclusive: Whether only one process at a time can use the device.
-        available: Tells the free bytes of this machine.
-    """
+    """The memory that configurations may take together."""
 
     device_memory: int | None = None
+    """Bytes of the device that trains; ``None`` for a CPU."""
     is_exclusive: bool = False
+    """Whether only one process at a time can use the device."""
     available: Callable[[], int] = available_memory
+    """Tells the free bytes of this machine."""
 
     def lacking(self, usage: Usage, factor: float) -> str:
         """Why the process of another configuration does not fit in the host's memory; empty if it does.
@@ -229,15 +220,12 @@ def resident_bytes(pid: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TrialRoom:
-    """The room for trials beside live runs.
-
-    Attributes:
-        has_runs: Whether a live run trains on a device of a trial.
-        refused: Why plans are refused, by name.
-    """
+    """The room for trials beside live runs."""
 
     has_runs: bool
+    """Whether a live run trains on a device of a trial."""
     refused: dict[str, str] = field(default_factory=dict)
+    """Why plans are refused, by name."""
 
 
 def find_room(reference: Plan, others: Mapping[str, Plan], devices: Sequence[Device]) -> TrialRoom:

@@ -47,20 +47,16 @@ class PlanVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlanComparison:
-    """What two plans differ by.
-
-    Attributes:
-        value: Their ratio or difference: the second one's against the first one's.
-        low: The lower end of its confidence interval; ``-inf`` where there are too few rounds to tell.
-        high: The upper end; ``inf`` where there are too few rounds to tell.
-        verdict: Whether the second one is better, as far as the rounds tell.
-        rounds: Number of rounds.
-    """
+    """What two plans differ by."""
 
     value: float
+    """Their ratio or difference: the second one's against the first one's."""
     low: float
+    """The lower end of its confidence interval; ``-inf`` where there are too few rounds to tell."""
     high: float
+    """The upper end; ``inf`` where there are too few rounds to tell."""
     verdict: PlanVerdict
+    """Whether the second one is better, as far as the rounds tell."""
     rounds: int
 
     @property

@@ -32,15 +32,12 @@ HALVES = ("float16", "bfloat16")
 
 @dataclass(frozen=True, eq=False)
 class Artefacts:
-    """Writes one trained model in any format.
-
-    Attributes:
-        trained: The model and its data.
-        name: The name under which it is served.
-    """
+    """Writes one trained model in any format."""
 
     trained: TrainedModel
+    """The model and its data."""
     name: str
+    """The name under which it is served."""
 
     @cached_property
     def complete(self) -> Servable:

@@ -32,17 +32,6 @@ STANDARD_OUTPUT = "-"
 class ExportOptions:
     """What is exported of a run, or of the file of a model, and where to.
 
-    Attributes:
-        formats: One of the formats of tables; or names of formats of models, ``all`` for all of them; forms offer
-            these with their precisions.
-        output: The file or directory to write; empty for one that is named after the run.
-        table: One of :data:`accel_engine.export.TABLES`, of a format with one table; ``None`` for the steps.
-        force: Whether existing files are overwritten.
-        checkpoint: ``auto``, ``best``, ``last`` or a step.
-        quantize: The name of one of the format's precisions.
-        tolerance: Instead of the formats' own tolerances; ``None`` for these.
-        target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
-
     Raises:
         UsageError: There is no format, or an option is not for it.
     """
@@ -82,6 +71,7 @@ class ExportOptions:
     tolerance: float | None = option(
         None, OptionSpec("Largest difference of a model's outputs.", float, minimum=0, optional=True, hint="by format")
     )
+    """Instead of the formats' own tolerances; ``None`` for these."""
     target_latency: float | None = option(
         None,
         OptionSpec(

@@ -63,17 +63,14 @@ def divisor_of(name: str, index: int, output: Any, trained: TrainedModel) -> Div
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputScale:
-    """The scale of an output's values, from examples of the trained model's.
-
-    Attributes:
-        center: The median of each value on the last axis, ``[values]``; of all values, ``[1]``; empty for none.
-        spread: Their spread, in the same shape, but at least what their type can tell; not for values farther away.
-        by_value: Whether each value of an example is judged by itself, not by the largest difference of all.
-    """
+    """The scale of an output's values, from examples of the trained model's."""
 
     center: Floats
+    """The median of each value on the last axis, ``[values]``; of all values, ``[1]``; empty for none."""
     spread: Floats
+    """Their spread, in the same shape, but at least what their type can tell; not for values farther away."""
     by_value: bool = False
+    """Whether each value of an example is judged by itself, not by the largest difference of all."""
 
     @classmethod
     def of(cls, outputs: npt.NDArray[Any], divisor: Divisor) -> Self:
@@ -133,19 +130,16 @@ def _columns(output: npt.NDArray[Any], count: int) -> Floats:
 
 @dataclass(slots=True)
 class Differences:
-    """The differences of a model's outputs, over all examples.
-
-    Attributes:
-        scales: The scale of each output.
-        count: Examples so far.
-        sums: Of each value of each output, the sum over the examples.
-        largest: Of each value of each output, the largest one.
-    """
+    """The differences of a model's outputs, over all examples."""
 
     scales: Sequence[OutputScale]
+    """The scale of each output."""
     count: int = 0
+    """Examples so far."""
     sums: list[Floats] = field(default_factory=list)
+    """The sum over the examples, of each value of each output."""
     largest: list[Floats] = field(default_factory=list)
+    """The largest difference of each value of each output."""
 
     def add(self, expected: Sequence[npt.NDArray[Any]], found: Sequence[npt.NDArray[Any]]) -> None:
         """Add the outputs of a batch, an array ``[batch, ...]`` each.

@@ -38,29 +38,26 @@ LATENCY_SECONDS, LATENCY_RUNS, WARM_UP_RUNS = 0.5, 200, 5
 
 @dataclass(slots=True)
 class Figures:
-    """What was measured of a model.
-
-    Attributes:
-        metrics: The loss and the metrics by name; empty where they cannot be computed from outputs.
-        of_outputs: The same computed from what is served: of the trained model, they are other ones where
-            probabilities cannot tell its logits.
-        largest: The largest difference of a value of an output from the trained model's, in parts of its scale: see
-            :class:`accel_engine.model_export.judgement.OutputScale`.
-        mean: The largest of the mean differences of the values, over the examples.
-        differs: The names of the values with the largest difference, and with the largest mean.
-        worse: The loss or metric that is far worse than the trained model's; empty for none.
-        latency: The median time of a request with one example, in seconds.
-        problem: Why it could not be run; empty if it could.
-    """
+    """What was measured of a model."""
 
     metrics: dict[str, float] = field(default_factory=dict)
+    """The loss and the metrics by name; empty where they cannot be computed from outputs."""
     of_outputs: dict[str, float] = field(default_factory=dict)
+    """The same computed from what is served. The trained model's are others where probabilities cannot tell its
+    logits."""
     largest: float = 0.0
+    """The largest difference of a value of an output from the trained model's, in parts of its scale: see
+    :class:`accel_engine.model_export.judgement.OutputScale`."""
     mean: float = 0.0
+    """The largest of the mean differences of the values, over the examples."""
     differs: tuple[str, str] = ("", "")
+    """The names of the values with the largest difference, and with the largest mean."""
     worse: str = ""
+    """The loss or metric that is far worse than the trained model's; empty for none."""
     latency: float = math.nan
+    """The median time of a request with one example, in seconds."""
     problem: str = ""
+    """Why it could not be run; empty if it could."""
 
 
 class Proof:

@@ -24,17 +24,14 @@ _NAMES = {"regression": "values", "reconstruction": "reconstruction"}
 
 @dataclass(frozen=True, slots=True)
 class Servable:
-    """A model to serve.
-
-    Attributes:
-        model: A functional model from a dictionary of raw inputs to one of outputs, but for labels.
-        labels: Names of the classes, if the label of the most probable one can be an output; empty otherwise.
-        restore: Converts outputs back to the trained model's, in a graph.
-    """
+    """A model to serve."""
 
     model: keras.Model
+    """A functional model from a dictionary of raw inputs to a dictionary of outputs, without labels."""
     labels: tuple[str, ...]
+    """Names of the classes, if the label of the most probable one can be an output; empty otherwise."""
     restore: Callable[[dict[str, Any]], Structure]
+    """Converts outputs back to the trained model's, in a graph."""
 
     def with_labels(self) -> keras.Model:
         """The model with an output for the label of the most probable class, string ``[batch]``."""

@@ -35,21 +35,18 @@ Parallel = tuple[int, Candidate]
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """The fields of ``BatchingParameters`` that are set.
-
-    Attributes:
-        max_batch_size: Examples of a batch at most.
-        batch_timeout_micros: Microseconds that a request waits for others at most, while a thread is free.
-        max_enqueued_batches: Batches that wait at most; further requests are refused.
-        num_batch_threads: Batches that are computed at once.
-        allowed_batch_sizes: Sizes that batches are filled up to, the last one ``max_batch_size``.
-    """
+    """The fields of ``BatchingParameters`` that are set."""
 
     max_batch_size: int
+    """Examples of a batch at most."""
     batch_timeout_micros: int
+    """Microseconds that a request waits for others at most, while a thread is free."""
     max_enqueued_batches: int
+    """Batches that wait at most; further requests are refused."""
     num_batch_threads: int
+    """Batches that are computed at once."""
     allowed_batch_sizes: tuple[int, ...]
+    """Sizes that batches are filled up to, the last one ``max_batch_size``."""
 
     def to_text(self, comments: Iterable[str]) -> str:
         """The file, in the text format of protocol buffers.

@@ -10,15 +10,12 @@ from accel_engine.inference.text_encoding import CATEGORY, MULTI_HOT, WORDS, Tex
 
 
 class CutModel(NamedTuple):
-    """A model without string operations.
-
-    Attributes:
-        model: From a dictionary of numbers.
-        encodings: How texts become numbers, by input.
-    """
+    """A model without string operations."""
 
     model: keras.Model
+    """The model, from a dictionary of numbers."""
     encodings: dict[str, TextEncoding]
+    """How texts become numbers, by input."""
 
 
 def has_text(model: keras.Model) -> bool:

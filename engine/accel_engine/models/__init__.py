@@ -98,33 +98,27 @@ CATALOGUE: dict[str, ModelEntry] = {
 
 @dataclass(frozen=True, slots=True)
 class AutoModel:
-    """The default model of the data's task, which :func:`accel_engine.models.choose.default_model` finds.
-
-    Attributes:
-        name: Display name.
-        summary: One-line description.
-    """
+    """The default model of the data's task, which :func:`accel_engine.models.choose.default_model` finds."""
 
     name: str = "auto"
+    """Display name."""
     summary: str = "The default model for the data and its task"
+    """One-line description."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserModel:
-    """A custom model.
-
-    Attributes:
-        name: Short display name.
-        kind: ``file`` (a function in a Python file), ``module`` (a function in a package) or
-            ``saved`` (a ``.keras`` or ``.h5`` file).
-        target: The file's path or the module's name.
-        function: The function that returns the model; empty for a saved one.
-    """
+    """A custom model."""
 
     name: str
+    """Short display name."""
     kind: str
+    """``file`` (a function in a Python file), ``module`` (a function in a package) or ``saved`` (a ``.keras`` or
+    ``.h5`` file)."""
     target: str
+    """The file's path or the module's name."""
     function: str = ""
+    """The function that returns the model; empty for a saved one."""
 
     @property
     def user_function(self) -> UserFunction:

@@ -15,39 +15,36 @@ sample rate; ``[time, channels]``; numbers ``[columns]`` or a single one; everyt
 
 @dataclass(frozen=True, slots=True)
 class DataDescription:
-    """The examples that a model is built for.
-
-    Attributes:
-        inputs: The :class:`~accel_engine.data.structure.ArraySpec` of every input of an example.
-        targets: The same of its targets; ``None`` if there are none, or if they are unknown.
-        class_names: Names of the classes; empty if there are none.
-        vocabulary: The text of each token; empty if inputs are not tokens.
-        task: The plan's task, or the one that the data suggests; ``auto`` if it is unknown.
-        target_mean: Means of a regression's target values over the training examples; empty if they are unknown.
-        target_variance: Their variances.
-        kind: The kind of an example, as in :class:`accel_engine.data.dataset.Dataset`.
-        sample_rate: Samples per second of sounds; 0 for other data.
-        texts: Training examples that are texts, object ``[n]``; ``None`` for other data, and before it is read.
-        is_read: Whether the data has been read. Before, the vocabulary and the texts are unknown.
-        classes_unknown: Whether only reading the data can tell its classes.
-        has_standard_targets: Whether its numbers to predict are in standard deviations.
-        has_standard_windows: Whether windows of a series are.
-    """
+    """The examples that a model is built for."""
 
     inputs: Structure
+    """The :class:`~accel_engine.data.structure.ArraySpec` of every input of an example."""
     targets: Structure = None
+    """The same of its targets; ``None`` if there are none, or if they are unknown."""
     class_names: tuple[str, ...] = ()
+    """Names of the classes; empty if there are none."""
     vocabulary: tuple[str, ...] = ()
+    """The text of each token; empty if inputs are not tokens."""
     task: str = "auto"
+    """The plan's task, or the one that the data suggests; ``auto`` if it is unknown."""
     target_mean: tuple[float, ...] = ()
+    """Means of a regression's target values over the training examples; empty if they are unknown."""
     target_variance: tuple[float, ...] = ()
+    """Their variances."""
     kind: str = "arrays"
+    """The kind of an example, as in :class:`accel_engine.data.dataset.Dataset`."""
     sample_rate: int = 0
+    """Samples per second of sounds; 0 for other data."""
     texts: Any = None
+    """Training examples that are texts, object ``[n]``; ``None`` for other data, and before it is read."""
     is_read: bool = True
+    """Whether the data has been read. Before, the vocabulary and the texts are unknown."""
     classes_unknown: bool = False
+    """Whether only reading the data can tell its classes."""
     has_standard_targets: bool = False
+    """Whether numbers to predict are in standard deviations."""
     has_standard_windows: bool = False
+    """Whether windows of a series are in standard deviations."""
 
     @property
     def shape(self) -> tuple[int | None, ...] | None:

@@ -31,36 +31,32 @@ def shape_text(shape: tuple[int | None, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """A model of the catalogue.
-
-    Attributes:
-        name: Its name in plans.
-        summary: One-line description.
-        builder: ``module:function``, called with a
-            :class:`~accel_engine.models.data_description.DataDescription`; returns an uncompiled Keras model.
-        form: The form of the examples that it takes, such as
-            :data:`~accel_engine.models.data_description.IMAGES`; empty for numbers of any shape.
-        minimum_size: The smallest height and width of images.
-        preprocesses: Whether it has its own preprocessing layers.
-        learning_rate: The default learning rate with Adam.
-        tasks: The tasks that it can be built for.
-        any_size: Whether dimensions of an example may be of any size, ``None``.
-        imagenet: Whether Keras has ImageNet weights for it.
-        cpu_kernels: Whether it may have layers that this program has CPU kernels for: convolutions and batch
-            normalization.
-    """
+    """A model of the catalogue."""
 
     name: str
+    """Its name in plans."""
     summary: str
+    """One-line description."""
     builder: str
+    """``module:function``, called with a :class:`~accel_engine.models.data_description.DataDescription`; returns an
+    uncompiled Keras model."""
     form: str = ""
+    """The form of the examples that it takes, such as :data:`~accel_engine.models.data_description.IMAGES`; empty for
+    numbers of any shape."""
     minimum_size: int = 0
+    """The smallest height and width of images."""
     preprocesses: bool = False
+    """Whether it has its own preprocessing layers."""
     learning_rate: float = 1e-3
+    """The default learning rate with Adam."""
     tasks: tuple[str, ...] = NUMERIC_TASKS
+    """The tasks that it can be built for."""
     any_size: bool = False
+    """Whether dimensions of an example may be of any size, ``None``."""
     imagenet: bool = False
+    """Whether Keras has ImageNet weights for it."""
     cpu_kernels: bool = True
+    """Whether it may have layers that this program has CPU kernels for: convolutions and batch normalization."""
 
     @property
     def takes(self) -> str:
@@ -105,16 +101,13 @@ class ModelEntry:
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How a model is built.
-
-    Attributes:
-        pretrained: Whether a model of the catalogue is built for ImageNet weights, with preprocessing and a new head.
-        download: Whether to load these weights, from the network if Keras has not downloaded them yet.
-        custom_objects: Python file with the custom classes and functions of a saved model; empty for none.
-        unsafe: Whether a saved model may have lambda layers, which run code from its file.
-    """
+    """How a model is built."""
 
     pretrained: bool = False
+    """Whether a model of the catalogue is built for ImageNet weights, with preprocessing and a new head."""
     download: bool = False
+    """Whether to load these weights, from the network if Keras has not downloaded them yet."""
     custom_objects: str = ""
+    """Python file with the custom classes and functions of a saved model; empty for none."""
     unsafe: bool = False
+    """Whether a saved model may have lambda layers, which run code from its file."""

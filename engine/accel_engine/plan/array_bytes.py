@@ -74,28 +74,25 @@ def _is_mixed(plan: Plan) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ModelSize:
-    """The size of a model.
-
-    Attributes:
-        parameters: Number of weights.
-        trainable: Number of weights that train, at the latest from ``unfreeze_epoch`` on.
-        saved: Bytes of the saved activations of one example, in float32: those that stay in memory for the backward
-            pass; 0 if they are unknown.
-        largest: Bytes of its largest activation, whose gradient the backward pass computes.
-        remat_share: Share of the saved activations that rematerialization still saves; ``None`` if it is unknown.
-        auto_activations: Values of one example that are saved, as ``--remat auto`` counts them; 0 if it does not apply.
-        operations: Number of operations of a training step in TensorFlow's graph; 0 if it could not be traced.
-        is_divisible: Whether its step can be divided into micro-batches.
-    """
+    """The size of a model."""
 
     parameters: int = 0
+    """Number of weights."""
     trainable: int = 0
+    """Number of weights that train, at the latest from ``unfreeze_epoch`` on."""
     saved: int = 0
+    """Bytes of the saved activations of one example, in float32: those that stay in memory for the backward pass; 0 if
+    they are unknown."""
     largest: int = 0
+    """Bytes of its largest activation, whose gradient the backward pass computes."""
     remat_share: float | None = None
+    """Share of the saved activations that rematerialization still saves; ``None`` if it is unknown."""
     auto_activations: int = 0
+    """Values of one example that are saved, as ``--remat auto`` counts them; 0 if it does not apply."""
     operations: int = 0
+    """Number of operations of a training step in TensorFlow's graph; 0 if it could not be traced."""
     is_divisible: bool = True
+    """Whether its step can be divided into micro-batches."""
 
     @property
     def is_traced(self) -> bool:

@@ -15,25 +15,21 @@ TPU_FULL_BATCH = 128
 
 @dataclass(frozen=True, slots=True)
 class StepCounts:
-    """Batch sizes and numbers of steps of a plan.
-
-    Attributes:
-        replicas: Number of replicas.
-        per_replica_batch: Examples per step on each replica, except in the last step of a pass over the data.
-        steps_per_epoch: Steps per epoch; 0 while it is unknown, for a stream.
-        total_steps: Steps of all epochs; 0 while it is unknown.
-        last_batch: Examples of the last, smaller step of a pass over the data, over all replicas; 0 if there is none.
-        dropped_examples: Examples that each pass over the data leaves out.
-        passes: Passes over the data per epoch; may be fractional if the plan sets the steps per epoch.
-    """
+    """Batch sizes and numbers of steps of a plan."""
 
     replicas: int
     per_replica_batch: int
+    """Examples per step on each replica, except in the last step of a pass over the data."""
     steps_per_epoch: int
+    """Steps per epoch; 0 while it is unknown, for a stream."""
     total_steps: int
+    """Steps of all epochs; 0 while it is unknown."""
     last_batch: int
+    """Examples of the last, smaller step of a pass over the data, over all replicas; 0 if there is none."""
     dropped_examples: int
+    """Examples that each pass over the data leaves out."""
     passes: float
+    """Passes over the data per epoch; may be fractional if the plan sets the steps per epoch."""
 
     @property
     def global_batch(self) -> int:

@@ -16,16 +16,14 @@ class Need:
     """What a field needs: without it, the field would have no effect.
 
     A plan with such a field is refused, and the form hides the field.
-
-    Attributes:
-        is_met: Whether a plan has it.
-        what: Its name in plain words: ``a schedule``.
-        remedy: Fields to set, with which a plan has it.
     """
 
     is_met: Callable[[Any], bool]
+    """Whether a plan has it."""
     what: str
+    """Its name in plain words: ``a schedule``."""
     remedy: Words
+    """Fields to set, with which a plan has it."""
 
     @property
     def words(self) -> Words:
@@ -55,15 +53,12 @@ def both(first: Need, second: Need, *, what: str) -> Need:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """What contradicts a field that has a value.
-
-    Attributes:
-        holds: Whether a plan has it.
-        reason: The message.
-    """
+    """What contradicts a field that has a value."""
 
     holds: Callable[[Any], bool]
+    """Whether a plan has it."""
     reason: Words
+    """The message."""
 
 
 def contradicts(field: str, value: str, *reason: str | FieldValue) -> Contradiction:
@@ -78,29 +73,23 @@ def _normal(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """Fields of which a plan sets one: their entries share this.
-
-    Attributes:
-        reason: Why, to begin the message.
-    """
+    """Fields of which a plan sets one: their entries share this."""
 
     reason: str
+    """Why, to begin the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldRules:
-    """The rules of a field, besides its type and limits. Those of the plan alone come first.
-
-    Attributes:
-        check_form: Raises a ``PlanError`` if a value of the right type is malformed; called with name and value.
-        needs: What it needs of other fields to have an effect; ``None`` for nothing.
-        contradictions: What contradicts it.
-        alternatives: Shared by fields of which a plan sets one; ``None`` for others.
-        only_for: The data, model, strategy or devices that it is for; ``None`` for all.
-    """
+    """The rules of a field, besides its type and limits. Those of the plan alone come first."""
 
     check_form: Callable[[str, Any], object] | None = None
+    """Raises a ``PlanError`` if a value of the right type is malformed; called with name and value."""
     needs: Need | None = None
+    """What it needs of other fields to have an effect; ``None`` for nothing."""
     contradictions: tuple[Contradiction, ...] = ()
+    """What contradicts it."""
     alternatives: Alternatives | None = None
+    """Shared by fields of which a plan sets one; ``None`` for others."""
     only_for: Purpose | None = None
+    """The data, model, strategy or devices that it is for; ``None`` for all."""

@@ -16,38 +16,35 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """The specification of a plan field; command-line options and the form are generated from it.
-
-    Attributes:
-        doc: A one-line description for ``--help``, the form and the TOML file.
-        type: ``str``, ``int`` or ``float``; ``tuple`` for a list of names.
-        choices: The allowed values, or names of a list; empty for any.
-        minimum: The smallest allowed number.
-        above: The exclusive lower bound.
-        maximum: The largest allowed number.
-        below: The exclusive upper bound.
-        optional: Whether ``None`` is allowed, written as :data:`AUTO` or ``none``; so is an empty list of names.
-        none: The word for ``None`` or an empty list in messages and in the form.
-        aliases: Other names of choices, in lower case, with the names that are stored.
-        example: A value for the help.
-        has_words: Whether the names of a list are single words, which blanks separate as well as commas.
-        is_share: Whether a number is a share, which may be written in percent; without a maximum, a number of at least
-            1 is a number of steps.
-    """
+    """The specification of a plan field; command-line options and the form are generated from it."""
 
     doc: str
+    """A one-line description for ``--help``, the form and the TOML file."""
     type: type
+    """``str``, ``int`` or ``float``; ``tuple`` for a list of names."""
     choices: tuple[str, ...] = ()
+    """The allowed values, or names of a list; empty for any."""
     minimum: float | None = None
+    """The smallest allowed number."""
     above: float | None = None
+    """The exclusive lower bound."""
     maximum: float | None = None
+    """The largest allowed number."""
     below: float | None = None
+    """The exclusive upper bound."""
     optional: bool = False
-    none: str = AUTO
+    """Whether ``None`` is allowed, written as :data:`AUTO` or ``none``; so is an empty list of names."""
+    none_word: str = AUTO
+    """The word for ``None`` or an empty list in messages and in the form."""
     aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other names of choices, in lower case, with the names that are stored."""
     example: str = ""
+    """A value for the help."""
     has_words: bool = False
+    """Whether the names of a list are single words, which blanks separate as well as commas."""
     is_share: bool = False
+    """Whether a number is a share, which may be written in percent; without a maximum, a number of at least 1 is a
+    number of steps."""
 
     @property
     def allowed(self) -> str:
@@ -73,7 +70,7 @@ class FieldSpec:
 
     @property
     def _or_none(self) -> str:
-        return f", or {self.none}" if self.optional else ""
+        return f", or {self.none_word}" if self.optional else ""
 
     @property
     def _counts_steps(self) -> bool:
@@ -131,7 +128,7 @@ class FieldSpec:
         return PlanError(name, value, f"must be {self.allowed}{hint}")
 
     def _is_none(self, value: Any) -> bool:
-        return self.optional and (value is None or (isinstance(value, str) and value in (AUTO, self.none)))
+        return self.optional and (value is None or (isinstance(value, str) and value in (AUTO, self.none_word)))
 
     def _choice(self, name: str, item: str) -> str:
         """The choice that a name stands for."""
@@ -213,56 +210,50 @@ ChangedBy: TypeAlias = Literal["nothing", "continuation", "command"]
 
 @dataclass(frozen=True, slots=True)
 class FieldWords:
-    """The words about a field, for the form, the command line and files.
-
-    Attributes:
-        group: Its group in the form and in the help.
-        why: The reason of its default, in a few words.
-        label: Its label, if that is not its name.
-        placeholder: The value that an empty field stands for, where the specification's ``none`` does not say it.
-        metavar: The word for its value in the help of commands, if it is not the last one of its name; the word for
-            one item of a list.
-        synonyms: Words of Keras and others, by which it is found.
-        suggestions: Usual values of a free text, with descriptions.
-        catalogue: The module whose ``CATALOGUE`` has further values by name.
-        takes_files: Whether a path is completed.
-        first: Its column and row among the fields that the form shows first; the others are folded by group.
-        leads_group: Whether its value says enough after the title of its group.
-    """
+    """The words about a field, for the form, the command line and files."""
 
     group: Group
+    """Its group in the form and in the help."""
     why: str
+    """The reason of its default, in a few words."""
     label: str = ""
+    """Its label, if that is not its name."""
     placeholder: str = ""
+    """The value that an empty field stands for, where the specification's ``none`` does not say it."""
     metavar: str = ""
+    """The word for its value in the help of commands, if it is not the last word of its name; the word for one item of
+    a list."""
     synonyms: tuple[str, ...] = ()
+    """Words of Keras and others, by which it is found."""
     suggestions: tuple[tuple[str, str], ...] = ()
+    """Usual values of a free text, with descriptions."""
     catalogue: str = ""
+    """The module whose ``CATALOGUE`` has further values by name."""
     takes_files: bool = False
+    """Whether a path is completed."""
     first: tuple[int, int] | None = None
+    """Its column and row among the fields that the form shows first; the others are folded by group."""
     leads_group: bool = False
+    """Whether its value says enough after the title of its group."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldUse:
-    """What a field does, and who may change it.
-
-    Attributes:
-        affects: What it changes, first what it is set for; empty if it changes no step.
-        changed_by: What may change it in a run that has begun; nothing, if a checkpoint depends on it: it decides what
-            variables mean (model, optimizer), or which examples were trained on (data, batch size, seed).
-        fixed: Why a search cannot vary it; empty if it can.
-        only_training: Whether only training needs it: a trained run is opened as if it had the default.
-        argument: The argument of Keras' optimizers that it sets.
-        replaced_by: What replaces it in a model with a custom ``train_step``: that, or the model's several optimizers.
-        fits_tasks: Whether its value fits some tasks only, and is left out for other ones.
-    """
+    """What a field does, and who may change it."""
 
     affects: tuple[Effect, ...]
+    """What it changes, first what it is set for; empty if it changes no step."""
     _: KW_ONLY
     changed_by: ChangedBy
+    """What may change it in a run that has begun; nothing, if a checkpoint depends on it: it decides what variables
+    mean (model, optimizer), or which examples were trained on (data, batch size, seed)."""
     fixed: str
+    """Why a search cannot vary it; empty if it can."""
     only_training: bool
+    """Whether only training needs it: a trained run is opened as if it had the default."""
     argument: str = ""
+    """The argument of Keras' optimizers that it sets."""
     replaced_by: Literal["", "train_step", "optimizers"] = ""
+    """What replaces it in a model with a custom ``train_step``: that, or the model's several optimizers."""
     fits_tasks: bool = False
+    """Whether its value fits some tasks only, and is left out for other ones."""

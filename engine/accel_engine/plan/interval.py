@@ -22,15 +22,12 @@ _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?\s*(?:(\d+(?:\.\d+)?)m(?:in)?)?\s*
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """How often something is done.
-
-    Attributes:
-        count: Number of units.
-        unit: One of :data:`UNITS`.
-    """
+    """How often something is done."""
 
     count: int
+    """Number of units."""
     unit: str
+    """One of :data:`UNITS`."""
 
 
 def parse_interval(name: str, text: str) -> Interval:

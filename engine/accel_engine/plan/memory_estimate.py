@@ -34,23 +34,19 @@ _FILES = 100
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A training whose memory is estimated.
-
-    Attributes:
-        plan: The plan.
-        size: The size of its model.
-        per_replica_batch: Examples per step on each replica.
-        placement: Its devices and processes. Processes count if the plan starts them on this machine.
-        data: Bytes of the training examples; 0 if they are unknown.
-        memory: Bytes of each device's memory, for CPUs those that are available on the host; ``None`` if unknown.
-    """
+    """A training whose memory is estimated."""
 
     plan: Plan
     size: ModelSize
+    """The size of its model."""
     per_replica_batch: int
+    """Examples per step on each replica."""
     placement: Placement
+    """Its devices and processes. Processes count if the plan starts them on this machine."""
     data: int = 0
+    """Bytes of the training examples; 0 if they are unknown."""
     memory: int | None = None
+    """Bytes of each device's memory, for CPUs those that are available on the host; ``None`` if unknown."""
 
     @property
     def rematerializes(self) -> bool:
@@ -80,30 +76,23 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPart:
-    """A part of the memory.
-
-    Attributes:
-        name: Its purpose.
-        low: Bytes that it takes at least.
-        high: Bytes that it takes at most; the same as ``low`` if it is computed exactly.
-    """
+    """A part of the memory."""
 
     name: str
+    """Its purpose."""
     low: int
+    """Bytes that it takes at least."""
     high: int
+    """Bytes that it takes at most; the same as ``low`` if it is computed exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEstimate:
-    """The memory of a training, of the host for CPUs, else of each device.
-
-    Attributes:
-        parts: Its parts.
-        left_out: Parts that were not measured, in words; empty without any.
-    """
+    """The memory of a training, of the host for CPUs, else of each device."""
 
     parts: tuple[MemoryPart, ...]
     left_out: str = ""
+    """Parts that were not measured, in words; empty without any."""
 
     @property
     def low(self) -> int:

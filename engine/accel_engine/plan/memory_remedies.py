@@ -29,29 +29,26 @@ MIXED = {"gpu": "mixed_float16", "tpu": "mixed_bfloat16"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFacts:
-    """What decides which remedies a training has.
-
-    Attributes:
-        batch: Examples per step on each replica.
-        can_split: Whether gradients can be accumulated over micro-batches.
-        splitting_changes: What micro-batches change besides the rounding of sums, such as ``dropout``.
-        can_recompute: Whether parts of the model can be computed again for their gradients.
-        caches_data: Whether the training examples are cached on the devices.
-        tries_xla: Whether the autotuner may compile the steps with XLA.
-        on_host: Whether CPUs train, whose memory is the host's.
-        mixed: The mixed precision of its devices; empty if it is none, or unknown.
-        variables: The environment variables that chose the engine's GPUs, such as those that the queue has assigned.
-    """
+    """What decides which remedies a training has."""
 
     batch: Count
+    """Examples per step on each replica."""
     can_split: bool = False
+    """Whether gradients can be accumulated over micro-batches."""
     splitting_changes: tuple[Text, ...] = ()
+    """What micro-batches change besides the rounding of sums, such as ``dropout``."""
     can_recompute: bool = False
+    """Whether parts of the model can be computed again for their gradients."""
     caches_data: bool = False
+    """Whether the training examples are cached on the devices."""
     tries_xla: bool = False
+    """Whether the autotuner may compile the steps with XLA."""
     on_host: bool = True
+    """Whether CPUs train, whose memory is the host's."""
     mixed: Text = ""
+    """The mixed precision of its devices; empty if it is none, or unknown."""
     variables: Mapping[str, Text] = field(default_factory=dict)
+    """The environment variables that chose the engine's GPUs, such as those that the queue has assigned."""
 
     @property
     def splits_exactly(self) -> bool:
@@ -65,23 +62,19 @@ Values = Callable[[Plan, MemoryFacts], Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A change of a field with which a training takes less memory.
-
-    Attributes:
-        field: The field of the plan; empty for the cache of the training data, which is no field.
-        values: Its values.
-        words: What it does, in words, for the user to do.
-        script: The same in a script with Keras; ``{}`` stands for the value.
-        by_itself: Whether a run that is out of memory makes the change by itself.
-        is_last: Whether it is for what nothing else helps: it ignores what the user has set, or uses devices badly.
-    """
+    """A change of a field with which a training takes less memory."""
 
     field: str
+    """The field of the plan; empty for the cache of the training data, which is no field."""
     values: Values
     words: str = ""
+    """What it does, in words, for the user to do."""
     script: str = ""
+    """The same in a script with Keras; ``{}`` stands for the value."""
     by_itself: bool = True
+    """Whether a run that is out of memory makes the change by itself."""
     is_last: bool = False
+    """Whether it is for what nothing else helps: it ignores what the user has set, or uses devices badly."""
 
     def value(self, plan: Plan, facts: MemoryFacts) -> Any:
         """The first value that takes clearly less memory: of micro-batches twice as many; ``None`` without one."""
@@ -164,17 +157,14 @@ def advised(plan: Plan, facts: MemoryFacts) -> Iterator[tuple[Remedy, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRepair:
-    """What a run that is out of memory changes by itself.
-
-    Attributes:
-        action: What it does, for the user, after ``the run``.
-        changes: Fields of the plan that change, with their new values.
-        streams_data: Whether the training examples are no longer cached on the devices.
-    """
+    """What a run that is out of memory changes by itself."""
 
     action: str
+    """What it does, for the user, after ``the run``."""
     changes: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the plan that change, with their new values."""
     streams_data: bool = False
+    """Whether the training examples are no longer cached on the devices."""
 
 
 def next_repair(plan: Plan, facts: MemoryFacts) -> MemoryRepair | None:
@@ -217,15 +207,11 @@ def _in_micro_batches(count: int, facts: MemoryFacts) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """A changed training.
-
-    Attributes:
-        training: The training.
-        values: The changed fields with their values; none of the training as it was.
-    """
+    """A changed training."""
 
     training: Training
     values: Mapping[str, str | int] = field(default_factory=dict)
+    """The changed fields with their values; none of the training as it was."""
 
     @property
     def words(self) -> Words:

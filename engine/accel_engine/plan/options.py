@@ -16,32 +16,29 @@ _UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class OptionSpec(FieldSpec):
-    """The specification of an option, from which its option of commands and its row of forms are made.
-
-    Attributes:
-        label: Its label in forms, if that is not its name.
-        hint: What an empty row of a form stands for, or an example.
-        metavar: The word for its value in the help of commands.
-        flags: The options of commands, if they are not made from its name.
-        notes: What each choice means.
-        suffixes: Suffixes of the files that are completed, if it is a path; empty for folders only.
-        goes_with: Another option and some of its values; forms hide it without any of these.
-        repeats: Whether a command may have it several times, each with one value.
-        is_required: Whether commands and forms need it.
-        read: Makes its value of a text as it is, if that is not one of the type; raises a ``UsageError``.
-    """
+    """The specification of an option, from which its option of commands and its row of forms are made."""
 
     none: str = "nothing"
     label: str = ""
+    """Its label in forms, if that is not its name."""
     hint: str = ""
+    """What an empty row of a form stands for, or an example."""
     metavar: str = ""
+    """The word for its value in the help of commands."""
     flags: tuple[str, ...] = ()
+    """The options of commands, if they are not made from its name."""
     notes: Mapping[str, str] = field(default_factory=dict)
+    """What each choice means."""
     suffixes: tuple[str, ...] | None = None
+    """Suffixes of the files that are completed, if it is a path; empty for folders only."""
     goes_with: tuple[str, tuple[str, ...]] | None = None
+    """Another option and some of its values; forms hide it without any of these."""
     repeats: bool = False
+    """Whether a command may have it several times, each with one value."""
     is_required: bool = False
+    """Whether commands and forms need it."""
     read: Callable[[str], Any] | None = None
+    """Makes its value of a text as it is, if that is not one of the type; raises a ``UsageError``."""
 
     def value_of(self, name: str, text: str) -> Any:
         """The value that a text gives the option of a name.

@@ -23,21 +23,18 @@ DETECTED = "its chips on the PCI bus"
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The devices and processes that a plan trains on.
-
-    Attributes:
-        devices: Ids of this machine's devices; virtual CPUs are ``cpu:0``, ``cpu:1``, ...
-        workers: Number of processes that share a step.
-        replicas_per_device: Replicas on each device: the cores of a TPU chip.
-        remote_tpu: Address or name of a TPU that is not in this machine; empty otherwise.
-        device_memory: Memory of a replica's accelerator in bytes, the smallest one; ``None`` for CPUs, or if unknown.
-    """
+    """The devices and processes that a plan trains on."""
 
     devices: tuple[str, ...]
+    """Ids of this machine's devices; virtual CPUs are ``cpu:0``, ``cpu:1``, ..."""
     workers: int = 1
+    """Number of processes that share a step."""
     replicas_per_device: int = 1
+    """Replicas on each device: the cores of a TPU chip."""
     remote_tpu: str = ""
+    """Address or name of a TPU that is not in this machine; empty otherwise."""
     device_memory: int | None = None
+    """Memory of a replica's accelerator in bytes, the smallest one; ``None`` for CPUs, or if unknown."""
 
     @property
     def kind(self) -> str:

@@ -13,17 +13,13 @@ from accel_engine.plan.source_text import SourceError, json_lines, parse_json, p
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """The fields of a plan file, not yet validated.
-
-    Attributes:
-        path: The file.
-        values: Values by name.
-        lines: The line of each name, from 1.
-    """
+    """The fields of a plan file, not yet validated."""
 
     path: Path
     values: Mapping[str, Any]
+    """Values by name."""
     lines: Mapping[str, int] = field(default_factory=dict)
+    """The line of each name, from 1."""
 
     def describe(self, error: PlanError) -> str:
         """Word the error of a field, with the file and the line."""
@@ -65,9 +61,6 @@ class InvalidPlanError(UsageError):
     Args:
         errors: At least one error.
         describe: Words an error, with the file and the line of its field, for example.
-
-    Attributes:
-        errors: The errors.
     """
 
     def __init__(self, errors: Sequence[PlanError], describe: Callable[[PlanError], str] = str) -> None:

@@ -14,23 +14,17 @@ from accel_engine.strategies import StrategyEntry
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a plan is trained with, as far as it is known.
-
-    Attributes:
-        plan: The fields of the plan.
-        strategy: Its strategy.
-        model: Its model.
-        data: Its data.
-        kind: The kind of device that trains: ``cpu``, ``gpu`` or ``tpu``; empty while it is unknown.
-        gpus: Number of GPUs of the machine.
-    """
+    """What a plan is trained with, as far as it is known."""
 
     plan: Any
+    """The fields of the plan."""
     strategy: StrategyEntry
     model: ModelEntry | AutoModel | UserModel
     data: DatasetEntry
     kind: str = ""
+    """The kind of device that trains: ``cpu``, ``gpu`` or ``tpu``; empty while it is unknown."""
     gpus: int = 0
+    """Number of GPUs of the machine."""
 
     @property
     def task(self) -> str:
@@ -104,21 +98,18 @@ _DATA = FieldValue("data")
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """The purpose of a field.
-
-    Attributes:
-        what: In plain words, after ``only for``.
-        has_effect: Whether the field has an effect. A new run whose plan sets it in vain is refused.
-        found: What there is instead, to end the message.
-        is_shown: Whether the form shows it although it has no value; if it has an effect, by default.
-        is_refused: Whether a value without effect is refused; not if what it asks for is so anyway.
-    """
+    """The purpose of a field."""
 
     what: str
+    """What it is, in plain words, after ``only for``."""
     has_effect: Condition
+    """Whether the field has an effect. A new run whose plan sets it in vain is refused."""
     found: Callable[[Situation], Words] = _data_is
+    """What there is instead, to end the message."""
     is_shown: Condition | None = None
+    """Whether the form shows it although it has no value; if it has an effect, by default."""
     is_refused: bool = True
+    """Whether a value without effect is refused; not if what it asks for is so anyway."""
 
     def is_relevant(self, situation: Situation, *, has_value: bool) -> bool:
         """Whether the form shows the field."""
@@ -273,6 +264,9 @@ LOGICAL_CPUS = Purpose("CPUs", _splits_cpu, _device_is)
 CPUS = Purpose("CPUs", _on("cpu", ""), _device_is)
 CPU_LAYERS = Purpose("CPUs", _on("cpu", ""), _device_is, is_refused=False)
 GPUS = Purpose("GPUs", _on("gpu", ""), _device_is, is_shown=_on("gpu"))
+REDUCED_FLOAT32 = Purpose(
+    "GPUs and TPUs", _on("gpu", "tpu", ""), _device_is, is_shown=_on("gpu", "tpu"), is_refused=False
+)
 FORCED = Purpose("mixed_float16 on a CPU, and XLA on a GPU", _allows, is_refused=False)
 REDUCTIONS = Purpose("strategies with several devices", lambda s: len(s.strategy.reductions) > 1, _strategy_is)
 SEVERAL_DEVICES = Purpose("strategies with several devices", _has_several_devices, is_refused=False)

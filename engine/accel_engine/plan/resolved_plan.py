@@ -36,39 +36,33 @@ ALL_FIELDS = frozenset(SPECS)
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPlan:
-    """A plan and what it refers to.
-
-    Attributes:
-        plan: The plan.
-        strategy: Its strategy.
-        model: Its model; for ``auto``, the chosen one once the data tells it.
-        data: What is known of its dataset.
-        cluster: The cluster that this process belongs to; ``None`` for a single process.
-        tpu: The endpoint of the TPU; ``None`` under other strategies.
-        devices: The devices of the machine; ``None`` while they are unknown.
-        placement: The devices that train; ``None`` while the machine's devices are unknown, or if they do not fit.
-        step_counts: Batch sizes and steps; ``None`` while the number of examples or replicas is unknown, or if they do
-            not fit.
-        errors: Why the plan cannot be trained, by field.
-        environment_error: Why the environment describes no valid cluster or TPU; also an error of the strategy.
-        chosen: The fields whose values are chosen now: all of a new run, only the changed ones of one that continues.
-            What a run was trained with does not keep it from continuing.
-        streams_data: Whether examples are never cached on the devices, to save memory.
-    """
+    """A plan and what it refers to."""
 
     plan: Plan
     strategy: StrategyEntry
     model: ModelEntry | AutoModel | UserModel
+    """Its model; for ``auto``, the chosen one once the data tells it."""
     data: DatasetEntry
+    """What is known of its dataset."""
     cluster: ClusterSpec | None = None
+    """The cluster that this process belongs to; ``None`` for a single process."""
     tpu: TpuEndpoint | None = None
+    """The endpoint of the TPU; ``None`` under other strategies."""
     devices: Sequence[Device] | None = None
+    """The devices of the machine; ``None`` while they are unknown."""
     placement: Placement | None = None
+    """The devices that train; ``None`` while the machine's devices are unknown, or if they do not fit."""
     step_counts: StepCounts | None = None
+    """Batch sizes and steps; ``None`` while the number of examples or replicas is unknown, or if they do not fit."""
     errors: Mapping[str, Words] = field(default_factory=dict)
+    """Why the plan cannot be trained, by field."""
     environment_error: str = ""
+    """Why the environment describes no valid cluster or TPU; also an error of the strategy."""
     chosen: Container[str] = ALL_FIELDS
+    """The fields whose values are chosen now: all of a new run, only the changed ones of one that continues. What a run
+    was trained with does not keep it from continuing."""
     streams_data: bool = False
+    """Whether examples are never cached on the devices, to save memory."""
 
     @property
     def _pretrained(self) -> bool:

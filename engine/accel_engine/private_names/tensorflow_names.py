@@ -12,15 +12,12 @@ from accel_engine.errors import AccelError
 
 @dataclass(frozen=True, slots=True)
 class LocalDevice:
-    """A device of this process.
-
-    Attributes:
-        description: Its name and PCI bus id among others; empty for a CPU.
-        memory: Bytes that TensorFlow may allocate on it.
-    """
+    """A device of this process."""
 
     description: str
+    """Its name and PCI bus id among others; empty for a CPU."""
     memory: int
+    """Bytes that TensorFlow may allocate on it."""
 
 
 def local_devices() -> dict[str, LocalDevice]:

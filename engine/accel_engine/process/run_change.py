@@ -71,15 +71,12 @@ def _answer(directory: Path, number: int, should_stop: Callable[[], bool] = lamb
 
 
 class PauseNote(NamedTuple):
-    """What happens to a run while something else is measured; both are empty for a run that is not live.
-
-    Attributes:
-        now: In words, meanwhile.
-        after: In words, after that.
-    """
+    """What happens to a run while something else is measured; both are empty for a run that is not live."""
 
     now: str = ""
+    """What happens meanwhile, in words."""
     after: str = ""
+    """What happened, in words for afterwards."""
 
 
 BESIDE = PauseNote(

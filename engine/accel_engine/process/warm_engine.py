@@ -32,9 +32,6 @@ class WarmEngine:
     Args:
         on_change: Called from a thread whenever :attr:`state` changes.
 
-    Attributes:
-        process: Its process.
-
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
     """

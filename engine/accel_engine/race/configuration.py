@@ -27,21 +27,17 @@ class ConfigurationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A configuration of a plan.
-
-    Attributes:
-        title: A short name, unique in a race.
-        plan: The plan.
-        changes: The fields that differ from the reference, with their values; empty for the reference.
-        kinds: What it changes.
-        changes_updates: Whether its updates are synchronous and the reference's are not.
-    """
+    """A configuration of a plan."""
 
     title: str
+    """A short name, unique in a race."""
     plan: Plan
     changes: Mapping[str, Any] = field(default_factory=dict)
+    """The fields that differ from the reference, with their values; empty for the reference."""
     kinds: tuple[ConfigurationKind, ...] = ()
+    """What it changes."""
     changes_updates: bool = False
+    """Whether its updates are synchronous and the reference's are not."""
 
     @property
     def is_reference(self) -> bool:
@@ -68,15 +64,11 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedConfiguration:
-    """A configuration that cannot be run on this machine.
-
-    Attributes:
-        configuration: The configuration.
-        reason: Why.
-    """
+    """A configuration that cannot be run on this machine."""
 
     configuration: Configuration
     reason: str
+    """Why it cannot be run."""
 
 
 CLOSE = 1e-5
@@ -88,20 +80,17 @@ LEAST_MEAN = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class LossCheck:
-    """How the first losses of a configuration compare with the reference's.
-
-    Attributes:
-        difference: The largest difference, as a share of the mean of the reference's absolute losses, so that the tiny
-            loss of a small last batch does not count more than others; ``None`` if they cannot be compared.
-        steps: Number of compared steps.
-        is_equal: Whether they are equal to the bit.
-        problem: Why they cannot be compared; empty if they can.
-    """
+    """How the first losses of a configuration compare with the reference's."""
 
     difference: float | None = None
+    """The largest difference, as a share of the mean of the reference's absolute losses, so that the tiny loss of a
+    small last batch does not count more than others; ``None`` if they cannot be compared."""
     steps: int = 0
+    """Number of compared steps."""
     is_equal: bool = False
+    """Whether they are equal to the bit."""
     problem: str = ""
+    """Why they cannot be compared; empty if they can."""
 
     @property
     def text(self) -> str:
@@ -150,18 +139,15 @@ def _difference(first: float, second: float, mean: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LearnedValue:
-    """What a plan has learned from as many examples as the reference.
-
-    Attributes:
-        metric: What is compared, such as ``validation loss``.
-        value: Its mean over the orders of the examples; not finite if one is not.
-        between: Its confidence interval if the reference's value is exact; ``None`` for the reference, and with too
-            few orders.
-    """
+    """What a plan has learned from as many examples as the reference."""
 
     metric: str
+    """What is compared, such as ``validation loss``."""
     value: float
+    """Its mean over the orders of the examples; not finite if one is not."""
     between: tuple[float, float] | None = None
+    """Its confidence interval if the reference's value is exact; ``None`` for the reference, and with too few
+    orders."""
 
 
 class ConfigurationState(StrEnum):
@@ -188,43 +174,39 @@ class Best(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationResult:
-    """What is known of a configuration.
-
-    Attributes:
-        configuration: The configuration.
-        state: How far it is.
-        reason: Why it ended early, failed, is refused or is not measured, if that is known; else empty.
-        compile_seconds: How long it took to trace and compile a step, and to take it; ``None`` before.
-        memory: Bytes that a device had allocated at most, or by which the process grew on a CPU; ``None`` if unknown.
-        memory_of: ``host``, or the kind of device whose memory that is; empty before.
-        losses: The check of its first losses; ``None`` before.
-        rates: Examples a second of each turn.
-        ratios: Its rates as shares of the reference's in the same rounds; empty without a reference.
-        examples_per_second: The median, as if it had been measured beside all rounds of the reference.
-        between: The confidence interval of that median.
-        against_reference: How its rate compares with the reference's; ``None`` without rounds of both.
-        joules: Joules an example; ``None`` if unknown.
-        energy_of: ``cpu`` or ``gpu``, whose energy that is; empty if unknown.
-        energy_problem: Why no energy is known; empty if it is.
-        learned: What it has learned, where that is compared; else ``None``.
-    """
+    """What is known of a configuration."""
 
     configuration: Configuration
     state: ConfigurationState = ConfigurationState.WAITING
+    """How far it is."""
     reason: str = ""
+    """Why it ended early, failed, is refused or is not measured, if that is known; else empty."""
     compile_seconds: float | None = None
+    """How long it took to trace and compile a step, and to take it; ``None`` before."""
     memory: float | None = None
+    """Bytes that a device had allocated at most, or by which the process grew on a CPU; ``None`` if unknown."""
     memory_of: str = ""
+    """``host``, or the kind of device whose memory that is; empty before."""
     losses: LossCheck | None = None
+    """The check of its first losses; ``None`` before."""
     rates: tuple[float, ...] = ()
+    """Examples a second of each turn."""
     ratios: tuple[float, ...] = ()
+    """Its rates as shares of the reference's in the same rounds; empty without a reference."""
     examples_per_second: float | None = None
+    """The median, as if it had been measured beside all rounds of the reference."""
     between: tuple[float, float] | None = None
+    """The confidence interval of that median."""
     against_reference: PlanComparison | None = None
+    """How its rate compares with the reference's; ``None`` without rounds of both."""
     joules: float | None = None
+    """Joules an example; ``None`` if unknown."""
     energy_of: str = ""
+    """``cpu`` or ``gpu``, whose energy that is; empty if unknown."""
     energy_problem: str = ""
+    """Why no energy is known; empty if it is."""
     learned: LearnedValue | None = None
+    """What it has learned, where that is compared; else ``None``."""
 
     @property
     def title(self) -> str:

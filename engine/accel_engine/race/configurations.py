@@ -30,17 +30,14 @@ BATCH_FACTORS = (0.5, 2.0, 4.0)
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationList:
-    """The configurations of a plan on a machine.
-
-    Attributes:
-        reference: The plan as it is.
-        others: One change each.
-        refused: Those that cannot be run, and why.
-    """
+    """The configurations of a plan on a machine."""
 
     reference: Configuration
+    """The plan as it is."""
     others: tuple[Configuration, ...]
+    """Plans with one change each."""
     refused: tuple[UnsupportedConfiguration, ...] = ()
+    """Plans that cannot be run, and why."""
 
 
 def check_raceable(resolved: ResolvedPlan) -> None:

@@ -32,34 +32,28 @@ LONGEST_PAUSE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class CureProgress:
-    """How far a trial is.
-
-    Attributes:
-        done: Seconds done.
-        of: Seconds in all, about.
-        detail: What it does now.
-    """
+    """How far a trial is."""
 
     done: float
+    """Seconds done."""
     of: float
+    """Seconds in all, about."""
     detail: str
+    """What it does now."""
 
 
 @dataclass(frozen=True, slots=True)
 class CureRace:
-    """What a cure gains.
-
-    Attributes:
-        results: Of the plan as it is, and with the changes.
-        quantity: What is compared.
-        is_better: Whether the changes are better, and that is no chance as far as the rounds tell.
-        how: How it was measured, in words.
-    """
+    """What a cure gains."""
 
     results: tuple[ConfigurationResult, ConfigurationResult]
+    """Results of the plan as it is, and with the changes."""
     quantity: Quantity
+    """What is compared."""
     is_better: bool
+    """Whether the changes are better, and that is no chance as far as the rounds tell."""
     how: str
+    """How it was measured, in words."""
 
 
 def try_cure(

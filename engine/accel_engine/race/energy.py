@@ -18,17 +18,14 @@ _PACKAGE = re.compile(r"intel-rapl:\d+$")
 
 @dataclass(frozen=True, slots=True)
 class Meters:
-    """The meters of all devices of a plan.
-
-    Attributes:
-        meters: One for each device.
-        measured: ``cpu`` or ``gpu``, whose energy it is; a GPU's is without the processor's. Empty without any.
-        problem: Why there is none; empty if there are.
-    """
+    """The meters of all devices of a plan."""
 
     meters: tuple[IntervalMeter, ...] = ()
+    """A meter for each device."""
     measured: str = ""
+    """``cpu`` or ``gpu``, whose energy it is; a GPU's is without the processor's. Empty without any."""
     problem: str = ""
+    """Why there are no meters; empty if there are."""
 
     def start(self) -> None:
         """Begin to measure."""

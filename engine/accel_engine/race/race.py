@@ -62,13 +62,7 @@ def _read_kinds(text: str) -> tuple[ConfigurationKind, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RaceOptions:
-    """What is raced, and for how long.
-
-    Attributes:
-        seconds: How long each configuration is measured.
-        kinds: What may change.
-        combines: Whether the changes that were faster are raced together, in a last group.
-    """
+    """What is raced, and for how long."""
 
     seconds: float = option(
         SECONDS,
@@ -86,6 +80,7 @@ class RaceOptions:
         ),
     )
     combines: bool = True
+    """Whether the changes that were faster are raced together, in a last group."""
 
 
 class Race:

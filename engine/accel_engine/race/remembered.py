@@ -24,26 +24,22 @@ from accel_engine.run.engine.status import RunInfo
 
 @dataclass(frozen=True, slots=True)
 class RememberedResult:
-    """What a race measured of a plan.
-
-    Attributes:
-        examples_per_second: The median.
-        memory: Bytes; ``None`` if unknown.
-        memory_of: ``host``, or the kind of device whose memory that is.
-        between: The confidence interval of the median; ``None`` if unknown.
-        faster_changes: The fields that made it clearly faster, with their values; empty if nothing did, or it was not
-            the reference.
-        factor: By how much; 1 if nothing did.
-        measured_at: When, in seconds since the Unix epoch.
-    """
+    """What a race measured of a plan."""
 
     examples_per_second: Rate
+    """The median."""
     memory: float | None
+    """Bytes; ``None`` if unknown."""
     memory_of: str
+    """``host``, or the kind of device whose memory that is."""
     between: tuple[float, float] | None = None
+    """The confidence interval of the median; ``None`` if unknown."""
     faster_changes: Mapping[str, Any] = field(default_factory=dict)
+    """The fields that made it clearly faster, with their values; empty if nothing did, or it was not the reference."""
     factor: float = 1.0
+    """By how much; 1 if nothing did."""
     measured_at: float = 0.0
+    """When, in seconds since the Unix epoch."""
 
     def epoch_seconds(self, resolved: ResolvedPlan) -> float | None:
         """How long the steps of an epoch take; ``None`` while their number is unknown."""

@@ -29,9 +29,6 @@ class RateSchedule:
 
     Args:
         schedule: A ``LearningRateSchedule`` that depends on nothing but the number of iterations.
-
-    Attributes:
-        schedule: The schedule.
     """
 
     def __init__(self, schedule: Any) -> None:

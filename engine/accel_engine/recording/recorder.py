@@ -137,7 +137,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         """Print where the run is and how to watch it."""
         watch_hint.print_hint(self.directory)
 
-    def _give_up(self, error: Exception) -> None:
+    def _on_error(self, error: Exception) -> None:
         """Stop recording this ``fit``, and warn the user."""
         fit, self._recorded = self._recorded, None
         warn(f"recording stopped, training continues: {format_error(error)}")

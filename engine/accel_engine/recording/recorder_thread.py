@@ -38,51 +38,39 @@ EXIT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class PendingSteps:
-    """Consecutive steps.
-
-    Attributes:
-        started: Seconds since the Unix epoch.
-        ended: Seconds since the Unix epoch.
-        count: Number of steps.
-        series: Values by series name, or functions that compute them.
-        first_step: The first of them; ``None`` for the one after the steps before.
-    """
+    """Consecutive steps."""
 
     started: float
+    """Seconds since the Unix epoch."""
     ended: float
+    """Seconds since the Unix epoch."""
     count: int
     series: Mapping[str, npt.NDArray[np.floating[Any]] | Callable[[], Values]]
+    """Values by series name, or functions that compute them."""
     first_step: int | None = None
+    """The first of them; ``None`` for the one after the steps before."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingAnswer:
-    """The answer to a command.
-
-    Attributes:
-        command: The command.
-        event: The answer as an event.
-    """
+    """The answer to a command."""
 
     command: Command
     event: CommandAnswered
+    """The answer as an event."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingMedia:
-    """An image, a text or a histogram.
-
-    Attributes:
-        step: Steps taken when it was logged.
-        time: Seconds since the Unix epoch.
-        name: Its name.
-        item: What to write.
-    """
+    """An image, a text or a histogram."""
 
     step: int
+    """Steps taken when it was logged."""
     time: float
+    """Seconds since the Unix epoch."""
     name: str
     item: MediaItem
+    """What to write."""
 
 
 QueueItem = PendingSteps | PendingMedia | Event | PendingAnswer | Exception | None

@@ -27,15 +27,12 @@ _ROUNDING = 2.0**-23  # of a float32 total, which is rounded at each addition an
 
 @dataclass(frozen=True, slots=True)
 class RunningMean:
-    """The state of a running mean.
-
-    Attributes:
-        mean: Its value.
-        count: The sum of weights.
-    """
+    """The state of a running mean."""
 
     mean: float = 0.0
+    """Its value."""
     count: float = 0.0
+    """The sum of weights."""
 
 
 def batch_weights(count: float, calls: int, weight: float, *, epoch_ended: bool) -> Values | None:

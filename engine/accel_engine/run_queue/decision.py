@@ -14,64 +14,52 @@ MAX_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class WaitingRun:
-    """A run that waits.
-
-    Attributes:
-        run: Its id.
-        request: What it asks for.
-        need: What its plan needs.
-        blocked: Why it must not start now, whatever is free; empty if it may.
-    """
+    """A run that waits."""
 
     run: str
+    """Its id."""
     request: QueueRequest
+    """What it asks for."""
     need: RunNeeds = field(default_factory=RunNeeds)
+    """What its plan needs."""
     blocked: str = ""
+    """Why it must not start now, whatever is free; empty if it may."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveRun:
-    """A live run of this machine.
-
-    Attributes:
-        run: Its id.
-        devices: Ids of its accelerators; empty on the CPU, or if they are not known.
-        group: The group of its entry, if it was started from the queue.
-        is_starting: Whether it has not said yet which devices it uses.
-    """
+    """A live run of this machine."""
 
     run: str
+    """Its id."""
     devices: tuple[str, ...] = ()
+    """Ids of its accelerators; empty on the CPU, or if they are not known."""
     group: str = ""
+    """The group of its entry, if it was started from the queue."""
     is_starting: bool = False
+    """Whether it has not recorded yet which devices it uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class FreeDevices:
-    """What is free on the machine.
-
-    Attributes:
-        in_use: Who uses an accelerator besides runs of this program, by its id; empty for nobody.
-        memory: Bytes of the host's memory that are available.
-        at_once: Most runs at once; ``None`` for as many as there are accelerators, or one on the CPU.
-    """
+    """What is free on the machine."""
 
     in_use: Mapping[str, str] = field(default_factory=dict)
+    """Who uses an accelerator besides runs of this program, by its id; empty for nobody."""
     memory: int = 1 << 62
+    """Bytes of the host's memory that are available."""
     at_once: int | None = None
+    """Most runs at once; ``None`` for as many as there are accelerators, or one on the CPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What starts.
-
-    Attributes:
-        starts: The devices of the runs to start, by their ids, in order; none for a run on the CPU.
-        reasons: Why the others wait, by their ids.
-    """
+    """What starts."""
 
     starts: Mapping[str, tuple[str, ...]]
+    """The devices of the runs to start, by their ids, in order; none for a run on the CPU."""
     reasons: Mapping[str, str]
+    """Why the others wait, by their ids."""
 
 
 def decide(candidates: Sequence[WaitingRun], active: Iterable[ActiveRun], machine: FreeDevices) -> Decision:

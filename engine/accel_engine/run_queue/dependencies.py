@@ -16,15 +16,12 @@ from accel_engine.run.writing.writer import RunWriter
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Why an entry waits for other runs.
-
-    Attributes:
-        reason: In words; empty if it does not.
-        is_blocked: Whether it waits until a user does something.
-    """
+    """Why an entry waits for other runs."""
 
     reason: str = ""
+    """Why it waits, in words; empty if it does not."""
     is_blocked: bool = False
+    """Whether it waits until a user does something."""
 
 
 def run_status(run: str) -> Status | None:

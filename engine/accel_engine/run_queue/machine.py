@@ -91,8 +91,8 @@ def why_in_use(sample: Sample) -> str:
         return f"has {numbers.size(used)}{f' of {numbers.size(total)}' if total else ''} in use{names}"
     if (busy := values.get("utilization", 0.0)) >= BUSY_UTILIZATION:
         return f"is {busy:.0f}% busy{names}"
-    is_held = sample.device.startswith("tpu:") or any(item.computes for item in holders)
-    return f"is used by another program{names}" if holders and is_held else ""
+    is_in_use = sample.device.startswith("tpu:") or any(item.computes for item in holders)
+    return f"is used by another program{names}" if holders and is_in_use else ""
 
 
 def _is_own(holder: CountedItem) -> bool:
@@ -130,7 +130,7 @@ def occupies_devices(directory: Path) -> bool:
                 return status is not Status.QUEUED
             process = decode_or_none(read_meta(database).get("process"), ProcessIdentity)
     except RunError:
-        return lock.is_held(directory)
+        return lock.is_locked(directory)
     return process is not None and process.alive
 
 

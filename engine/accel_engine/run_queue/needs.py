@@ -17,19 +17,16 @@ from accel_engine.strategies import StrategyEntry
 
 @dataclass(frozen=True, slots=True)
 class RunNeeds:
-    """What a run needs to start.
-
-    Attributes:
-        kind: ``cpu``, ``gpu`` or ``tpu``.
-        count: How many accelerators; 0 on the CPU.
-        devices: Ids of the accelerators that it may get.
-        memory: Bytes of the host's memory that it takes at least.
-    """
+    """What a run needs to start."""
 
     kind: str = "cpu"
+    """``cpu``, ``gpu`` or ``tpu``."""
     count: int = 0
+    """How many accelerators; 0 on the CPU."""
     devices: tuple[str, ...] = ()
+    """Ids of the accelerators that it may get."""
     memory: int = 0
+    """Bytes of the host's memory that it takes at least."""
 
 
 def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environment: Mapping[str, str]) -> RunNeeds:

@@ -10,15 +10,7 @@ from accel_engine.text import printable_line
 
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
-    """What a run asks for while it waits.
-
-    Attributes:
-        priority: Higher ones start first.
-        after: Ids of runs that must have finished before.
-        devices: How many accelerators it gets; ``None`` for what its plan says, or else one.
-        group: Name of the entries that ``at_once`` limits, such as a search's; empty for none.
-        at_once: Most runs of its group that train at the same time; 0 for no limit.
-    """
+    """What a run asks for while it waits."""
 
     priority: int = option(0, OptionSpec("With --queue: higher ones start first.", int, metavar="N"))
     after: tuple[str, ...] = option(
@@ -28,44 +20,43 @@ class QueueRequest:
         None,
         OptionSpec("With --queue: how many accelerators the run gets.", int, flags=("--devices-each",), metavar="N"),
     )
+    """How many accelerators it gets; ``None`` for what its plan says, or else one."""
     group: str = ""
+    """Name of the entries that ``at_once`` limits, such as a search's; empty for none."""
     at_once: int = 0
+    """Most runs of its group that train at the same time; 0 for no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """A run in the queue, which waits or was started from it and is still live.
-
-    Attributes:
-        run: The run's id.
-        directory: Its directory.
-        request: What it asks for.
-        position: Its place among those that wait, from 1, in the order in which they start; 0 once started.
-        is_held: Whether it waits until it is released: a user holds it, its start has failed, or a run of ``after`` has
-            ended otherwise than finished.
-        is_started: Whether it was started.
-        devices: Ids of the devices that it was started on.
-        reason: Why it waits, in words; empty if it was started, or before anybody has looked.
-        added: When it was added, in seconds since the Unix epoch.
-        has_failed: Whether it is held because it could not be started, for that reason.
-    """
+    """A run in the queue, which waits or was started from it and is still live."""
 
     run: str
+    """The run's id."""
     directory: Path
     request: QueueRequest
+    """What it asks for."""
     position: int
+    """Its place among the waiting entries, from 1, in the order in which they start; 0 once started."""
     is_held: bool = False
+    """Whether it waits until it is released: a user holds it, its start has failed, or a run of ``after`` has ended
+    otherwise than finished."""
     is_started: bool = False
+    """Whether it was started."""
     devices: tuple[str, ...] = ()
+    """Ids of the devices that it was started on."""
     reason: str = ""
+    """Why it waits, in words; empty if it was started, or before anybody has looked."""
     added: float = 0.0
+    """When it was added, in seconds since the Unix epoch."""
     has_failed: bool = False
+    """Whether it is held because it could not be started, for that reason."""
 
     @property
     def waits(self) -> str:
         """Why it waits, in a line."""
-        held = "held: " if self.is_held and not self.reason.startswith("held") else ""
-        return printable_line(f"{held}{self.reason}") or "waits"
+        prefix = "held: " if self.is_held and not self.reason.startswith("held") else ""
+        return printable_line(f"{prefix}{self.reason}") or "waits"
 
     @property
     def on_devices(self) -> str:
@@ -77,33 +68,29 @@ class QueueEntry:
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """A row of the queue's database.
-
-    Attributes:
-        run: The run's id.
-        directory: Its directory.
-        request: What it asks for.
-        place: A number that orders entries of the same priority.
-        state: ``waiting``, ``started`` or ``cancelled``: by a process that has not ended the run yet.
-        held: Why it is held; empty if it is not.
-        reason: Why it waits, as of the last look.
-        devices: Ids of the devices that it was started on.
-        environment: The environment variables of its engine that whoever added it has set.
-        folder: The working directory of its engine, from which Python imports a user's modules.
-        added: When it was added, in seconds since the Unix epoch.
-    """
+    """A row of the queue's database."""
 
     run: str
+    """The run's id."""
     directory: Path
     request: QueueRequest
+    """What it asks for."""
     place: int
+    """A number that orders entries of the same priority."""
     state: str = "waiting"
-    held: str = ""
+    """``waiting``, ``started`` or ``cancelled``: by a process that has not ended the run yet."""
+    hold_reason: str = ""
+    """Why it is held; empty if it is not."""
     reason: str = ""
+    """Why it waits, as of the last look."""
     devices: tuple[str, ...] = ()
+    """Ids of the devices that it was started on."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    """The environment variables of its engine that whoever added it has set."""
     folder: str = ""
+    """The working directory of its engine, from which Python imports a user's modules."""
     added: float = 0.0
+    """When it was added, in seconds since the Unix epoch."""
 
     @property
     def is_waiting(self) -> bool:

@@ -20,17 +20,13 @@ MAX_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """A write that waits.
-
-    Attributes:
-        write: Writes.
-        size: Bytes of its data.
-        refused: Called if it alone cannot be written.
-    """
+    """A write that waits."""
 
     write: Callable[[], None]
     size: int
+    """Bytes of its data."""
     refused: Callable[[str], None] | None
+    """Called if this write alone cannot be done."""
 
 
 class PatientWriter:

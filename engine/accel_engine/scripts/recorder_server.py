@@ -43,9 +43,6 @@ class Recording:
         pid: The recorder's process.
 
     Attributes:
-        number: Its number.
-        run: Receives it.
-        pid: The recorder's process.
         answer: The answer to the recorder's first message.
         is_ending: Whether nothing more is received.
         is_over: Whether all of it is written, or cannot be.

@@ -26,17 +26,14 @@ TERMINAL = "terminal"
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """The two ends of a script's streams.
-
-    Attributes:
-        script: The script's descriptors: standard input, output, error.
-        sources: This process's descriptors of the script's output, by :data:`TERMINAL`, ``stdout`` and ``stderr``.
-        terminal: This process's end of the script's terminal; ``None`` without one.
-    """
+    """The two ends of a script's streams."""
 
     script: tuple[int, int, int]
+    """The script's descriptors: standard input, output, error."""
     sources: dict[str, int]
+    """This process's descriptors of the script's output, by :data:`TERMINAL`, ``stdout`` and ``stderr``."""
     terminal: int | None
+    """This process's end of the script's terminal; ``None`` without one."""
 
     def close_script(self) -> None:
         """Close the script's ends, once it has started."""

@@ -18,17 +18,13 @@ from accel_engine.text import shell_command
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script to run.
-
-    Attributes:
-        path: The script, or the module's name.
-        arguments: Its arguments.
-        module: Whether ``path`` names a module, as with ``python -m``.
-    """
+    """A script to run."""
 
     path: str
+    """The script, or the module's name."""
     arguments: tuple[str, ...] = ()
     module: bool = False
+    """Whether ``path`` names a module, as with ``python -m``."""
 
     def check(self) -> None:
         """Raise an error if there is no such file; a module is found by Python only.

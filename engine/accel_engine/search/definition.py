@@ -25,25 +25,22 @@ PRUNERS = (AUTO, "hyperband", "asha", "median", "off")
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A field of the plan that varies.
-
-    Attributes:
-        name: The field.
-        low: The least value of a range; ``None`` for choices.
-        high: The largest value of a range, which is included.
-        log: Whether the logarithm of the value is sampled uniformly.
-        step: The distance of two values of a range; ``None`` for any.
-        whole: Whether values of the range are whole numbers.
-        choices: The values, in the field's type; empty for a range.
-    """
+    """A field of the plan that varies."""
 
     name: str
+    """Name of the plan's field."""
     low: float | None = None
+    """The least value of a range; ``None`` for choices."""
     high: float | None = None
+    """The largest value of a range, which is included."""
     log: bool = False
+    """Whether the logarithm of the value is sampled uniformly."""
     step: float | None = None
+    """The distance of two values of a range; ``None`` for any."""
     whole: bool = False
+    """Whether values of the range are whole numbers."""
     choices: tuple[Any, ...] = ()
+    """The values, in the field's type; empty for a range."""
 
 
 def _read_within(text: str) -> str:
@@ -69,24 +66,10 @@ def _read_name(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What a user chooses of a search besides the plan; all as :class:`StudyDefinition` has it, but for texts.
-
-    Attributes:
-        parameters: What varies.
-        name: Its name; empty to make one.
-        objectives: Names of objectives besides the monitor.
-        direction: ``maximize`` or ``minimize`` the monitor; empty to follow from its name.
-        trials: How many.
-        within: A duration, such as ``2h``; empty for no limit.
-        sampler: One of :data:`SAMPLERS`.
-        pruner: One of :data:`PRUNERS`.
-        at_once: Most trials at the same time; 0 for as many as there are devices.
-        confirm: Seeds that confirm the best plan.
-        patience: Trials without a better one after which it ends; 0 for no limit.
-        storage: Path of a journal file or URL of a database; empty for its own file.
-    """
+    """What a user chooses of a search besides the plan; all as :class:`StudyDefinition` has it, but for texts."""
 
     parameters: Sequence[Parameter] = field(default=())
+    """The fields that vary."""
     trials: int = option(DEFAULT_TRIALS, OptionSpec("Number of trials.", int, minimum=1, maximum=MAX_TRIALS))
     within: str = option(
         "",
@@ -144,70 +127,60 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A figure of a trial to be made as large, or small, as possible.
-
-    Attributes:
-        name: A metric, such as ``val_accuracy``, or ``time``, ``memory`` or ``latency``.
-        maximize: Whether larger is better.
-    """
+    """A figure of a trial to be made as large, or small, as possible."""
 
     name: str
+    """A metric, such as ``val_accuracy``, or ``time``, ``memory`` or ``latency``."""
     maximize: bool
+    """Whether larger is better."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyDefinition:
-    """All that a user chooses of a search.
-
-    Attributes:
-        name: The study's name, unique in this program's directory.
-        plan: The fields of the plan whose other values all trials share.
-        parameters: The fields that vary.
-        objectives: The first one is the monitor, by which trials are pruned.
-        trials: How many trials to run.
-        within: Seconds after which no further trial starts, but the confirmation does; ``None`` for no limit.
-        sampler: One of :data:`SAMPLERS`.
-        pruner: One of :data:`PRUNERS`.
-        seed: Of the proposals, and of all trials' runs unless the plan has another.
-        at_once: Most trials that train at the same time; 0 for as many as devices are free.
-        confirm: Seeds with which the best plan is trained again at the end.
-        storage: Address of a database, or path of a journal file, that other machines share; empty for a file of its
-            own.
-        patience: Trials without a better one after which the search ends; 0 for no limit.
-    """
+    """All that a user chooses of a search."""
 
     name: str
+    """The study's name, unique in this program's directory."""
     plan: Mapping[str, Any]
+    """The fields of the plan whose other values all trials share."""
     parameters: tuple[Parameter, ...]
+    """The fields that vary."""
     objectives: tuple[Objective, ...]
+    """The first one is the monitor, by which trials are pruned."""
     trials: int = DEFAULT_TRIALS
+    """How many trials to run."""
     within: float | None = None
+    """Seconds after which no further trial starts, but the confirmation does; ``None`` for no limit."""
     sampler: str = AUTO
+    """One of :data:`SAMPLERS`."""
     pruner: str = AUTO
+    """One of :data:`PRUNERS`."""
     seed: int = 0
+    """Seed of the proposals, and of all trials' runs unless the plan has another."""
     at_once: int = 0
+    """Most trials that train at the same time; 0 for as many as devices are free."""
     confirm: int = 3
+    """Seeds with which the best plan is trained again at the end."""
     storage: str = ""
+    """Address of a database, or path of a journal file, that other machines share; empty for the search's own file."""
     patience: int = 0
+    """Trials without a better one after which the search ends; 0 for no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The best plan, trained again with several seeds.
-
-    Attributes:
-        trial: Number of the best trial.
-        runs: Ids of the runs that confirm it.
-        values: The monitor's best value of each that has finished.
-        mean: Their mean; ``None`` before the first.
-        spread: Their standard deviation; ``None`` with fewer than two.
-    """
+    """The best plan, trained again with several seeds."""
 
     trial: int
+    """Number of the best trial."""
     runs: tuple[str, ...] = ()
+    """Ids of the runs that confirm it."""
     values: tuple[float, ...] = field(default=())
+    """The monitor's best value of each that has finished."""
     mean: float | None = None
+    """Their mean; ``None`` before the first."""
     spread: float | None = None
+    """Their standard deviation; ``None`` with fewer than two."""
 
 
 FIGURES = {

@@ -141,15 +141,12 @@ LOST_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Says that a member runs.
-
-    Attributes:
-        time: When, by the clock of its machine, in seconds since the Unix epoch.
-        host: Name of its machine.
-    """
+    """Says that a member runs."""
 
     time: Number
+    """When, by the clock of its machine, in seconds since the Unix epoch."""
     host: Text
+    """Name of its machine."""
 
 
 class Members:

@@ -43,50 +43,44 @@ COMMANDS = {
 
 @dataclass(frozen=True, slots=True)
 class StudyCommand:
-    """A command to the process that runs a search.
-
-    Attributes:
-        id: Its row.
-        time: When it was sent, in seconds since the Unix epoch.
-        who: Who sent it, as ``user@host``.
-        name: One of :data:`COMMANDS`.
-        trial: Number of the trial, of commands about one.
-        argument: Epochs of ``prolong``; the number of ``set_trials``; ``None`` of others.
-    """
+    """A command to the process that runs a search."""
 
     id: int
+    """Its row."""
     time: float
+    """When it was sent, in seconds since the Unix epoch."""
     who: str
+    """Who sent it, as ``user@host``."""
     name: str
+    """One of :data:`COMMANDS`."""
     trial: int | None = None
+    """Number of the trial, of commands about one."""
     argument: Any = None
+    """Epochs of ``prolong``; the number of ``set_trials``; ``None`` of others."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyPart:
-    """What concerns this machine.
-
-    Attributes:
-        created: When it was created, in seconds since the Unix epoch.
-        member: Tells the trials of this machine, and of this program's directory, from others on the same storage.
-        storage: Path of a journal file or URL of a database that other machines share; empty for its own journal.
-        limits: Fields of the definition that this machine has its own values of, some of :data:`LIMITS`.
-        spent: Seconds for which the search has run, by all its processes so far.
-        spent_at_end: The same when the last trial ended; 0 if unknown.
-        ended: The object of its last line of JSON, ``search_ended``; ``None`` while it is not at its end.
-        confirmation: The best plan, trained again; ``None`` before.
-        lost_members: The members that no longer respond.
-    """
+    """What concerns this machine."""
 
     created: Number
+    """When it was created, in seconds since the Unix epoch."""
     member: Text
+    """Tells the trials of this machine, and of this program's directory, from others on the same storage."""
     storage: Text = ""
+    """Path of a journal file or URL of a database that other machines share; empty for its own journal."""
     limits: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Fields of the definition that this machine has its own values of, some of :data:`LIMITS`."""
     spent: Number = 0.0
+    """Seconds for which the search has run, by all its processes so far."""
     spent_at_end: Number = 0.0
+    """The same when the last trial ended; 0 if unknown."""
     ended: Mapping[str, JsonValue] | None = None
+    """The object of its last line of JSON, ``search_ended``; ``None`` while it is not at its end."""
     confirmation: Confirmation | None = None
+    """The best plan, trained again; ``None`` before."""
     lost_members: tuple[Text, ...] = ()
+    """The members that no longer respond."""
 
 
 class StudyDatabase(CommandDatabase):

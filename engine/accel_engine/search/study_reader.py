@@ -39,7 +39,6 @@ class StudyReader:
 
     Attributes:
         database: The part of this machine.
-        definition: What is searched.
         trials: The trials by number; replaced, not changed, when some are new.
         reports: The reports of each trial, by their number from 1.
 
@@ -48,6 +47,7 @@ class StudyReader:
     """
 
     definition: StudyDefinition
+    """What is searched."""
 
     def __init__(self, directory: Path, *, is_writer: bool = False) -> None:
         self.database = StudyDatabase(directory)

@@ -11,36 +11,29 @@ from accel_engine.search.trial import PendingAction, Trial, TrialState
 
 @dataclass(frozen=True, slots=True)
 class RunMetrics:
-    """The metrics of a run at a step at which there was a validation, or an epoch ended.
-
-    Attributes:
-        epoch: Epochs completed.
-        step: Steps taken.
-        time: Seconds since the Unix epoch.
-        metrics: By name; names of validation begin with ``validation_``.
-    """
+    """The metrics of a run at a step at which there was a validation, or an epoch ended."""
 
     epoch: int
+    """Epochs completed."""
     step: int
+    """Steps taken."""
     time: float
+    """Seconds since the Unix epoch."""
     metrics: Mapping[str, float]
+    """Metrics by name; names of validation begin with ``validation_``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """How a run is now.
-
-    Attributes:
-        status: Its status.
-        measurements: In order of the steps, without those that were discarded when it was continued.
-        reason: Why it ended.
-        out_of_memory: Whether it ended because memory ran out.
-    """
+    """How a run is now."""
 
     status: Status
     measurements: Sequence[RunMetrics] = field(default=())
+    """Measurements in order of the steps, without discarded steps of a run that was continued."""
     reason: str = ""
+    """Why it ended."""
     out_of_memory: bool = False
+    """Whether it ended because memory ran out."""
 
 
 class TrialRuns(Protocol):

@@ -13,33 +13,30 @@ from accel_engine.text import suggestion
 
 @dataclass(frozen=True, slots=True)
 class StrategyEntry:
-    """A strategy in the catalogue.
-
-    Attributes:
-        name: Its name in plans.
-        summary: One-line description.
-        needs: What it requires, to complete "needs ...".
-        builder: ``module:function``; called with TensorFlow's logical device names and the resolved plan.
-        minimum_devices: The fewest devices per process.
-        maximum_devices: The most devices per process; 0 for all.
-        reductions: Supported methods of summing gradients over replicas.
-        processes: Whether it runs in several processes, which may be on several machines.
-        coordinated: Whether a coordinator schedules whole steps on workers.
-        kind: The only kind of device it supports; empty for GPUs and CPUs.
-        precision: Keras' dtype policy of plans with the precision ``auto``.
-    """
+    """A strategy in the catalogue."""
 
     name: str
+    """Its name in plans."""
     summary: str
+    """One-line description."""
     needs: Words
+    """What it requires, to complete "needs ..."."""
     builder: str
+    """``module:function``; called with TensorFlow's logical device names and the resolved plan."""
     minimum_devices: int = 1
+    """The fewest devices per process."""
     maximum_devices: int = 0
+    """The most devices per process; 0 for all."""
     reductions: tuple[str, ...] = ("auto",)
+    """Supported methods of summing gradients over replicas."""
     processes: bool = False
+    """Whether it runs in several processes, which may be on several machines."""
     coordinated: bool = False
+    """Whether a coordinator schedules whole steps on workers."""
     kind: str = ""
+    """The only kind of device it supports; empty for GPUs and CPUs."""
     precision: str = "float32"
+    """Keras' dtype policy of plans with the precision ``auto``."""
 
 
 def _entry(name: str, summary: str, needs: Words, **options: Any) -> StrategyEntry:

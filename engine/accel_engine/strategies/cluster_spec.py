@@ -30,25 +30,22 @@ COORDINATOR = "coordinator"
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """The processes of a cluster, and this process's role.
-
-    Attributes:
-        workers: Addresses ``host:port`` of the workers, the chief first.
-        servers: Addresses of the parameter servers; empty where every worker holds the weights.
-        role: This process's task type: ``worker``, ``ps``, or ``chief`` if it only coordinates workers.
-        index: This process's task index.
-        source: Where the cluster was read from: ``TF_CONFIG`` or ``Slurm``.
-        local: Whether an engine has started all processes on one machine.
-        coordinator: Address of the coordinator; empty where workers train synchronously.
-    """
+    """The processes of a cluster, and this process's role."""
 
     workers: tuple[str, ...]
+    """Addresses ``host:port`` of the workers, the chief first."""
     servers: tuple[str, ...] = ()
+    """Addresses of the parameter servers; empty where every worker holds the weights."""
     role: str = "worker"
+    """This process's task type: ``worker``, ``ps``, or ``chief`` if it only coordinates workers."""
     index: int = 0
+    """This process's task index."""
     source: str = "TF_CONFIG"
+    """Where the cluster was read from: ``TF_CONFIG`` or ``Slurm``."""
     local: bool = False
+    """Whether an engine has started all processes on one machine."""
     coordinator: str = ""
+    """Address of the coordinator; empty where workers train synchronously."""
 
     @classmethod
     def find(cls, environment: Mapping[str, str]) -> Self | None:

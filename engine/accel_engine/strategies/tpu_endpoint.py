@@ -28,18 +28,15 @@ _NAME = re.compile(r"\w[\w./-]*")
 
 @dataclass(frozen=True, slots=True)
 class TpuEndpoint:
-    """An endpoint of a TPU.
-
-    Attributes:
-        target: The argument of TensorFlow's resolver: ``local``, ``grpc://HOST:PORT`` (one for each host of a TPU,
-            separated by commas), or a name in Google Cloud.
-        source: Where it was set: ``--tpu`` or an environment variable.
-        addresses: Host and port of each address; empty for other targets.
-    """
+    """An endpoint of a TPU."""
 
     target: str
+    """The argument of TensorFlow's resolver: ``local``, ``grpc://HOST:PORT`` (one for each host of a TPU, separated by
+    commas), or a name in Google Cloud."""
     source: str
+    """Where it was set: ``--tpu`` or an environment variable."""
     addresses: tuple[tuple[str, int], ...] = ()
+    """Host and port of each address; empty for other targets."""
 
     @classmethod
     def parse(cls, text: str, source: str) -> Self:

@@ -167,7 +167,7 @@ def test_gpus_are_described_in_the_library_s_order(opened: Start) -> None:
     probe, _ = opened(FakeGpu(), FakeGpu("NVIDIA A100-SXM4-40GB", "00000000:AF:00.0"))
     first, second = probe.inventory().devices
     assert (first.id, first.kind, first.name) == ("gpu:0", "gpu", "NVIDIA H100 80GB HBM3")
-    assert first.memory == 80 * 2**30
+    assert (first.memory, first.free) == (80 * 2**30, 79 * 2**30)
     assert first.address == "0000:3b:00.0"
     assert (second.id, second.name, second.address) == ("gpu:1", "NVIDIA A100-SXM4-40GB", "0000:af:00.0")
     assert probe.inventory().unavailable == ()

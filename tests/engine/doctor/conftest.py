@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from accel_engine.devices.device_types import Device
 from accel_engine.doctor.machine import Driver, Machine
+from accel_engine.doctor.python_checks import Interpreter
 from accel_engine.doctor.tf_probe import TensorFlowDevices
 
 Make = Callable[..., Machine]
@@ -30,40 +32,45 @@ def pci(root: Path, address: str, vendor: str, **words: str) -> Path:
     return function
 
 
+def make_machine(
+    folder: Path,
+    packages: dict[str, str] | None = None,
+    requirements: Sequence[str] = (),
+    driver: Driver | None = None,
+    tensorflow: TensorFlowDevices | None = None,
+    computing: TensorFlowDevices | None = None,
+    arrow: str = "",
+    **values: Any,
+) -> Machine:
+    """A machine without any accelerator, with the CPU build installed, but for what is given; its files in a folder."""
+    installed = {"tensorflow-cpu": "2.21.0", "keras": "3.15.1", "pyarrow": "24.0.0"} if packages is None else packages
+    for place in ("root", "temporary"):
+        (folder / place).mkdir(exist_ok=True)
+    given = {
+        "environment": {},
+        "root": folder / "root",
+        "temporary": folder / "temporary",
+        "home": folder / "home",
+        "python": Interpreter((3, 12, 4)),
+        **values,
+    }
+    return Machine(
+        **given,
+        version=lambda name: installed.get(name, ""),
+        requirements=lambda _: requirements,
+        driver=lambda: driver or Driver(problem="no NVIDIA driver"),
+        tensorflow=lambda: (
+            tensorflow or TensorFlowDevices("2.21.0", "/site/tensorflow/__init__.py", "3.15.1", seconds=2.5)
+        ),
+        computing=lambda: computing or TensorFlowDevices(),
+        arrow=lambda: arrow,
+    )
+
+
 @pytest.fixture
 def machine(tmp_path: Path) -> Make:
     """A machine without any accelerator, with the CPU build installed, but for what is given."""
-
-    def make(
-        packages: dict[str, str] | None = None,
-        requirements: Sequence[str] = (),
-        driver: Driver | None = None,
-        tensorflow: TensorFlowDevices | None = None,
-        computing: TensorFlowDevices | None = None,
-        **values: Any,
-    ) -> Machine:
-        installed = {"tensorflow-cpu": "2.21.0", "keras": "3.15.1"} if packages is None else packages
-        for place in ("root", "temporary"):
-            (tmp_path / place).mkdir(exist_ok=True)
-        given = {
-            "environment": {},
-            "root": tmp_path / "root",
-            "temporary": tmp_path / "temporary",
-            "home": tmp_path / "home",
-            **values,
-        }
-        return Machine(
-            **given,
-            version=lambda name: installed.get(name, ""),
-            requirements=lambda _: requirements,
-            driver=lambda: driver or Driver(problem="no NVIDIA driver"),
-            tensorflow=lambda: (
-                tensorflow or TensorFlowDevices("2.21.0", "/site/tensorflow/__init__.py", "3.15.1", seconds=2.5)
-            ),
-            computing=lambda: computing or TensorFlowDevices(),
-        )
-
-    return make
+    return partial(make_machine, tmp_path)
 
 
 @pytest.fixture(scope="session")

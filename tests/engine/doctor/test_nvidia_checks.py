@@ -14,6 +14,7 @@ from accel_engine.doctor import CheckResult
 from accel_engine.doctor import machine as asking
 from accel_engine.doctor.machine import Driver, query_driver
 from accel_engine.doctor.nvidia_checks import check_driver, check_gpu_memory, check_libraries, check_visible_gpus
+from accel_engine.doctor.python_checks import Interpreter
 from accel_engine.doctor.tf_probe import TensorFlowDevices
 
 from .conftest import gpu, pci
@@ -193,7 +194,9 @@ def test_a_gpu_that_is_newer_than_the_build(machine, capability, built, is_newer
 @pytest.mark.parametrize(("processor", "words"), [("x86_64", "accel-tui[cuda]"), ("aarch64", "NVIDIA's TensorFlow")])
 def test_no_package_that_does_not_exist_is_recommended(machine, processor, words) -> None:
     packages = {"tensorflow": "2.21.0", "keras": "3.15.1"}
-    given = machine(packages, driver=ONE, tensorflow=blind(cuda=""), processor=processor)
+    given = machine(
+        packages, driver=ONE, tensorflow=blind(cuda=""), python=Interpreter((3, 12, 4), system=f"Linux {processor}")
+    )
     assert words in check_visible_gpus(given).fix
 
 

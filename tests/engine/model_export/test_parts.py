@@ -208,6 +208,15 @@ def test_gelu_and_normalization_run_in_onnx(tmp_path: Path) -> None:
     np.testing.assert_allclose(runtime.run({"x": x})["y"], model({"x": x})["y"], atol=1e-6)
 
 
+def test_convolutions_in_groups_run_in_onnx(tmp_path: Path) -> None:
+    """Keras compiles them with XLA by themselves."""
+    inputs = keras.Input((8, 8, 4), name="x")
+    model = keras.Model({"x": inputs}, {"y": keras.layers.Conv2D(8, 3, groups=4)(inputs)})
+    write_onnx(model, tmp_path / "m.onnx", {})
+    x = np.random.default_rng(0).normal(size=(2, 8, 8, 4)).astype("float32")
+    np.testing.assert_allclose(open_model(tmp_path / "m.onnx").run({"x": x})["y"], model({"x": x})["y"], atol=1e-5)
+
+
 def test_missing_libraries_of_onnx_say_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"pip install 'accel-tui\[onnx\]'"):

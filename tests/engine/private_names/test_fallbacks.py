@@ -105,12 +105,12 @@ def test_state_of_random_layers_without_a_seed(monkeypatch: pytest.MonkeyPatch) 
 def test_a_thread_uses_the_random_generator_of_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
     own, seen = keras_names.unseeded_generator(), []
 
-    def look(generator: Any) -> None:
+    def read_generator(generator: Any) -> None:
         keras_names.use_unseeded_generator(generator)
         seen.append(keras_names.unseeded_generator())
 
     def in_thread() -> Any:
-        thread = threading.Thread(target=look, args=(own,))
+        thread = threading.Thread(target=read_generator, args=(own,))
         thread.start()
         thread.join()
         return seen[-1]

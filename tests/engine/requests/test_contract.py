@@ -19,7 +19,7 @@ from accel_engine.engine_main import request_server
 from accel_engine.engine_main.request_server import answer
 from accel_engine.errors import AccelError, RunError
 from accel_engine.process import ask
-from accel_engine.process.ask import Asked
+from accel_engine.process.ask import EngineCall
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
 from accel_engine.requests.protocol.request import (
     EngineRequest,
@@ -72,7 +72,7 @@ class TestRequest:
     def asked(self, monkeypatch: pytest.MonkeyPatch, kind: type[EngineRequest[Any]], tmp_path: Path) -> Any:
         """Asks an engine that writes some lines, for which a script stands in."""
 
-        def begin(*lines: str, waits: bool = False) -> Asked[Any]:
+        def begin(*lines: str, waits: bool = False) -> EngineCall[Any]:
             def spawn(*options: str, stderr: Any, **_: Any) -> "subprocess.Popen[str]":
                 assert options == ("--request", request_name(kind))
                 command = [sys.executable, "-c", _STAND_IN.format(lines=lines, waits=waits)]
@@ -84,7 +84,7 @@ class TestRequest:
             request = sample(kind)
             if issubclass(kind, FolderRequest):
                 object.__setattr__(request, "folder", tmp_path)
-            return Asked(request)
+            return EngineCall(request)
 
         return begin
 

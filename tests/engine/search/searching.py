@@ -52,11 +52,11 @@ class Search:
         """Run to the end; ``each`` is called at each wait."""
         with self.study() as study:
 
-            def look(_: float) -> None:
+            def inspect(_: float) -> None:
                 study.refresh()
                 each(study)
 
-            return run_search(self.directory, self.runs, look)
+            return run_search(self.directory, self.runs, inspect)
 
     def study(self) -> StudyReader:
         return StudyReader(self.directory)

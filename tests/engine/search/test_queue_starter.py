@@ -75,7 +75,7 @@ def test_why_the_queue_holds_a_run_and_a_queue_that_was_deleted(started: list[st
     with changing_queue() as queue:
         entry = queue.find(directory.name)
         assert entry is not None
-        queue.put(replace(entry, held="cannot be started: its data is gone"))
+        queue.put(replace(entry, hold_reason="cannot be started: its data is gone"))
     with pytest.raises(DataError, match="cannot be started: its data is gone"):
         starter.start(directory)
     with changing_queue() as queue:

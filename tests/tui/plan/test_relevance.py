@@ -23,10 +23,10 @@ ALWAYS = {
     "loss", "label_smoothing", "metrics", "monitor", "weight_decay", "ema_momentum", "clip_norm", "global_clip_norm",
     "clip_value", "schedule", "augmentation", "initial_weights", "freeze", "validation_every", "patience",
     "restore_best", "time_limit", "checkpoint_every", "keep_checkpoints", "remat",
-    "on_oom", "on_nan", "skip_steps", "keep_alive", "learning_rate_factor",
+    "on_oom", "on_nan", "skip_steps", "keep_alive", "preemption_notice", "deterministic", "learning_rate_factor",
 }  # fmt: skip
 CPUS = {"devices", "virtual_cpus", "cpu_kernels", "threads"}
-MEMORY = {"memory_growth", "memory_limit"}
+MEMORY = {"memory_growth", "memory_limit", "tf32"}
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ MEMORY = {"memory_growth", "memory_limit"}
             CPU,
             {*CPUS, "reduction", "local_workers", "rate_scaling"},
         ),
-        (Plan(strategy="tpu"), TPU, {"tpu", "rate_scaling"}),
-        (Plan(strategy="tpu", devices=("gpu:0",)), GPUS, {"tpu", "rate_scaling"}),
+        (Plan(strategy="tpu"), TPU, {"tpu", "rate_scaling", "tf32"}),
+        (Plan(strategy="tpu", devices=("gpu:0",)), GPUS, {"tpu", "rate_scaling", "tf32"}),
         (Plan(precision="mixed_float16"), CPU, {*CPUS, "force"}),
         (Plan(precision="mixed_float16"), GPUS, {"devices", *MEMORY}),
         (Plan(precision="mixed_float16", devices=("cpu:0",)), GPUS, {*CPUS, "force"}),

@@ -70,7 +70,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
             self.may_answer.set()
 
     Query.asked = []
-    monkeypatch.setattr(job, "Asked", Query)
+    monkeypatch.setattr(job, "EngineCall", Query)
     yield Query
     Query.may_answer.set()
 

@@ -91,7 +91,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             return WrittenText("k3fp-novel", 40, "ab ba", 5, ("the checkpoint of step 50 is damaged",))
 
     Query.may_start.set()
-    monkeypatch.setattr(job, "Asked", Query)
+    monkeypatch.setattr(job, "EngineCall", Query)
     yield Query
     Query.may_start.set()
     Query.may_answer.set()

@@ -169,7 +169,7 @@ class _Follower:
         """Show it to its end; returns the exit status."""
         while True:
             is_gone = self._process.poll() is not None and not launch.is_search_running(self._database.directory)
-            self._look()
+            self._refresh()
             if (ended := self._database.part.ended) is not None:
                 break
             if is_gone:
@@ -178,7 +178,7 @@ class _Follower:
             if self._interrupts and self._leave():
                 return 0
             time.sleep(INTERVAL)
-        self._view.end(ended, self._look())
+        self._view.end(ended, self._refresh())
         try:
             self._process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -187,7 +187,7 @@ class _Follower:
             print_to_stderr(f"continue it with: accel-tui search --resume {self._database.directory.name}")
         return int(ended["outcome"] == "failed")
 
-    def _look(self) -> SearchNow:
+    def _refresh(self) -> SearchNow:
         study, events = self._study, list[dict[str, Any]]()
         for number in study.refresh():
             events += events_between(self._trials.get(number), study.trials[number])

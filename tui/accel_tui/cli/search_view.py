@@ -41,21 +41,18 @@ Event = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SearchNow:
-    """A search as it is now.
-
-    Attributes:
-        definition: What is searched.
-        trials: Its trials by number.
-        spent: Seconds for which it has run.
-        spent_at_end: The same when the last trial ended; 0 if unknown.
-        confirmation: Of its best plan; ``None`` before.
-    """
+    """A search as it is now."""
 
     definition: StudyDefinition
+    """What is searched."""
     trials: Sequence[Trial]
+    """Its trials by number."""
     spent: float = 0.0
+    """Seconds for which it has run."""
     spent_at_end: float = 0.0
+    """Seconds for which it had run when the last trial ended; 0 if unknown."""
     confirmation: Confirmation | None = None
+    """The confirmation of its best plan; ``None`` before."""
 
     @property
     def done(self) -> int:

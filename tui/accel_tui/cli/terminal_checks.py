@@ -26,19 +26,16 @@ WITHOUT_DASHBOARD = "train without it: accel-tui train; follow a run: accel-tui 
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The properties of a terminal that the checks use.
-
-    Attributes:
-        environment: The environment variables.
-        interactive: Whether there is a terminal.
-        size: Its columns and rows.
-        encoding: The encoding of the output.
-    """
+    """The properties of a terminal that the checks use."""
 
     environment: Mapping[str, str]
+    """The environment variables."""
     interactive: bool
+    """Whether there is a terminal."""
     size: tuple[int, int]
+    """Its columns and rows."""
     encoding: str
+    """The encoding of the output."""
 
     @classmethod
     def here(cls) -> "Terminal":

@@ -14,19 +14,16 @@ _MIB = float(1 << 20)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How a figure is shown.
-
-    Attributes:
-        title: Its name.
-        text: Formats a value.
-        unit: Name of the unit of a chart; empty for none.
-        size: A chart shows values divided by this.
-    """
+    """How a figure is shown."""
 
     title: str
+    """Its name."""
     text: Callable[[float], str]
+    """Formats a value."""
     unit: str = ""
+    """Name of the unit of a chart; empty for none."""
     size: float = 1.0
+    """The divisor of the values that a chart shows."""
 
     @property
     def chart_title(self) -> str:

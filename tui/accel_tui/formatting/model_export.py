@@ -91,19 +91,16 @@ def _number(value: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExportProgress:
-    """How far an export is.
-
-    Attributes:
-        names: The targets.
-        writing: The target that is written, or was written last, for the comparison; empty before the first.
-        examples: The number of examples done, and of all (0 if unknown), of what is going on.
-        models: Those that were compared, the trained model first.
-    """
+    """How far an export is."""
 
     names: tuple[str, ...]
+    """The targets."""
     writing: str = ""
+    """The target that is written, or was written last, for the comparison; empty before the first."""
     examples: tuple[int, int] | None = None
+    """The number of examples done, and of all (0 if unknown), of what is going on."""
     models: tuple[MeasuredModel, ...] = ()
+    """The models that were compared, the trained one first."""
 
     @property
     def phase(self) -> str:

@@ -29,34 +29,31 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
-    """A column of a table.
-
-    Attributes:
-        title: Its header.
-        width: In cells.
-        text: Its cell of a row, given the present time.
-        sort_key: The sort key of a row, ``None`` for a row without a value, which comes last; without this function,
-            no order is by this column.
-        right: Whether it is aligned to the right.
-        descending: Whether its default order is descending.
-        colour: The theme colour of a row's cell; empty for none.
-        title_colour: The theme colour of its header.
-        middle: Whether a text that is too wide is cut in the middle, as names that begin alike are.
-        drop_priority: The highest is hidden first where there is no room; 0 never.
-        widest: Cells to which it grows where there is room.
-    """
+    """A column of a table."""
 
     title: str
+    """Its header."""
     width: int
+    """Its width in cells."""
     text: Callable[[T, float], str]
+    """Its cell of a row, given the present time."""
     sort_key: Callable[[T], SortKey | None] | None = None
+    """The sort key of a row, ``None`` for a row without a value, which comes last; without this function, no order is
+    by this column."""
     right: bool = False
+    """Whether it is aligned to the right."""
     descending: bool = False
+    """Whether its default order is descending."""
     colour: Callable[[T], str] = lambda _: ""
+    """The theme colour of a row's cell; empty for none."""
     title_colour: str = ""
+    """The theme colour of its header."""
     middle: bool = False
+    """Whether a text that is too wide is cut in the middle, as names that begin alike are."""
     drop_priority: int = 0
+    """The highest is hidden first where there is no room; 0 never."""
     widest: int = 0
+    """Cells to which it grows where there is room."""
 
     def has_value(self, row: T) -> bool:
         """Whether a row has a value in this column."""
@@ -65,15 +62,12 @@ class Column(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """The order of a table.
-
-    Attributes:
-        column: The title of the column to sort by; empty for the order in which the rows are given.
-        reversed: Whether to reverse the column's default order.
-    """
+    """The order of a table."""
 
     column: str = ""
+    """The title of the column to sort by; empty for the order in which the rows are given."""
     reversed: bool = False
+    """Whether to reverse the column's default order."""
 
     def by(self, column: str) -> "SortOrder":
         """Sort by a column; reverse the order if it is the present one."""
@@ -86,21 +80,18 @@ class SortOrder:
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """A table of texts, as a command prints it and a screen shows it.
-
-    Attributes:
-        header: The titles of its columns.
-        rows: The texts of each row, one per column.
-        title: What is above it; empty for nothing.
-        note: What is below it; empty for nothing.
-        colour: The theme colour of its texts; empty for the usual one.
-    """
+    """A table of texts, as a command prints it and a screen shows it."""
 
     header: tuple[str, ...]
+    """The titles of its columns."""
     rows: Sequence[tuple[str, ...]]
+    """The texts of each row, one per column."""
     title: str = ""
+    """What is above it; empty for nothing."""
     note: str = ""
+    """What is below it; empty for nothing."""
     colour: str = ""
+    """The theme colour of its texts; empty for the usual one."""
 
 
 def sort_rows(rows: Iterable[T], columns: Sequence[Column[T]], order: SortOrder) -> tuple[T, ...]:

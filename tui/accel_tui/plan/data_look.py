@@ -22,17 +22,14 @@ _MAX_NAMES = 6
 
 @dataclass(frozen=True, slots=True)
 class PreviewRow:
-    """A row of the summary.
-
-    Attributes:
-        name: Its label.
-        text: Its value.
-        pending: Whether the value is not known yet.
-    """
+    """A row of the summary."""
 
     name: str
+    """Its label."""
     text: str
+    """Its value."""
     pending: bool = False
+    """Whether the value is not known yet."""
 
 
 def structure(entry: DatasetEntry) -> str:
@@ -64,9 +61,9 @@ def splits(entry: DatasetEntry) -> str:
     """The number of examples of each split: ``1,437 + 360 validation``."""
     if entry.examples is None:
         return "unknown until they are read"
-    held = (("validation", entry.validation_examples), ("test", entry.test_examples))
+    held_out = (("validation", entry.validation_examples), ("test", entry.test_examples))
     return " + ".join(
-        [numbers.count(entry.examples), *(f"{numbers.count(count)} {name}" for name, count in held if count)]
+        [numbers.count(entry.examples), *(f"{numbers.count(count)} {name}" for name, count in held_out if count)]
     )
 
 
@@ -123,17 +120,14 @@ SurveySubject: TypeAlias = tuple[str, DataOptions]
 
 @dataclass(frozen=True, slots=True)
 class SurveyError:
-    """Why the user's data cannot be used as a plan says.
-
-    Attributes:
-        subject: The data and its options.
-        field: The field that is wrong.
-        reason: What is wrong with it.
-    """
+    """Why the user's data cannot be used as a plan says."""
 
     subject: SurveySubject
+    """The data and its options."""
     field: str
+    """The field that is wrong."""
     reason: Words
+    """What is wrong with it."""
 
 
 DATA_FIELDS = tuple(name for name in PLAN_FIELDS if name not in ("seed", "batch_size"))

@@ -33,17 +33,14 @@ _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
 
 @dataclass(frozen=True, slots=True)
 class FieldChoice:
-    """A choice for a field.
-
-    Attributes:
-        value: The text of the field.
-        note: A description; for an unavailable choice, the reason.
-        possible: Whether it is available.
-    """
+    """A choice for a field."""
 
     value: str
+    """The text of the field."""
     note: str = ""
+    """A description; for an unavailable choice, the reason."""
     possible: bool = True
+    """Whether it is available."""
 
 
 def default_reason(name: str) -> str:

@@ -60,17 +60,14 @@ def is_changed(name: str, filled: ResolvedPlan, defaults: PlanFields) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """What a folded group shows after its title.
-
-    Attributes:
-        text: The changed values, or the labels of the fields.
-        is_changed: Whether a field differs from its default.
-        is_wrong: Whether a field is invalid.
-    """
+    """What a folded group shows after its title."""
 
     text: str = ""
+    """The changed values, or the labels of the fields."""
     is_changed: bool = False
+    """Whether a field differs from its default."""
     is_wrong: bool = False
+    """Whether a field is invalid."""
 
 
 def summarize_group(

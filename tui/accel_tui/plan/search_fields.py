@@ -22,17 +22,14 @@ _NUMBERS = re.compile(r"[-+.\de]+\.\.[-+.\de]+(:.*)?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class SplitTexts:
-    """The texts of a form, ranges apart.
-
-    Attributes:
-        texts: The text of each field; of one that varies, the first value's.
-        parameters: What varies, by field.
-        errors: What is wrong with ranges, by field.
-    """
+    """The texts of a form, ranges apart."""
 
     texts: Mapping[str, str]
+    """The text of each field; of one that varies, the first value's."""
     parameters: Mapping[str, Parameter]
+    """What varies, by field."""
     errors: Mapping[str, Words]
+    """What is wrong with ranges, by field."""
 
 
 def is_range(name: str, text: str) -> bool:

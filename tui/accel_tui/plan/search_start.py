@@ -14,9 +14,6 @@ from accel_tui.plan.search_fields import looks_like_range
 class SearchStart(SearchOptions):
     """The options of a search, with the monitor, which commands have as a field of the plan.
 
-    Attributes:
-        monitor: The metric by which trials are compared.
-
     Raises:
         UsageError: It is none, or it is unknown whether larger is better.
     """

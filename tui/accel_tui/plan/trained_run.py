@@ -11,17 +11,12 @@ from accel_engine.run.runs.plan_changes import check_epochs
 
 @dataclass(frozen=True, slots=True)
 class TrainedRun:
-    """A finished run, and how far it was trained.
-
-    Attributes:
-        info: The run.
-        plan: Its plan.
-        epochs: Epochs trained at its last checkpoint, as a fraction.
-    """
+    """A finished run, and how far it was trained."""
 
     info: RunInfo
     plan: Plan
     epochs: float
+    """Epochs trained at its last checkpoint, as a fraction."""
 
     @property
     def trained(self) -> int:

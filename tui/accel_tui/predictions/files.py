@@ -37,10 +37,6 @@ _STEM_LENGTH = 60
 class SavingOptions:
     """Where predictions are written.
 
-    Attributes:
-        output: The file, or the folder of images; empty for nowhere.
-        force: Whether an existing file is overwritten.
-
     Raises:
         UsageError: They cannot be written there, not even over what is there.
     """

@@ -25,19 +25,16 @@ NAME_WIDTH = 60
 
 @dataclass(frozen=True, slots=True)
 class PredictionTable:
-    """The predictions of an output.
-
-    Attributes:
-        output: The output's name; empty if it is the only one.
-        header: The titles of the columns; the first one is of the examples.
-        rows: The texts of each row, one per column, of the examples that have a prediction.
-        chances: The probability of the class of each row, 0 to 1; empty for other tasks.
-    """
+    """The predictions of an output."""
 
     output: str
+    """The output's name; empty if it is the only one."""
     header: tuple[str, ...]
+    """The titles of the columns; the first one is of the examples."""
     rows: list[tuple[str, ...]]
+    """The texts of each row, one per column, of the examples that have a prediction."""
     chances: tuple[float, ...] = ()
+    """The probability of the class of each row, 0 to 1; empty for other tasks."""
 
 
 def prediction_tables(found: ExamplePredictions, top: int, most: int | None = None) -> Iterator[PredictionTable]:

@@ -152,19 +152,16 @@ class AskingScreen(BackScreen):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer and its button.
-
-    Attributes:
-        id: The dialog's result.
-        label: The button's label.
-        key: The key that selects it.
-        is_destructive: Whether it cannot be undone.
-    """
+    """An answer and its button."""
 
     id: str
+    """The dialog's result."""
     label: str
+    """The button's label."""
     key: str
+    """The key that selects it."""
     is_destructive: bool = False
+    """Whether it cannot be undone."""
 
 
 CANCEL = Answer("cancel", "Cancel", "escape")

@@ -38,15 +38,12 @@ _FRAME = 4  # cells of the panel, of the scrollbar, and before the labels
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the table.
-
-    Attributes:
-        section: The title of its section.
-        row: Label and values; ``None`` for the title itself.
-    """
+    """A line of the table."""
 
     section: str
+    """The title of its section."""
     row: ComparedRow | None = None
+    """Label and values; ``None`` for the title itself."""
 
     @property
     def label(self) -> str:

@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Select, Static, Tab, Tabs
 
 from accel_engine.errors import RunError
-from accel_engine.process.ask import Asked
+from accel_engine.process.ask import EngineCall
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import request
@@ -75,7 +75,7 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
-        self._asked: Asked[Any] | None = None
+        self._call: EngineCall[Any] | None = None
         self._is_closed = False
         self._output_names: list[str] = []
         self._is_read = False
@@ -130,8 +130,8 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
 
     def on_unmount(self) -> None:
         self._is_closed = True
-        if self._asked:
-            self._asked.cancel()
+        if self._call:
+            self._call.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only the tabs and outputs that there are, and validation only if it is possible and not in progress."""
@@ -285,9 +285,9 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     @work(thread=True, exit_on_error=False, group="revalidate")
     def _revalidate(self) -> None:
         with reported(partial(self.call_later, self._finish_validation)):
-            with Asked(RevalidationRequest(self.directory)) as asked:
-                self._asked = asked
+            with EngineCall(RevalidationRequest(self.directory)) as call:
+                self._call = call
                 if not self._is_closed:
-                    for note in asked.result(partial(self.call_later, self._show_progress)).notes:
+                    for note in call.result(partial(self.call_later, self._show_progress)).notes:
                         self.call_later(self.notify, note, severity="warning", markup=False)
             self.call_later(self._finish_validation, "")

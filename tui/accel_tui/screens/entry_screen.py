@@ -26,19 +26,16 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A field of the dialog.
-
-    Attributes:
-        id: Its name.
-        text: Its text at first.
-        label: What it is, above it; empty if the dialog says so.
-        placeholder: Examples while it is empty. A dialog whose only field is empty and has examples is no mistake yet.
-    """
+    """A field of the dialog."""
 
     id: str
+    """Its name."""
     text: str = ""
+    """Its text at first."""
     label: str = ""
+    """What it is, above it; empty if the dialog says so."""
     placeholder: str = ""
+    """Examples while it is empty. A dialog whose only field is empty and has examples is no mistake yet."""
 
 
 class EntryScreen(Dialog[Value]):

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from accel_engine import data
-from accel_engine.process.ask import Asked
+from accel_engine.process.ask import EngineCall
 from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
@@ -160,11 +160,11 @@ class EvaluatedScreen(DiagnosticsScreen):
     @work(thread=True, exit_on_error=False, group="diagnose")
     def _diagnose(self) -> None:
         with reported(self._report):
-            with Asked(DiagnosisRequest(self.directory, self._options)) as asked:
-                self._asked = asked
+            with EngineCall(DiagnosisRequest(self.directory, self._options)) as call:
+                self._call = call
                 if self._is_closed:
                     return
-                found = asked.result(partial(self.call_later, self._show_examples))
+                found = call.result(partial(self.call_later, self._show_examples))
             self.call_later(self._show, self._reading_with(found), found.notes)
 
     def _report(self, problem: str) -> None:

@@ -25,19 +25,16 @@ from accel_tui.screens.asking import Dialog
 
 @dataclass(frozen=True, slots=True)
 class HelpRow:
-    """A row of the help screen.
-
-    Attributes:
-        keys: The keys, as shown.
-        description: The binding's tooltip.
-        name: The binding's id in the settings table ``keys``.
-        actions: Actions that a click tries, in this order.
-    """
+    """A row of the help screen."""
 
     keys: str
+    """The keys, as shown."""
     description: str
+    """The binding's tooltip."""
     name: str
+    """The binding's id in the settings table ``keys``."""
     actions: tuple[str, ...]
+    """Actions that a click tries, in this order."""
 
 
 _KEYS = 14  # minimum width of the column of keys

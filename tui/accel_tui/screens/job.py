@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from accel_engine.errors import AccelError
-from accel_engine.process.ask import Asked
+from accel_engine.process.ask import EngineCall
 from accel_engine.requests.protocol.request import EngineRequest
 
 
@@ -79,5 +79,5 @@ class Job:
         """
         if self.is_cancelled:
             raise AccelError("ended before an engine was started")
-        with Asked(request) as asked, self.ended_by(asked.cancel):
-            return asked.result(self.send)
+        with EngineCall(request) as call, self.ended_by(call.cancel):
+            return call.result(self.send)

@@ -44,23 +44,19 @@ RUN, RUNS, COMPARE, SEARCH = "run", "runs", "compare", "search"
 
 @dataclass(frozen=True, slots=True)
 class TargetRun:
-    """A run that an action is about, as far as its screen knows it.
-
-    Attributes:
-        directory: Its directory.
-        info: Its ``meta`` and status; ``None`` if it is not read.
-        has_model: Whether it has a trained model; ``None`` if it will have one, as it is training.
-        is_readable: Whether it can be read, as far as is known.
-        state: Its latest state, where it is followed.
-        pending: Commands that its engine has not answered yet.
-    """
+    """A run that an action is about, as far as its screen knows it."""
 
     directory: Path
     info: RunInfo | None = None
+    """Its ``meta`` and status; ``None`` if it is not read."""
     has_model: bool | None = False
+    """Whether it has a trained model; ``None`` if it will have one, as it is training."""
     is_readable: bool = True
+    """Whether it can be read, as far as is known."""
     state: RunState = RunState()  # noqa: RUF009 (it is frozen)
+    """Its latest state, where it is followed."""
     pending: tuple[str, ...] = ()
+    """Commands that its engine has not answered yet."""
 
     @property
     def id(self) -> str:
@@ -146,31 +142,27 @@ class RunActionsScreen(AskingScreen):
 
 @dataclass(frozen=True, slots=True)
 class RunAction:
-    """An action on runs.
-
-    Attributes:
-        id: Its name; its key in the settings has the name of the screen before it.
-        key: Its keys.
-        label: A word or two for the line of keys.
-        tooltip: What it does, for help and palette.
-        places: The screens that have it.
-        do: Does it with runs, of which there is at least one.
-        is_offered: Whether runs, of which there is at least one, allow it; ``None`` to show its key dimmed.
-        takes_several: Whether it is about all selected runs.
-        key_of: The action whose key it shares, which differs by what is offered.
-        is_shown: Whether the line of keys has it.
-    """
+    """An action on runs."""
 
     id: str
+    """Its name; its key in the settings has the name of the screen before it."""
     key: str
     label: str
+    """A word or two for the line of keys."""
     tooltip: str
+    """What it does, for help and palette."""
     places: tuple[str, ...]
+    """The screens that have it."""
     do: Callable[[RunActionsScreen, Runs], Awaitable[object]]
+    """Does it with runs, of which there is at least one."""
     is_offered: Callable[[Runs], bool | None] = bool
+    """Whether runs, of which there is at least one, allow it; ``None`` to show its key dimmed."""
     takes_several: bool = False
+    """Whether it is about all selected runs."""
     key_of: str = ""
+    """The action whose key it shares, which differs by what is offered."""
     is_shown: bool = True
+    """Whether the line of keys has it."""
 
 
 def run_bindings(place: str) -> tuple[Binding, ...]:

@@ -46,15 +46,12 @@ SEQUENCES = ("auto", "osc9", "osc777")
 
 @dataclass(frozen=True, slots=True)
 class SettingSource:
-    """The origin of settings.
-
-    Attributes:
-        path: The file.
-        lines: The line number of each setting in it, from 1; names are dotted, e.g. ``rates.frames``.
-    """
+    """The origin of settings."""
 
     path: Path | None = None
+    """The file."""
     lines: Mapping[str, int] = field(default_factory=dict)
+    """The line number of each setting in it, from 1; names are dotted, e.g. ``rates.frames``."""
 
     def line(self, name: str) -> int | None:
         """The line of a setting or of its table; ``None`` if unknown."""
@@ -86,13 +83,7 @@ def _setting(name: str, default: Any, doc: str, kind: type, **spec: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The user settings; the fields are documented in :data:`SETTINGS`.
-
-    Attributes:
-        plan: Defaults of plan fields.
-        keys: Keys, separated by commas, by the id of their binding.
-        source: The file they were read from.
-    """
+    """The user settings; the fields are documented in :data:`SETTINGS`."""
 
     theme: str = _setting("theme", "auto", "Theme; auto is accel-dark, or accel-ansi with 16 colours", str)
     colours: str = _setting(
@@ -136,8 +127,11 @@ class Settings:
         optional=True,
     )
     plan: Mapping[str, Any] = field(default_factory=dict)
+    """Defaults of plan fields."""
     keys: Mapping[str, str] = field(default_factory=dict)
+    """Keys, separated by commas, by the id of their binding."""
     source: SettingSource = field(default=SettingSource(), compare=False)
+    """The file they were read from."""
 
     @property
     def plan_defaults(self) -> PlanFields | None:

@@ -18,15 +18,12 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrialCurve:
-    """The monitor of a trial by epoch.
-
-    Attributes:
-        epochs: The epochs, rising, shape ``[n]``.
-        values: The monitor at the end of each.
-    """
+    """The monitor of a trial by epoch."""
 
     epochs: Floats
+    """The epochs, rising, shape ``[n]``."""
     values: Floats
+    """The monitor at the end of each."""
 
     @property
     def last(self) -> float:
@@ -40,33 +37,30 @@ NO_CURVE = TrialCurve(np.empty(0), np.empty(0))
 
 @dataclass(frozen=True, eq=False)
 class StudyState:
-    """The state of a search.
-
-    Attributes:
-        name: The study's name.
-        definition: What is searched; ``None`` before it is read.
-        created: When it was created, in seconds since the Unix epoch.
-        trials: The trials by number, rising.
-        curves: The monitor of each trial that has completed an epoch.
-        ended: How it ended; ``None`` while it is not at its end.
-        confirmation: The best plan, trained again; ``None`` before.
-        spent: Seconds for which it has run.
-        spent_at_end: The same when the last trial ended; 0 if unknown.
-        is_running: Whether a process runs the study.
-        last_words: Last line of the log of a process that has exited before the end; empty otherwise.
-    """
+    """The state of a search."""
 
     name: str = ""
+    """The study's name."""
     definition: StudyDefinition | None = None
+    """What is searched; ``None`` before it is read."""
     created: float = 0.0
+    """When it was created, in seconds since the Unix epoch."""
     trials: Mapping[int, Trial] = field(default_factory=dict)
+    """The trials by number, rising."""
     curves: Mapping[int, TrialCurve] = field(default_factory=dict)
+    """The monitor of each trial that has completed an epoch."""
     ended: Mapping[str, Any] | None = None
+    """How it ended; ``None`` while it is not at its end."""
     confirmation: Confirmation | None = None
+    """The best plan, trained again; ``None`` before."""
     spent: float = 0.0
+    """Seconds for which it has run."""
     spent_at_end: float = 0.0
+    """The same when the last trial ended; 0 if unknown."""
     is_running: bool = False
+    """Whether a process runs the study."""
     last_words: str = ""
+    """Last line of the log of a process that has exited before the end; empty otherwise."""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -33,17 +33,14 @@ ANSWER_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class StudyRequest:
-    """A command to the process that runs a study.
-
-    Attributes:
-        name: One of :data:`accel_engine.search.study_database.COMMANDS`.
-        trial: Number of the trial, of commands about one.
-        argument: As of :class:`accel_engine.search.study_database.StudyCommand`.
-    """
+    """A command to the process that runs a study."""
 
     name: str
+    """One of :data:`accel_engine.search.study_database.COMMANDS`."""
     trial: int | None = None
+    """Number of the trial, of commands about one."""
     argument: Any = None
+    """As of :class:`accel_engine.search.study_database.StudyCommand`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +54,12 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A command has an answer.
-
-    Attributes:
-        request: The command.
-        obeyed: Whether it was obeyed.
-        answer: The answer.
-    """
+    """A command has an answer."""
 
     request: StudyRequest
+    """The command."""
     obeyed: bool
+    """Whether it was obeyed."""
     answer: str
 
 
@@ -100,7 +93,7 @@ class StudyFollower(Follower[StudyState]):
     def send(self, request: StudyRequest) -> None:
         """Send a command; callable from any thread."""
         self._requests.append(request)
-        self._wake.set()
+        self._wakeup.set()
 
     def _follow(self, study: "StudyReader") -> None:
         while self.is_wanted:

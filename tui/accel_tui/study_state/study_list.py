@@ -24,17 +24,13 @@ if TYPE_CHECKING:  # it imports Optuna
 
 @dataclass(frozen=True, slots=True)
 class ListedStudy:
-    """A study in the list.
-
-    Attributes:
-        directory: Its directory.
-        state: Its state; ``None`` if it cannot be read.
-        problem: Why it cannot be read.
-    """
+    """A study in the list."""
 
     directory: Path
     state: StudyState | None = None
+    """Its state; ``None`` if it cannot be read."""
     problem: str = ""
+    """Why it cannot be read."""
 
     @property
     def name(self) -> str:

@@ -35,23 +35,20 @@ _LONGEST_JUMP = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CellStyle:
-    """A style as escape codes. Interned, so that styles are compared by identity.
-
-    Attributes:
-        attributes: Codes of attributes other than colours.
-        colour: Codes of the foreground; empty for the terminal's default.
-        background: Codes of the background.
-        wrapper: Text before and after the cell, e.g. of a link.
-        blank: The style that a blank may be written with instead.
-        cells: The cells written with it, by their text.
-    """
+    """A style as escape codes. Interned, so that styles are compared by identity."""
 
     attributes: tuple[str, ...] = ()
+    """Codes of attributes other than colours."""
     colour: str = ""
+    """Codes of the foreground; empty for the terminal's default."""
     background: str = ""
+    """Codes of the background."""
     wrapper: tuple[str, str] | None = None
+    """Text before and after the cell, e.g. of a link."""
     blank: Self | None = None
+    """The style that a blank may be written with instead."""
     cells: "_Cells" = field(init=False)
+    """The cells written with it, by their text."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cells", _Cells(self))

@@ -60,21 +60,18 @@ SHORT_LABELS = {"learning_rate": "LR"}
 
 @dataclass(frozen=True, slots=True)
 class ActiveKey:
-    """A key that is active now.
-
-    Attributes:
-        key: Textual's name of the key.
-        action: The action without its namespace.
-        label: Key and description, as shown.
-        tooltip: The action in a sentence.
-        is_enabled: Whether it can be used; else it is dimmed.
-    """
+    """A key that is active now."""
 
     key: str
+    """Textual's name of the key."""
     action: str
+    """The action without its namespace."""
     label: Content
+    """Key and description, as shown."""
     tooltip: str
+    """The action in a sentence."""
     is_enabled: bool
+    """Whether it can be used; else it is dimmed."""
 
 
 class KeyBar(Widget):

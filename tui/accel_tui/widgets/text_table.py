@@ -24,17 +24,14 @@ _LEAST = 8  # cells of the last column, where columns do not scroll
 
 @dataclass(frozen=True, slots=True)
 class TextRow:
-    """A row of texts.
-
-    Attributes:
-        number: Its place among the rows.
-        texts: A text per column.
-        colours: The theme colour of each; empty for none at all.
-    """
+    """A row of texts."""
 
     number: int
+    """Its place among the rows."""
     texts: tuple[str, ...]
+    """A text per column."""
     colours: tuple[str, ...] = ()
+    """The theme colour of each; empty for none at all."""
 
 
 class TextTable(Table[TextRow]):

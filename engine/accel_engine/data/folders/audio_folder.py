@@ -25,17 +25,14 @@ MOST_SAMPLES = 1 << 27
 
 @dataclass
 class SoundForm(ClassFileForm[SoundHeader]):
-    """Sounds that are brought to one length and one sample rate, float32 ``[samples, 1]``.
-
-    Attributes:
-        samples: Number of samples.
-        sample_rate: Samples per second.
-        reason: Why they are cut.
-    """
+    """Sounds that are brought to one length and one sample rate, float32 ``[samples, 1]``."""
 
     samples: int
+    """Number of samples."""
     sample_rate: int
+    """Samples per second."""
     reason: str = ""
+    """Why they are cut."""
     dtype = "float32"
     looked_at = 5_000  # the longest of a few would be shorter than many others
 

@@ -41,21 +41,18 @@ class ClassFileForm(FileForm[str, H]):
 
 
 class ClassFolderSource(FolderSource[str]):
-    """Files in a folder per class; a subclass says which, and how they are read.
-
-    Attributes:
-        column: What an example is called.
-        form_type: Checks the files, and reads them.
-        ignored: Names of folders that are no classes.
-        class_names: Names of the classes' folders, sorted, once they were found.
-    """
+    """Files in a folder per class; a subclass says which, and how they are read."""
 
     task = "classification"
     targets = "classes"
     column: ClassVar[str]
+    """What an example is called."""
     form_type: ClassVar[type[ClassFileForm[Any]]]
+    """Checks the files, and reads them."""
     ignored: ClassVar[tuple[str, ...]] = ()
+    """Names of folders that are no classes."""
     class_names: tuple[str, ...] = ()
+    """Names of the classes' folders, sorted, once they were found."""
 
     @cached_property
     def looks(self) -> Sequence[tuple[FilesSeen[str, Any], ClassFileForm[Any]]]:

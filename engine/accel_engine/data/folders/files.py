@@ -42,23 +42,20 @@ _NAMED = 3
 
 
 class FileForm(ABC, Generic[F, H]):
-    """How files of a kind are read: each has a header, and becomes a row.
-
-    Attributes:
-        shape: Shape of a row.
-        dtype: NumPy's name of its type; ``object`` for text.
-        value_range: Range of the values; ``None`` if it says nothing.
-        sample_rate: Samples per second of sounds.
-        detail: What is said of a row; its shape and type by default.
-        looked_at: Number of files that are looked at before all are read.
-    """
+    """How files of a kind are read: each has a header, and becomes a row."""
 
     shape: tuple[int, ...]
+    """Shape of a row."""
     dtype: str
+    """NumPy's name of its type; ``object`` for text."""
     value_range: ValueRange | None = None
+    """Range of the values; ``None`` if it says nothing."""
     sample_rate = 0
+    """Samples per second of sounds."""
     detail = ""
+    """A description of a row; its shape and type by default."""
     looked_at = LOOKED_AT
+    """Number of files that are looked at before all are read."""
 
     @classmethod
     @abstractmethod
@@ -97,19 +94,16 @@ class FileForm(ABC, Generic[F, H]):
 
 @dataclass(frozen=True, slots=True)
 class FilesSeen(Generic[F, H]):
-    """What looking at some files of a folder told.
-
-    Attributes:
-        headers: The files with their headers, without those that are left out.
-        damaged: The files that cannot be read.
-        looked_at: Number of files.
-        total: Number of all files.
-    """
+    """What looking at some files of a folder told."""
 
     headers: dict[F, H]
+    """The files with their headers, without those that are left out."""
     damaged: tuple[F, ...]
+    """The files that cannot be read."""
     looked_at: int
+    """Number of files that were looked at."""
     total: int
+    """Number of all files."""
 
     @property
     def counts(self) -> Counter[H]:
@@ -160,17 +154,13 @@ def look_at(
 
 @dataclass(eq=False)
 class FileArray(LazyRows, Generic[F, H]):
-    """A lazy array with a row for each file.
-
-    Attributes:
-        files: Their paths.
-        form: How they are read.
-        seen: How many of the files that were read or checked have each header.
-    """
+    """A lazy array with a row for each file."""
 
     files: Sequence[F]
     form: FileForm[F, H]
+    """How they are read."""
     seen: Counter[H] = field(default_factory=Counter)
+    """How many of the files that were read or checked have each header."""
 
     @property
     def shape(self) -> tuple[int, ...]:

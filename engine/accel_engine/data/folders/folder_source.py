@@ -35,15 +35,12 @@ F = TypeVar("F")
 
 @dataclass(frozen=True, slots=True)
 class SplitFiles(Generic[F]):
-    """The files of a split.
-
-    Attributes:
-        files: The files of each example.
-        labels: Class index of each, int32; ``None`` if they have none.
-    """
+    """The files of a split."""
 
     files: tuple[F, ...]
+    """The files of each example."""
     labels: npt.NDArray[np.int32] | None = None
+    """Class index of each, int32; ``None`` if they have none."""
 
     def select(self, rows: npt.NDArray[np.intp]) -> Self:
         """The files at ``rows``."""
@@ -61,19 +58,19 @@ class FolderSource(Source, Generic[F]):
     is taken from the training files; but a test split is used for validation if the plan does not ask for another.
 
     Attributes:
-        task: What is learned.
-        noun: What the examples are called, in the plural.
-        targets: What is predicted of them, in the plural.
-        suffixes: Suffixes of their files, in lower case.
         root: The folder.
         notes: Notes on what was found.
         left_out: What was left out.
     """
 
     task: ClassVar[str]
+    """What is learned."""
     noun: ClassVar[str]
+    """What the examples are called, in the plural."""
     targets: ClassVar[str]
+    """What is predicted of them, in the plural."""
     suffixes: ClassVar[tuple[str, ...]]
+    """Suffixes of their files, in lower case."""
 
     def __init__(self, entry: DatasetEntry, options: DataOptions) -> None:
         super().__init__(entry, options)
@@ -235,15 +232,12 @@ def subfolders(root: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
-    """The files in a folder and its subfolders, but for hidden ones.
-
-    Attributes:
-        files: Those with the suffixes that were looked for, sorted.
-        others: How many others have each suffix.
-    """
+    """The files in a folder and its subfolders, but for hidden ones."""
 
     files: list[str]
+    """The files with the suffixes that were looked for, sorted."""
     others: Counter[str]
+    """How many others have each suffix."""
 
     @classmethod
     def below(cls, folder: Path, suffixes: tuple[str, ...]) -> Self:

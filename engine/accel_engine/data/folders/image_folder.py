@@ -30,17 +30,14 @@ _DARK = 0.1
 
 @dataclass
 class ImageForm(ClassFileForm[ImageHeader]):
-    """Images that are resized and converted to one shape.
-
-    Attributes:
-        shape: Height, width and channels.
-        dtype: uint8, or uint16 with values up to 65535.
-        reason: Why they are resized.
-    """
+    """Images that are resized and converted to one shape."""
 
     shape: tuple[int, int, int]
+    """Height, width and channels."""
     dtype: str
+    """uint8, or uint16 with values up to 65535."""
     reason: str
+    """Why they are resized."""
 
     @classmethod
     def of(cls, seen: FilesSeen[str, ImageHeader], options: DataOptions) -> Self:

@@ -43,34 +43,26 @@ class MaskPair:
 
 
 class MaskHeader(NamedTuple):
-    """What the headers of an image and its mask tell.
-
-    Attributes:
-        image: The image's.
-        mask: The mask's.
-        fits_shown: Whether the mask has the sides of the image as it is shown.
-        fits_stored: Whether it has the sides of the image before this is turned by its EXIF orientation.
-    """
+    """What the headers of an image and its mask tell."""
 
     image: ImageHeader
     mask: ImageHeader
     fits_shown: bool
+    """Whether the mask has the sides of the image as it is shown."""
     fits_stored: bool
+    """Whether it has the sides of the image before this is turned by its EXIF orientation."""
 
 
 @dataclass
 class MaskForm(FileForm[MaskPair, MaskHeader]):
-    """Masks that are turned and resized as their images.
-
-    Attributes:
-        shape: Height and width.
-        are_stored: Whether masks that fit their images before and after these are turned, are for those before.
-        classes: Numbers the values.
-    """
+    """Masks that are turned and resized as their images."""
 
     shape: tuple[int, int]
+    """Height and width."""
     are_stored: bool
+    """Whether masks that fit their images both before and after these are turned are for the images before."""
     classes: MaskClasses
+    """The number of each value."""
     dtype = "uint8"
 
     @classmethod

@@ -47,35 +47,27 @@ _DTYPES = (
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature of an example.
-
-    Attributes:
-        dtype: NumPy's name of its type, or ``string``.
-        shape: Its shape.
-        encoding: Empty, ``raw`` or ``image``.
-        pad: Value that fills up shorter lists; ``None`` if all have the same length.
-    """
+    """A feature of an example."""
 
     dtype: str
+    """NumPy's name of its type, or ``string``."""
     shape: tuple[int, ...]
     encoding: str = ""
+    """Empty, ``raw`` or ``image``."""
     pad: float | str | None = None
+    """Value that fills up shorter lists; ``None`` if all have the same length."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureDescription:
-    """What a description says.
-
-    Attributes:
-        features: The features by name.
-        target: Names of the targets; ``None`` if it does not say.
-        weight: Name of the sample weights; empty for none.
-        class_names: Names of the classes.
-    """
+    """What a description says."""
 
     features: dict[str, Feature]
+    """The features by name."""
     target: tuple[str, ...] | None = None
+    """Names of the targets; ``None`` if it does not say."""
     weight: str = ""
+    """Name of the sample weights; empty for none."""
     class_names: tuple[str, ...] = ()
 
 

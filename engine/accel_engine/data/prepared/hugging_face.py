@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.arrow import import_pyarrow
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.image_folder import ImageDecoder
 from accel_engine.data.prepared.columns import ColumnSource, Rows, fixed, numpy_type, pad
@@ -201,7 +202,7 @@ class ParquetFolder(HuggingFace):
         tables = {
             use: [_read_parquet(file, "read_table", columns=names) for file in each] for use, each in files.items()
         }
-        return {use: _pyarrow(self._root).concat_tables(each) for use, each in tables.items()}
+        return {use: import_pyarrow(self._root).concat_tables(each) for use, each in tables.items()}
 
 
 def _parquet_files(root: Path) -> dict[str, list[Path]]:
@@ -214,23 +215,16 @@ def _parquet_files(root: Path) -> dict[str, list[Path]]:
 
 def _read_parquet(file: Path, function: str, **options: Any) -> Any:
     """What a function of ``pyarrow.parquet`` reads of a file."""
-    pyarrow = _pyarrow(file)
+    pyarrow = import_pyarrow(file)
     try:
         return getattr(import_module("pyarrow.parquet"), function)(regular(file), **options)
     except (OSError, pyarrow.ArrowException) as error:
         raise DataError(f"cannot read {file}: {error}") from error
 
 
-def _pyarrow(path: Path) -> Any:
-    try:
-        return import_module("pyarrow")
-    except ImportError as error:
-        raise DataError(f"{path} has Arrow data, which pyarrow reads: pip install 'accel-tui[parquet]'") from error
-
-
 def _open(folder: Path) -> Any:
     """The table of a split, mapped into memory."""
-    pa = _pyarrow(folder)
+    pa = import_pyarrow(folder)
     files = [folder / each.filename for each in read_json(folder / "state.json", _State).data_files]
     if not files:
         raise DataError(f"{folder / 'state.json'} names no data files")

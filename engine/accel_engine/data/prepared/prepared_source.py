@@ -37,25 +37,22 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What is known of prepared examples before they are read.
-
-    Attributes:
-        specs: Shape and type of each column that can be used.
-        roles: Which columns are what.
-        images: Names of the columns that are images.
-        class_names: Names of the classes of the target; empty if unknown.
-        notes: Notes for the user.
-        changes: What reading changes.
-        name: Name of the dataset; empty for its file's or folder's.
-    """
+    """What is known of prepared examples before they are read."""
 
     specs: dict[str, ArraySpec]
+    """Shape and type of each column that can be used."""
     roles: Roles
+    """Which columns are what."""
     images: tuple[str, ...] = ()
+    """Names of the columns that are images."""
     class_names: tuple[str, ...] = ()
+    """Names of the classes of the target; empty if unknown."""
     notes: tuple[str, ...] = ()
+    """Notes for the user."""
     changes: tuple[Change, ...] = ()
+    """What reading changes."""
     name: str = ""
+    """Name of the dataset; empty for its file's or folder's."""
 
 
 class PreparedSource(Source):

@@ -23,16 +23,12 @@ KEYS = (*SPLIT_NAMES, *_LISTS, "task")
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a function returned.
-
-    Attributes:
-        splits: A :class:`~accel_engine.data.structure.Batch` of arrays, or a stream's source, by name of the split.
-        about: Values of ``class_names`` and so on, as fields of a ``Dataset``.
-        pair: Whether the splits are a pair or triple of tuples, which was told by their shapes.
-    """
+    """What a function returned."""
 
     splits: Mapping[str, Any]
+    """A :class:`~accel_engine.data.structure.Batch` of arrays, or a stream's source, by name of the split."""
     about: Mapping[str, Any] = field(default_factory=dict)
+    """Values of ``class_names`` and so on, as fields of a ``Dataset``."""
 
 
 def understand_returned(value: Any) -> Returned:

@@ -48,19 +48,15 @@ SERIES = Batch("x", "y", "sample_weight")
 
 @dataclass(slots=True)
 class _Call:
-    """The function, and what it is given.
-
-    Attributes:
-        user: Where the function is.
-        function: The function.
-        options: What it is given.
-        split: The split that it is asked for; ``None`` if it returns all.
-    """
+    """The function, and what it is given."""
 
     user: UserFunction
+    """Where the function is."""
     function: Callable[..., Any]
     options: DataOptions
+    """What it is given."""
     split: str | None = None
+    """The split that it is asked for; ``None`` if it returns all."""
 
     def call(self) -> Any:
         """Call it, with the seed that makes its random numbers the same each time."""

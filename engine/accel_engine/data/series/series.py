@@ -21,25 +21,22 @@ _TOLERANCE = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """One or several time series, one after another.
-
-    Attributes:
-        values: The numbers of each column that is used, ``[rows]`` each.
-        roles: What the columns are used for.
-        lengths: Number of rows of each series, ``[series]``.
-        valid: Whether all numbers of a row are finite, ``[rows]``.
-        order: Number of each row before the rows were put in order, ``[rows]``.
-        notes: Notes for the user.
-        changes: What is changed.
-    """
+    """One or several time series, one after another."""
 
     values: Mapping[str, npt.NDArray[Any]]
+    """The numbers of each column that is used, ``[rows]`` each."""
     roles: Roles
+    """What the columns are used for."""
     lengths: npt.NDArray[np.intp]
+    """Number of rows of each series, ``[series]``."""
     valid: npt.NDArray[np.bool_]
+    """Whether all numbers of a row are finite, ``[rows]``."""
     order: npt.NDArray[np.intp]
+    """Number of each row before the rows were put in order, ``[rows]``."""
     notes: tuple[str, ...]
+    """Notes for the user."""
     changes: tuple[Change, ...]
+    """What is changed."""
 
 
 def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) -> Series:

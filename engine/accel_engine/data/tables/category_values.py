@@ -134,17 +134,14 @@ def _normal(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """An Arrow column by its different values.
-
-    Attributes:
-        texts: They, in the order of their first occurrence; an Arrow array.
-        codes: The place of each row's value, ``[rows]``; the number of values where it is missing.
-        counts: How often each occurs.
-    """
+    """An Arrow column by its different values."""
 
     texts: Any
+    """The different values, in the order of their first occurrence; an Arrow array."""
     codes: npt.NDArray[np.integer[Any]]
+    """The place of each row's value, ``[rows]``; the number of values where it is missing."""
     counts: npt.NDArray[np.integer[Any]]
+    """How often each occurs."""
 
 
 def encoded_column(cells: Any) -> Encoded:

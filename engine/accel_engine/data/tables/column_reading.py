@@ -112,27 +112,23 @@ def read_columns(
 
 @dataclass(frozen=True, slots=True)
 class ColumnReading:
-    """How one column is read.
-
-    Attributes:
-        name: Its name.
-        known: The training file's column; ``None`` for the training file itself.
-        declared: The kind that the plan declares; empty if it is inferred.
-        asked: The notation of numbers that the plan asks for.
-        comma: As of :func:`~accel_engine.data.tables.number_texts.read_numbers`.
-        missing: Texts that the plan declares to mean a missing value.
-        may_count_rows: Whether it is where row numbers are: the first column of a table that is no series.
-        is_settled: Whether other columns tell what ``comma`` is.
-    """
+    """How one column is read."""
 
     name: str
     known: ColumnFormat | None
+    """The training file's column; ``None`` for the training file itself."""
     declared: str
+    """The kind that the plan declares; empty if it is inferred."""
     asked: Notation
+    """The notation of numbers that the plan asks for."""
     comma: bool | None
+    """As of :func:`~accel_engine.data.tables.number_texts.read_numbers`."""
     missing: tuple[str, ...] = ()
+    """Texts that the plan declares to mean a missing value."""
     may_count_rows: bool = False
+    """Whether it is where row numbers are: the first column of a table that is no series."""
     is_settled: bool = False
+    """Whether other columns tell what ``comma`` is."""
 
     @property
     def kind(self) -> str:

@@ -30,39 +30,36 @@ _SHOWN_TEXT = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableColumn:
-    """A column of a table.
-
-    Attributes:
-        name: Its name, unique in its file.
-        kind: One of :data:`~accel_engine.data.tables.columns.KINDS`; ``key`` for numbers or names of the rows,
-            ``empty`` if all values are missing, ``other`` for lists, bytes and so on.
-        values: One value per row: float64 with NaN for numbers; seconds since 1970 as float64 with NaN for dates;
-            otherwise an object array of texts with ``None``.
-        missing: Number of missing values.
-        categories: The different texts, sorted, of a category or a boolean; empty for other kinds.
-        truth_words: The words for false and true of categories that are those two; empty for others.
-        as_spelled: See :class:`~accel_engine.data.column_format.ColumnFormat`.
-        integers: Whether all numbers are whole.
-        date_format: How dates were written.
-        notation: How numbers were written.
-        is_ambiguous: Whether only other columns can tell whether numbers have fractions or thousands.
-        missing_texts: Texts that the plan declares to mean a missing value.
-        changes: What reading changed.
-    """
+    """A column of a table."""
 
     name: str
+    """Its name, unique in its file."""
     kind: str
+    """One of :data:`~accel_engine.data.tables.columns.KINDS`; ``key`` for numbers or names of the rows, ``empty`` if
+    all values are missing, ``other`` for lists, bytes and so on."""
     values: npt.NDArray[Any]
+    """One value per row: float64 with NaN for numbers; seconds since 1970 as float64 with NaN for dates; otherwise an
+    object array of texts with ``None``."""
     missing: int
+    """Number of missing values."""
     categories: tuple[str, ...] = ()
+    """The different texts, sorted, of a category or a boolean; empty for other kinds."""
     truth_words: tuple[str, ...] = ()
+    """The words for false and true of categories that are those two; empty for others."""
     as_spelled: bool = False
+    """See :class:`~accel_engine.data.column_format.ColumnFormat`."""
     integers: bool = False
+    """Whether all numbers are whole."""
     date_format: str = ""
+    """How dates were written."""
     notation: Notation = Notation()  # noqa: RUF009 (frozen)
+    """How numbers were written."""
     is_ambiguous: bool = False
+    """Whether only other columns can tell whether numbers have fractions or thousands."""
     missing_texts: tuple[str, ...] = ()
+    """Texts that the plan declares to mean a missing value."""
     changes: tuple[Change, ...] = ()
+    """What reading changed."""
 
     @property
     def format(self) -> ColumnFormat:
@@ -91,27 +88,24 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """The columns of a file, or of its first rows.
-
-    Attributes:
-        columns: The columns by name, in the order of the file.
-        rows: Number of rows that were read.
-        complete: Whether these are all rows of the file.
-        file_rows: Number of rows of the file; ``None`` if only reading all of it can tell.
-        bytes: Size of these rows in the file, about; 0 if unknown.
-        invalid: Number of rows that were left out, as they cannot be parsed.
-        notes: Notes for the user.
-        row_changes: What reading changed in rows.
-    """
+    """The columns of a file, or of its first rows."""
 
     columns: dict[str, TableColumn]
+    """The columns by name, in the order of the file."""
     rows: int
+    """Number of rows that were read."""
     complete: bool
+    """Whether these are all rows of the file."""
     file_rows: int | None
+    """Number of rows of the file; ``None`` if only reading all of it can tell."""
     bytes: int
+    """Size of these rows in the file, about; 0 if unknown."""
     invalid: int
+    """Number of rows that were left out, as they cannot be parsed."""
     notes: tuple[str, ...]
+    """Notes for the user."""
     row_changes: tuple[Change, ...]
+    """What reading changed in rows."""
 
     def changes_of(self, roles: Roles) -> tuple[Change, ...]:
         """What reading changed in rows and in the columns that have a role."""

@@ -28,26 +28,23 @@ csv.field_size_limit(1 << 30)  # where a quote does not close, the rest of a fil
 
 @dataclass(frozen=True, slots=True)
 class CsvHead:
-    """How a file begins.
-
-    Attributes:
-        fields: The fields of its first row that is not empty, and an empty one where rows have one more: at the end if
-            a separator ends them, otherwise at the beginning, as of R's names of rows.
-        separator: What separates fields.
-        skipped: Lines before that row.
-        has_header: Whether it has names.
-        before: How many of these are comments, or a title.
-        line_end: What ends lines.
-        encoding: Python's name of the encoding of the file.
-    """
+    """How a file begins."""
 
     fields: Sequence[str]
+    """The fields of its first row that is not empty, and an empty one where rows have one more: at the end if a
+    separator ends them, otherwise at the beginning, as of R's names of rows."""
     separator: str
+    """What separates fields."""
     skipped: int
+    """Lines before the first row that is not empty."""
     has_header: bool
+    """Whether it has names."""
     before: int
+    """How many of the skipped lines are comments, or a title."""
     line_end: str
+    """What ends lines."""
     encoding: str
+    """Python's name of the encoding of the file."""
 
 
 def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:

@@ -69,17 +69,14 @@ def wanted_notation(options: DataOptions) -> Notation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberTexts:
-    """What texts are as numbers.
-
-    Attributes:
-        values: float64 ``[texts]``, NaN for those that are none.
-        notation: How they are written.
-        is_ambiguous: Whether all that have a mark could have thousands instead of a fraction, or the other way round.
-    """
+    """What texts are as numbers."""
 
     values: npt.NDArray[np.float64]
+    """float64 ``[texts]``, NaN for texts that are no numbers."""
     notation: Notation = Notation()  # noqa: RUF009 (frozen)
+    """How they are written."""
     is_ambiguous: bool = False
+    """Whether all that have a mark could have thousands instead of a fraction, or the other way round."""
 
 
 def read_numbers(

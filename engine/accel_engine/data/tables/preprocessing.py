@@ -45,30 +45,27 @@ _PUNCTUATION = re.compile(r"""[!"#$%&()*+,\-./:;<=>?@\[\\\]^_`{|}~']""")
 
 @dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """What was learned from the training rows. Called, it makes a Keras model of it; see :meth:`model`.
-
-    Attributes:
-        columns: The columns of the inputs, in the order of the file.
-        scaling: Means and standard deviations of the numbers.
-        numbers: Their keys.
-        precise: Keys of the numbers that float32 would lose digits of: the preprocessing model takes float64.
-        flagged: Keys of the numbers that are missing in some training rows: whether they are is a feature, too.
-        joined: Keys of the numbers that the preprocessing model takes as one matrix, those that do not vary, too; empty
-            if each is an input.
-        vocabularies: Categories of each column, the most frequent first.
-        words: Words of each text column, the most frequent first.
-        names: The column of each key.
-    """
+    """What was learned from the training rows. Called, it makes a Keras model of it; see :meth:`model`."""
 
     columns: tuple[ColumnFormat, ...]
+    """The columns of the inputs, in the order of the file."""
     scaling: Standardization
+    """Means and standard deviations of the numbers."""
     numbers: tuple[str, ...]
+    """Keys of the numbers."""
     precise: tuple[str, ...]
+    """Keys of the numbers that float32 would lose digits of: the preprocessing model takes float64."""
     flagged: tuple[str, ...]
+    """Keys of the numbers that are missing in some training rows: whether they are is a feature, too."""
     joined: tuple[str, ...]
+    """Keys of the numbers that the preprocessing model takes as one matrix, also of numbers that do not vary; empty if
+    each is an input."""
     vocabularies: Mapping[str, tuple[str, ...]]
+    """Categories of each column, the most frequent first."""
     words: Mapping[str, tuple[str, ...]]
+    """Words of each text column, the most frequent first."""
     names: Mapping[str, str]
+    """The column of each key."""
 
     def __call__(self) -> Any:
         """The Keras model."""
@@ -218,17 +215,14 @@ class Preprocessing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LazyMatrix(LazyRows):
-    """Rows of the matrix, converted when they are needed.
-
-    Attributes:
-        learned: Converts them.
-        inputs: The raw inputs, all rows.
-        rows: The rows' numbers.
-    """
+    """Rows of the matrix, converted when they are needed."""
 
     learned: Preprocessing
+    """What converts them."""
     inputs: Sequence[RawInput]
+    """The raw inputs, all rows."""
     rows: npt.NDArray[np.intp]
+    """The rows' numbers."""
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -28,19 +28,16 @@ DATE_PARTS = ("year", "month", "day", "weekday", "hour")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawInput:
-    """An input of the preprocessing model.
-
-    Attributes:
-        name: The column's name, with the part of a date: ``age``, ``sold year``.
-        kind: ``number``, ``category`` or ``text``.
-        values: float64 ``[n]`` with NaN for missing numbers; otherwise texts, object ``[n]``.
-        key: Its name in the model, where SavedModels allow letters of ASCII, digits and ``_`` only.
-    """
+    """An input of the preprocessing model."""
 
     name: str
+    """The column's name, with the part of a date: ``age``, ``sold year``."""
     kind: str
+    """``number``, ``category`` or ``text``."""
     values: npt.NDArray[Any]
+    """float64 ``[n]`` with NaN for missing numbers; otherwise texts, object ``[n]``."""
     key: str
+    """Its name in the model, where SavedModels allow letters of ASCII, digits and ``_`` only."""
 
 
 def raw_inputs(columns: Mapping[str, TableColumn], names: Iterable[str]) -> list[RawInput]:

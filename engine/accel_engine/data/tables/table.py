@@ -41,21 +41,17 @@ _SPLITS = ("training", "validation", "test")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """A table whose columns have their roles.
-
-    Attributes:
-        columns: Its columns.
-        roles: What they are for.
-        form: How targets become arrays.
-        rows: The rows that can be used.
-        options: How it is read and split.
-    """
+    """A table whose columns have their roles."""
 
     columns: Columns
     roles: Roles
+    """What they are for."""
     form: TargetColumnForm
+    """How targets become arrays."""
     rows: ValidRows
+    """The rows that can be used."""
     options: DataOptions
+    """How it is read and split."""
 
     @classmethod
     def of(cls, path: Path, columns: Columns, options: DataOptions) -> "_Table":

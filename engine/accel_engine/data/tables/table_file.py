@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from accel_engine.arrow import import_pyarrow
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.tables.csv_text import CsvHead, check_quotes, line_of_row, read_head
@@ -39,27 +40,24 @@ _BATCH = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of a file as they are stored.
-
-    Attributes:
-        table: A :class:`pyarrow.Table` with unique column names; all cells of a CSV file are texts.
-        complete: Whether these are all rows of the file.
-        rows: Number of rows of the file; ``None`` if only reading all of it can tell.
-        bytes: Size of these rows in the file, about; 0 if unknown.
-        invalid: Number of rows that were left out, as they cannot be parsed.
-        has_semicolons: Whether semicolons separate its cells, as where numbers have decimal commas.
-        notes: Notes for the user.
-        changes: The rows that were left out.
-    """
+    """The cells of a file as they are stored."""
 
     table: Any
+    """A :class:`pyarrow.Table` with unique column names; all cells of a CSV file are texts."""
     complete: bool = True
+    """Whether these are all rows of the file."""
     rows: int | None = None
+    """Number of rows of the file; ``None`` if only reading all of it can tell."""
     bytes: int = 0
+    """Size of these rows in the file, about; 0 if unknown."""
     invalid: int = 0
+    """Number of rows that were left out, as they cannot be parsed."""
     has_semicolons: bool = False
+    """Whether semicolons separate its cells, as where numbers have decimal commas."""
     notes: tuple[str, ...] = ()
+    """Notes for the user."""
     changes: tuple[Change, ...] = ()
+    """The rows that were left out."""
 
 
 def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, progress: Progress = no_progress) -> Cells:
@@ -94,12 +92,7 @@ def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, prog
 @contextmanager
 def _errors_named(path: Path) -> Iterator[None]:
     """Raise the errors of PyArrow, of the system and of decoding as a :class:`DataError` with the file's name."""
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise DataError(
-            f"reading {path.name} needs PyArrow: pip install 'accel-tui[cpu]' (or pip install pyarrow)"
-        ) from error
+    pa = import_pyarrow(path)
     try:
         yield
     except (UnicodeDecodeError, pa.ArrowInvalid) as error:

@@ -29,15 +29,12 @@ MAX_CLASSES = 1000
 
 @dataclass(frozen=True, slots=True)
 class TargetColumnForm:
-    """How target columns become arrays.
-
-    Attributes:
-        task: ``classification``, ``multi-label``, ``regression``, or ``auto`` for several targets of different kinds.
-        classes: The class names of each target column; empty for numbers.
-    """
+    """How target columns become arrays."""
 
     task: str
+    """``classification``, ``multi-label``, ``regression``, or ``auto`` for several targets of different kinds."""
     classes: Mapping[str, tuple[str, ...]]
+    """The class names of each target column; empty for numbers."""
 
     @property
     def class_names(self) -> tuple[str, ...]:

@@ -25,23 +25,20 @@ from accel_engine.words import numbers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValidRows:
-    """The rows of a file that have targets and finite numbers.
-
-    Attributes:
-        inputs: The raw inputs.
-        targets: The targets; ``None`` if nothing is predicted.
-        weights: Sample weights, float32 ``[rows]``; ``None`` without a column of them.
-        names: Values of the column that splits the table; ``None`` without one.
-        count: Number of rows.
-        changes: The rows that are left out.
-    """
+    """The rows of a file that have targets and finite numbers."""
 
     inputs: list[RawInput]
+    """The raw inputs."""
     targets: Structure
+    """The targets; ``None`` if nothing is predicted."""
     weights: npt.NDArray[np.float32] | None
+    """Sample weights, float32 ``[rows]``; ``None`` without a column of them."""
     names: npt.NDArray[Any] | None
+    """Values of the column that splits the table; ``None`` without one."""
     count: int
+    """Number of rows."""
     changes: tuple[Change, ...]
+    """The rows that are left out."""
 
     def text_input(self, options: DataOptions) -> RawInput | None:
         """The only input, if it is a text and the model takes texts as they are; ``None`` otherwise."""

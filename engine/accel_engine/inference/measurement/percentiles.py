@@ -22,17 +22,14 @@ _DEVIATIONS = 12
 
 @dataclass(frozen=True, slots=True)
 class Percentile:
-    """A percentile of latencies.
-
-    Attributes:
-        value: Seconds.
-        low: The lower end of its confidence interval; ``None`` if there are too few requests to tell.
-        high: The upper end; ``None`` if there are too few requests to tell.
-    """
+    """A percentile of latencies."""
 
     value: float
+    """Seconds."""
     low: float | None
+    """The lower end of its confidence interval; ``None`` if there are too few requests to tell."""
     high: float | None
+    """The upper end; ``None`` if there are too few requests to tell."""
 
 
 def percentiles(latencies: npt.NDArray[np.int64], confidence: float = CONFIDENCE) -> dict[str, Percentile]:
@@ -110,26 +107,23 @@ class LiveWindow:
 
     They are the last ones, if the candidate is stable; in the scenario server, all after the warm-up at a rate. That is
     the result's rate, unless another one within the bound is tried later, or this one is beyond it.
-
-    Attributes:
-        title: Of the candidate, see :attr:`accel_engine.inference.candidate.Setup.title`.
-        batch_size: Its batch size.
-        throughput: Examples per second; in the scenario server, requests.
-        first_bin: Index of the first bin: bin ``i`` begins with a latency of ``2 ** (i / PER_DOUBLING)`` nanoseconds.
-        counts: Number of requests by bin; empty without latencies.
-        p50: Their median latency in seconds; 0 without latencies.
-        p99: Their 99th percentile in seconds, by the nearest rank.
-        rate: In the scenario server, the rate that was tried, in requests per second; 0 in others.
     """
 
     title: str
+    """Title of the candidate, see :attr:`accel_engine.inference.candidate.Setup.title`."""
     batch_size: int
     throughput: float
+    """Examples per second; in the scenario server, requests."""
     first_bin: int = 0
+    """Index of the first bin: bin ``i`` begins with a latency of ``2 ** (i / PER_DOUBLING)`` nanoseconds."""
     counts: tuple[int, ...] = ()
+    """Number of requests by bin; empty without latencies."""
     p50: float = 0.0
+    """Their median latency in seconds; 0 without latencies."""
     p99: float = 0.0
+    """Their 99th percentile in seconds, by the nearest rank."""
     rate: float = 0.0
+    """In the scenario server, the rate that was tried, in requests per second; 0 in others."""
 
     @classmethod
     def of(cls, title: str, batch_size: int, windows: Sequence[Window], rate: float = 0.0) -> "LiveWindow":

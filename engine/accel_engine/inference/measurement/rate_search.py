@@ -108,15 +108,12 @@ LATE_SHARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class HighestRate:
-    """The result of a search.
-
-    Attributes:
-        rate: Requests per second at which latencies were within the bound; 0 if they never were.
-        measured: What was measured at this rate, or at the lowest one that was tried.
-    """
+    """The result of a search."""
 
     rate: float
+    """Requests per second at which latencies were within the bound; 0 if they never were."""
     measured: Measured
+    """What was measured at this rate, or at the lowest one that was tried."""
 
 
 def highest_rate(

@@ -26,29 +26,26 @@ class RequestLoop(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The figures of the windows that count.
-
-    Attributes:
-        percentiles: Percentiles of the latencies by name; empty if only the throughput counts.
-        throughput: Examples per second.
-        requests: Number of requests in these windows.
-        seconds: How long they took.
-        warm_up_requests: Requests before them.
-        warm_up_seconds: Time before them.
-        stable: Whether the windows agree.
-        disagreement: Their largest relative deviation, see :func:`disagreement`.
-        is_complete: Whether the measurement was not given up early.
-    """
+    """The figures of the windows that count."""
 
     percentiles: dict[str, Percentile]
+    """Percentiles of the latencies by name; empty if only the throughput counts."""
     throughput: float
+    """Examples per second."""
     requests: int
+    """Number of requests in these windows."""
     seconds: float
+    """How long they took."""
     warm_up_requests: int
+    """Requests before them."""
     warm_up_seconds: float
+    """Time before them."""
     stable: bool
+    """Whether the windows agree."""
     disagreement: float
+    """Their largest relative deviation, see :func:`disagreement`."""
     is_complete: bool = True
+    """Whether the measurement was not given up early."""
 
 
 def ignore_windows(windows: Sequence[Window]) -> None:

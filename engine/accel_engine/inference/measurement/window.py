@@ -16,13 +16,10 @@ SPIN = 200_000
 
 
 class Timer(Protocol):
-    """A clock that can be waited for.
-
-    Attributes:
-        now: Returns nanoseconds of a monotonic clock.
-    """
+    """A clock that can be waited for."""
 
     now: Callable[[], int]
+    """Returns nanoseconds of a monotonic clock."""
 
     def wait_until(self, due: int) -> None:
         """Return at the given time of the clock, or at once if it has passed."""
@@ -51,19 +48,15 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """What was measured in a stretch of time.
-
-    Attributes:
-        latencies: Nanoseconds of each request, in order; empty if only the throughput counts.
-        requests: Number of requests.
-        examples: Examples that they had in all.
-        nanoseconds: How long the window took.
-    """
+    """What was measured in a stretch of time."""
 
     latencies: npt.NDArray[np.int64]
+    """Nanoseconds of each request, in order; empty if only the throughput counts."""
     requests: int
     examples: int
+    """Examples that they had in all."""
     nanoseconds: int
+    """How long the window took."""
 
     @property
     def throughput(self) -> float:

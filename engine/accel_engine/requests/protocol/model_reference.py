@@ -50,15 +50,12 @@ SPLIT = OptionSpec(
 
 @dataclass(frozen=True, slots=True)
 class ModelReference:
-    """A trained model, of a run or of a file; it has one of the two fields.
-
-    Attributes:
-        directory: The run's directory.
-        plan: A plan with the file as its model, and with data.
-    """
+    """A trained model, of a run or of a file; it has one of the two fields."""
 
     directory: Path | None = None
+    """The run's directory."""
     plan: Plan | None = None
+    """A plan with the file as its model, and with data."""
 
     @classmethod
     def of(cls, model: Path | Plan) -> Self:

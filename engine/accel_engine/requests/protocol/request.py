@@ -20,28 +20,22 @@ Send: TypeAlias = Callable[[Any], object]
 
 @dataclass(frozen=True, slots=True)
 class ExamplesDone:
-    """A part of an answer: how far it is.
-
-    Attributes:
-        done: Number of examples done.
-        of: Number of all; 0 if unknown.
-    """
+    """A part of an answer: how far it is."""
 
     done: int
+    """Number of examples done."""
     of: int
+    """Number of all; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why there is no answer.
-
-    Attributes:
-        text: A message for the user.
-        out_of_memory: Whether memory ran out, as far as is known; only trials tell it.
-    """
+    """Why there is no answer."""
 
     text: str
+    """A message for the user."""
     out_of_memory: bool = False
+    """Whether memory ran out, as far as is known; only trials tell it."""
 
 
 class EngineRequest(Generic[ResultT]):
@@ -52,23 +46,21 @@ class EngineRequest(Generic[ResultT]):
     other dataclasses, in tuples and mappings or alone; a union may have one dataclass, path or plan.
 
     Arrays are passed on as files in the folder of a :class:`FolderRequest`.
-
-    Attributes:
-        function: What answers it, as ``module:name``; only the engine imports it.
-        result: The type of the result, which no part has.
-        parts: The types of what may come before the result.
-        asks: The types of what may follow the request, if it begins a conversation. Its function also gets an iterator
-            over these, which ends with the process.
-        is_batch: Whether its process leaves other programs the CPU first; not where it measures what a server reaches.
     """
 
     __slots__ = ()
 
     function: ClassVar[str]
+    """What answers it, as ``module:name``; only the engine imports it."""
     result: ClassVar[type]
+    """The type of the result, which no part has."""
     parts: ClassVar[tuple[type, ...]] = (ExamplesDone,)
+    """The types of what may come before the result."""
     asks: ClassVar[tuple[type, ...]] = ()
+    """The types of what may follow the request, if it begins a conversation. Its function also gets an iterator over
+    these, which ends with the process."""
     is_batch: ClassVar[bool] = True
+    """Whether its process leaves other programs the CPU first; not where it measures what a server reaches."""
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -85,14 +77,11 @@ class EngineRequest(Generic[ResultT]):
 
 @dataclass(frozen=True, slots=True)
 class FolderRequest(EngineRequest[ResultT]):
-    """A request that needs a folder for files.
-
-    Attributes:
-        folder: The directory that the folder is made in, that for temporary files if it is ``None``; of the request
-            that the engine gets, the folder.
-    """
+    """A request that needs a folder for files."""
 
     folder: Path | None = field(default=None, kw_only=True)
+    """Where the folder is made; ``None`` for the directory of temporary files. The request that the engine gets has the
+    folder itself."""
 
 
 def unheard(part: object) -> None:
@@ -141,21 +130,15 @@ def request_function(request: type[EngineRequest[Any]]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class EngineReady:
-    """A warm engine has imported TensorFlow, unless that would claim an accelerator.
-
-    Attributes:
-        versions: Versions of packages, by name.
-    """
+    """A warm engine has imported TensorFlow, unless that would claim an accelerator."""
 
     versions: Mapping[str, str]
+    """Versions of packages, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunHandedOver:
-    """An engine gets a run to train; it sends nothing more.
-
-    Attributes:
-        directory: The run's directory.
-    """
+    """An engine gets a run to train; it sends nothing more."""
 
     directory: Path
+    """The run's directory."""

@@ -24,23 +24,19 @@ from accel_engine.versioned_database import WRITING, database_errors
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A repaired run.
-
-    Attributes:
-        directory: The new run.
-        rows: The rows of each table, its other workers' included.
-        steps: Steps up to the last one that was saved.
-        checkpoints: The checkpoints.
-        workers: The runs of its other workers.
-        model: Whether the trained model was saved; ``None`` if there is none.
-    """
+    """A repaired run."""
 
     directory: Path
+    """The new run."""
     rows: Mapping[str, SavedCount]
+    """The rows of each table, its other workers' included."""
     steps: int
+    """Steps up to the last one that was saved."""
     checkpoints: SavedCount
     workers: SavedCount
+    """The runs of its other workers."""
     model: bool | None
+    """Whether the trained model was saved; ``None`` if there is none."""
 
     @property
     def has_checkpoint(self) -> bool:
@@ -77,7 +73,7 @@ def repair_run(directory: Path) -> Repair | None:
 
 
 def _refuse_live(directory: Path) -> None:
-    is_live = lock.is_held(directory)
+    is_live = lock.is_locked(directory)
     with suppress(RunError), reading(directory) as database:
         is_live = is_live or read_info(database).status.live
     if is_live:

@@ -53,15 +53,12 @@ _KINDS: Mapping[str, tuple[type[DatabaseRow], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class SavedCount:
-    """How many of something were saved.
-
-    Attributes:
-        saved: Their number.
-        lost: How many are damaged; of rows that cannot be read at most, as some of them may have been deleted before.
-    """
+    """How many of something were saved."""
 
     saved: int = 0
+    """Number of rows that were saved."""
     lost: int = 0
+    """Number of damaged rows; of rows that cannot be read at most, as some of them may have been deleted before."""
 
     def __add__(self, other: "SavedCount") -> "SavedCount":
         return SavedCount(self.saved + other.saved, self.lost + other.lost)

@@ -17,55 +17,45 @@ if TYPE_CHECKING:  # NumPy is slow to import, and listing runs or sending a comm
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The steps of one dispatch.
-
-    Attributes:
-        first_step: Steps taken in the run before it.
-        count: Number of steps.
-        started: Seconds since the Unix epoch.
-        ended: Seconds since the Unix epoch.
-        series: float32 arrays of shape ``[count]`` by name, such as ``loss`` and ``accuracy``.
-    """
+    """The steps of one dispatch."""
 
     first_step: int
+    """Steps taken in the run before it."""
     count: int
+    """Number of steps."""
     started: float
+    """Seconds since the Unix epoch."""
     ended: float
+    """Seconds since the Unix epoch."""
     series: "Mapping[str, npt.NDArray[np.float32]]"
+    """float32 arrays of shape ``[count]`` by name, such as ``loss`` and ``accuracy``."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewSteps:
-    """The range of steps recorded since a chunk.
-
-    Attributes:
-        first: The first new step; it may replace one that was recorded and discarded before.
-        stop: The step after the last new one.
-        chunk: Id of the newest chunk, for the next call.
-    """
+    """The range of steps recorded since a chunk."""
 
     first: int
+    """The first new step; it may replace one that was recorded and discarded before."""
     stop: int
+    """The step after the last new one."""
     chunk: int
+    """Id of the newest chunk, for the next call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What was written to a run since the last poll, each in order of time.
-
-    Attributes:
-        events: Events.
-        chunks: Chunks of steps.
-        samples: Device samples.
-        step_range: All steps before the ones of ``chunks``, in buckets, if there are many.
-        more: Whether events remain; the next polls read them, and then everything else.
-    """
+    """What was written to a run since the last poll, each in order of time."""
 
     events: tuple[Event, ...] = ()
     chunks: tuple[Chunk, ...] = ()
+    """Chunks of steps."""
     samples: tuple[Sample, ...] = ()
+    """Device samples."""
     step_range: "StepRange | None" = None
+    """All steps before the ones of ``chunks``, in buckets, if there are many."""
     more: bool = False
+    """Whether events remain; the next polls read them, and then everything else."""
 
     def __bool__(self) -> bool:
         return bool(self.events or self.chunks or self.samples)

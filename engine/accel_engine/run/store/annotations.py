@@ -94,13 +94,7 @@ def _read_changes(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """A run's name, note and tags.
-
-    Attributes:
-        name: Replaces the plan's name; empty if the run was not renamed.
-        note: Free text, one line.
-        tags: Words to filter by, sorted.
-    """
+    """A run's name, note and tags."""
 
     name: str = option("", OptionSpec("Replaces the name of the plan.", str, hint="optional", read=validate_name))
     note: str = option("", OptionSpec("A line of text.", str, read=validate_note))
@@ -111,11 +105,7 @@ class Annotations:
 
 @dataclass(frozen=True, slots=True)
 class TagChanges:
-    """Changes of tags.
-
-    Attributes:
-        tags: What :func:`apply_tag_changes` takes.
-    """
+    """Changes of tags."""
 
     tags: tuple[str, ...] = option(
         (), OptionSpec("Tags to add (+) or remove (-).", tuple, hint="+paper -old", read=_read_changes)

@@ -27,20 +27,17 @@ _BATCH = 1 << 18  # steps read at a time from the chunks of a file without bucke
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepRange:
-    """Consecutive steps of a run, in buckets.
-
-    Attributes:
-        first_step: First step of the first bucket, a multiple of ``width``.
-        stop_step: The step after the last one.
-        width: Steps per bucket, a power of two; the last bucket may have fewer.
-        series: Buckets by series name, also of :data:`~accel_engine.run.store.steps.THROUGHPUT` and
-            :data:`~accel_engine.run.store.steps.TIME`; for the latter, only the means are exact.
-    """
+    """Consecutive steps of a run, in buckets."""
 
     first_step: int
+    """First step of the first bucket, a multiple of ``width``."""
     stop_step: int
+    """The step after the last one."""
     width: int
+    """Steps per bucket, a power of two; the last bucket may have fewer."""
     series: Mapping[str, Buckets]
+    """Buckets by series name, also of :data:`~accel_engine.run.store.steps.THROUGHPUT` and
+    :data:`~accel_engine.run.store.steps.TIME`; for the latter, only the means are exact."""
 
 
 def extend(database: RunDatabase, last: int) -> None:

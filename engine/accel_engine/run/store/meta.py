@@ -17,17 +17,14 @@ from accel_engine.versioned_database import MAX_TIME, Time
 
 @dataclass(frozen=True, slots=True)
 class ImportSource:
-    """The files of another tool that a run was imported from.
-
-    Attributes:
-        path: The folder or file.
-        format: ``TensorBoard``, ``W&B`` or ``CSV``.
-        fingerprint: Checksum of the contents.
-    """
+    """The files of another tool that a run was imported from."""
 
     path: Text
+    """The folder or file."""
     format: Text
+    """``TensorBoard``, ``W&B`` or ``CSV``."""
     fingerprint: Text = ""
+    """Checksum of the contents."""
 
 
 _OtherTime = Annotated[float, msgspec.Meta(ge=-MAX_TIME, le=MAX_TIME)]

@@ -13,34 +13,28 @@ MAX_GAP = 256
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """The values of one step.
-
-    Attributes:
-        step: Counted from 0.
-        time: When it ended, in seconds since the Unix epoch.
-        values: Values by series name; at least one.
-    """
+    """The values of one step."""
 
     step: int
+    """Number of the step, from 0."""
     time: float
+    """When it ended, in seconds since the Unix epoch."""
     values: Mapping[str, float]
+    """Values by series name; at least one."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepChunk:
-    """Consecutive steps, as :meth:`RunWriter.write_chunk` takes them.
-
-    Attributes:
-        first_step: Counted from 0.
-        started: Seconds since the Unix epoch.
-        ended: Seconds since the Unix epoch; equal to ``started`` if the speed of its steps is unknown.
-        series: Values by series name, float32 ``[n]``; NaN for steps without one.
-    """
+    """Consecutive steps, as :meth:`RunWriter.write_chunk` takes them."""
 
     first_step: int
+    """Number of the first step, from 0."""
     started: float
+    """Seconds since the Unix epoch."""
     ended: float
+    """Seconds since the Unix epoch; equal to ``started`` if the speed of its steps is unknown."""
     series: dict[str, npt.NDArray[np.float32]]
+    """Values by series name, float32 ``[n]``; NaN for steps without one."""
 
 
 def chunks_of(rows: Sequence[StepRow], next_step: int, started: float) -> Iterator[StepChunk]:

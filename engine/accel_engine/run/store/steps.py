@@ -28,19 +28,16 @@ _NAN = np.float32(math.nan).tobytes()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepBatch:
-    """Consecutive steps.
-
-    Attributes:
-        steps: Step numbers, counted from 0, int64 ``[n]``.
-        times: End times in seconds since the Unix epoch, float64 ``[n]``.
-        steps_per_second: Steps per second, float32 ``[n]``; constant within a chunk.
-        series: float32 ``[n]`` by name; NaN where a series was not recorded.
-    """
+    """Consecutive steps."""
 
     steps: npt.NDArray[np.int64]
+    """Step numbers, counted from 0, int64 ``[n]``."""
     times: npt.NDArray[np.float64]
+    """End times in seconds since the Unix epoch, float64 ``[n]``."""
     steps_per_second: npt.NDArray[np.floating]
+    """Steps per second, float32 ``[n]``; constant within a chunk."""
     series: dict[str, npt.NDArray[np.floating]]
+    """float32 ``[n]`` by name; NaN where a series was not recorded."""
 
     def placed_by(self, name: str) -> "StepBatch":
         """The other series by the values of one, as whole numbers; without steps per second.

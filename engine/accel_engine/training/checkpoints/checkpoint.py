@@ -46,8 +46,9 @@ class NotFiniteError(RunError):
     """
 
     def __init__(self, variables: Sequence[keras.Variable], step: int) -> None:
-        more = f" and {len(variables) - 1} more" if variables[1:] else ""
-        super().__init__(f"{variables[0].path}{more} is not finite after step {step:,}")
+        others = len(variables) - 1
+        names = f"{variables[0].path} and {others:,} more are" if others else f"{variables[0].path} is"
+        super().__init__(f"{names} not finite after step {step:,}")
 
 
 class Checkpoints:

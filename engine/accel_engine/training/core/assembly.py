@@ -68,6 +68,7 @@ class Assembly:
         freezing: The frozen layers of the model.
         remat: The parts of the model that are computed again for their gradients; none without rematerialization.
         devices: TensorFlow's names of the logical devices that run steps; for a coordinator, of one worker.
+        device_memory: Bytes that the plan may take of each; ``None`` for host memory, 0 if it is unknown.
         names: Names of the recorded series.
         information: Notes for the user.
         notes: Warnings for the user.
@@ -90,6 +91,7 @@ class Assembly:
     freezing: Freezing
     remat: ModelParts
     devices: tuple[str, ...]
+    device_memory: int | None
     names: SeriesNames
     information: tuple[str, ...]
     notes: tuple[str, ...]
@@ -223,7 +225,7 @@ def assemble(
     Args:
         resolved: The plan.
         devices: TensorFlow's names of the logical devices to train on.
-        device_memory: Memory of each in bytes; ``None`` for host memory.
+        device_memory: Bytes that the plan may take of each; ``None`` for host memory, 0 if it is unknown.
         trained: The diagnostics of the run that continues from a checkpoint.
         progress: Reports the number of examples read.
         strategy: The plan's strategy, if it has been built.
@@ -236,6 +238,9 @@ def assemble(
     plan = resolved.plan
     keras.utils.set_random_seed(plan.seed)
     keras.config.set_dtype_policy(plan.policy)
+    tf.config.experimental.enable_tensor_float_32_execution(plan.tf32 == "on")
+    if plan.deterministic == "on":
+        tf.config.experimental.enable_op_determinism()
     entry = resolved.strategy
     strategy = strategy or build_strategy(devices, resolved)
     dataset = data.load(plan.data, plan.data_options, progress)
@@ -297,6 +302,7 @@ def assemble(
         freezing=compiled.freezing,
         remat=remat,
         devices=devices,
+        device_memory=device_memory,
         names=names,
         information=(
             *remarks(dataset.notes, dataset.changes),

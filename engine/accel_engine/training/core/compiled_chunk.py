@@ -3,7 +3,8 @@
 A program for each step leaves a dispatch and copies of all weights between two steps; one for the whole loop made a
 perceptron of batch 32 twice as fast. Its arrays have the size of the largest chunk, and the number of steps is a
 tensor: on a CPU, a loop that runs as often as a tensor says is as fast as one of a fixed length, if its arrays are of
-a fixed size. On a GPU it made a perceptron 0.7 times as fast (benchmarks/README.md).
+a fixed size. On a GPU it made a perceptron 0.7 times as fast (benchmarks/README.md): XLA copies the loop's condition to
+the host before each step. So there, loops of a constant number of steps, a block, take all steps but the last few.
 
 What XLA cannot do, or not as TensorFlow's kernels do it, is prepared for all steps of a chunk before the program runs:
 random numbers, augmented examples, and batches that come from the host.
@@ -27,6 +28,17 @@ from accel_engine.training.core.step import graph_of
 
 PREPARED_BYTES = 1 << 23
 """Bytes of a chunk's prepared arrays at most, unless a single step has more."""
+
+PREPARED_SHARE = 1 / 128
+"""Share of a GPU's free memory that they may take, if that is more: writing them takes it about a millisecond."""
+
+BLOCK = 32
+"""Steps of a block, on GPUs: the program waits for a condition before each block, and before each step of the rest of a
+chunk. In the mean over chunks of about a thousand steps, no other power of two has fewer waits."""
+
+SHORT_STEPS = 256
+"""Steps of the largest chunk from which blocks are worthwhile: XLA compiles their steps once more, and a wait takes
+about 15 µs (H200), 8% of a step of which 256 take :data:`CHUNK_SECONDS`."""
 
 
 def compiles_chunks(assembly: Assembly) -> bool:
@@ -90,7 +102,7 @@ class CompiledChunk:
         draws, width = self._traced_step(batch)
         taken = batch if stacks else _step_spec(spec)
         step_bytes = 4 * width + sum(map(_bytes, [*flatten(taken), *(draw.spec for draw in draws)]))
-        size = max(1, min(self._steps, PREPARED_BYTES // max(1, step_bytes)))
+        size = max(1, min(self._steps, _most_bytes(self._assembly) // max(1, step_bytes)))
         run = graph_of(self._runner(size, width, stacks=stacks), self._assembly, jit_compile=True)
         return ChunkProgram(size, draws, batch, stacks, run)
 
@@ -104,14 +116,31 @@ class CompiledChunk:
         return taken
 
     def _runner(self, size: int, width: int, *, stacks: bool) -> Callable[..., tf.Tensor]:
+        takes_blocks = self._assembly.on_gpu and self._steps >= SHORT_STEPS and size >= BLOCK
+        block = BLOCK if takes_blocks else 0
+
+        def step(batch: Batch, numbers: list[tf.Tensor]) -> tf.Tensor:
+            with given_draws(numbers):
+                return self._take_step(batch)
+
+        # Two loops have the same step, which is traced once.
+        take_step = graph_of(step, self._assembly) if block else step
+
         def run(prepared: Any, numbers: list[tf.Tensor], count: tf.Tensor) -> tf.Tensor:
             def take(index: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
                 batch = _at(prepared, index) if stacks else self._feed.examples(*self._feed.arguments(prepared, index))
-                with given_draws([each[index] for each in numbers]):
-                    return index + 1, rows.write(index, self._take_step(batch))
+                return index + 1, rows.write(index, take_step(batch, [each[index] for each in numbers]))
 
-            rows = tf.TensorArray(tf.float32, size=size, element_shape=[width])
-            _, rows = tf.while_loop(lambda index, _: index < count, take, (tf.constant(0), rows))
+            def take_block(index: tf.Tensor, rows: tf.TensorArray) -> Any:
+                def take_next(done: tf.Tensor, *state: Any) -> tuple[Any, ...]:
+                    return done + 1, *take(*state)
+
+                return tf.while_loop(lambda done, *_: done < block, take_next, (tf.constant(0), index, rows))[1:]
+
+            state = tf.constant(0), tf.TensorArray(tf.float32, size=size, element_shape=[width])
+            if block:
+                state = tf.while_loop(lambda index, _: index <= count - block, take_block, state)
+            _, rows = tf.while_loop(lambda index, _: index < count, take, state)
             stacked: tf.Tensor = rows.stack()
             return stacked
 
@@ -157,6 +186,12 @@ class CompiledChunk:
         specs = [draw.spec for draw in program.draws]
         drawn: list[tf.Tensor] = _filled(specs, program.size, count, lambda _: [draw.draw() for draw in program.draws])
         return drawn
+
+
+def _most_bytes(assembly: Assembly) -> int:
+    """Bytes of a chunk's prepared arrays at most."""
+    free = (assembly.device_memory or 0) if assembly.on_gpu else 0
+    return max(PREPARED_BYTES, int(PREPARED_SHARE * free))
 
 
 def _sliced(program: ChunkProgram, source: Any, first: tf.Tensor, count: tf.Tensor) -> Any:

@@ -169,9 +169,10 @@ def worker_hardware_names(resolved: ResolvedPlan, inventory: Inventory) -> tuple
 
 
 def device_memory(names: tuple[str, ...], resolved: ResolvedPlan, inventory: Inventory) -> int | None:
-    """The memory of the smallest of a placed plan's devices in bytes; ``None`` for CPUs, which use host memory.
+    """The memory that a placed plan may take of each device, in bytes; ``None`` for CPUs, which use host memory.
 
-    A GPU that shares the host's memory has what is free of it. 0 where datasets are not cached: if it is unknown, and
+    It is what was free of the smallest one when it was found: what this process has taken since is its own. A GPU that
+    shares the host's memory has what is free of that. 0 where datasets are not cached: if it is unknown, and
     for a TPU, whose compiler would choose their memory layout, which takes many times their size where a dimension is
     short.
     """
@@ -181,7 +182,7 @@ def device_memory(names: tuple[str, ...], resolved: ResolvedPlan, inventory: Inv
         return None
     plan, chosen = resolved.plan, resolved.placement.devices if resolved.placement else ()
     gpus = [device for device in inventory.devices if device.id in chosen]
-    sizes = [device.memory for device in gpus if device.memory is not None]
+    sizes = [device.memory if device.free is None else device.free for device in gpus if device.memory is not None]
     if any(device.unified for device in gpus):
         sizes.append(available_memory())
     if any(device.memory is None for device in gpus):  # the driver does not tell

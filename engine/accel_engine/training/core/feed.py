@@ -193,7 +193,7 @@ def choose_feed(
     Args:
         strategy: The strategy that the loop runs under.
         split: The examples.
-        device_memory: Memory of each device in bytes; ``None`` for host memory, 0 for a TPU, or if it is unknown.
+        device_memory: Free bytes of each device; ``None`` for host memory, 0 for a TPU, or if it is unknown.
         may_cache: Whether they may be cached.
     """
     if device_memory == 0:

@@ -49,7 +49,7 @@ class Validation:
 
     Args:
         assembly: Model, data and strategy, with validation data.
-        device_memory: Memory of each device in bytes; ``None`` for host memory.
+        device_memory: Free bytes of each device; ``None`` for host memory.
 
     Attributes:
         depends_on_batch: Whether batches of another size may give another loss or other metrics.

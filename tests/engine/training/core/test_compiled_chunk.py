@@ -1,14 +1,18 @@
 """Whole chunks that XLA compiles, compared with the same steps without XLA."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import layers
 
 from accel_engine.plan import Plan
-from accel_engine.training.core import compiled_chunk, feed
+from accel_engine.training.core import compiled_chunk, device_visibility, feed
+from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.compiled_chunk import CompiledChunk, UnpreparedDraws, without_cudnn
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop
@@ -119,6 +123,25 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> list[compiled_chunk.ChunkProgra
 
     monkeypatch.setattr(CompiledChunk, "program", program)
     return made
+
+
+@pytest.fixture
+def as_on_gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Gives runs from then on the programs of GPUs, with blocks of 4 steps."""
+
+    def use() -> None:
+        monkeypatch.setattr(Assembly, "on_gpu", True)
+        monkeypatch.setattr(compiled_chunk, "BLOCK", 4)
+
+    return use
+
+
+def constant_loops(program: compiled_chunk.ChunkProgram) -> list[str]:
+    """The numbers of steps of the program's loops, of those that XLA knows: a GPU runs them without the host."""
+    (traced,) = program.run._list_all_concrete_functions()
+    arguments = tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), traced.structured_input_signature)
+    compiled: str = program.run.experimental_get_compiler_ir(*arguments[0])(stage="optimized_hlo")
+    return re.findall(r'known_trip_count":\{"n":"(\d+)"', compiled)
 
 
 def both(gym: Gym, plan: Plan) -> tuple[Trained, Trained]:
@@ -274,6 +297,20 @@ def test_a_chunk_is_as_long_as_memory_allows(gym: Gym, monkeypatch: pytest.Monke
     assert [chunk.count for chunk in trained.chunks] == [3, 3, 3, 1]
 
 
+def test_on_gpus_a_chunk_is_as_long_as_a_share_of_the_free_memory_allows(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, as_on_gpu: Callable[[], None], models: Path
+) -> None:
+    as_on_gpu()
+    free, step = 1 << 30, 32 * 32 + 32 * 4 + 6 * 4  # draws, rows, columns
+    monkeypatch.setattr(device_visibility, "device_memory", lambda *_: free)
+    monkeypatch.setattr(compiled_chunk, "PREPARED_BYTES", 3 * step)
+    monkeypatch.setattr(compiled_chunk, "PREPARED_SHARE", 5.5 * step / free)
+
+    trained = gym.train(PLAN.replace(model=f"{models}:dropout", xla="on", epochs=1, steps_per_epoch=12))
+
+    assert [chunk.count for chunk in trained.chunks] == [5, 5, 2]
+
+
 def test_one_program_takes_chunks_of_any_length(gym: Gym, programs: list[compiled_chunk.ChunkProgram]) -> None:
     gym.steps = 3
     few = gym.train(PLAN.replace(xla="on", epochs=1, steps_per_epoch=20))
@@ -283,6 +320,23 @@ def test_one_program_takes_chunks_of_any_length(gym: Gym, programs: list[compile
     np.testing.assert_array_equal(few.series["loss"], many.series["loss"])
     assert len({chunk.count for chunk in few.chunks}) == 2
     assert len(programs) == 2, "one for each run"
+
+
+@pytest.mark.parametrize("model", ["noise", pytest.param("recurrent", marks=pytest.mark.campaign)])
+def test_on_gpus_the_steps_are_those_of_a_loop_without_blocks(
+    gym: Gym, programs: list[compiled_chunk.ChunkProgram], as_on_gpu: Callable[[], None], models: Path, model: str
+) -> None:
+    plan, gym.steps = PLAN.replace(model=f"{models}:{model}", xla="on", epochs=1, steps_per_epoch=40), 11
+    single = gym.train(plan)
+    as_on_gpu()
+
+    blocks = gym.train(plan)
+
+    assert [chunk.count for chunk in blocks.chunks] == [11, 11, 11, 7]
+    for name, values in single.series.items():
+        np.testing.assert_array_equal(blocks.series[name], values, err_msg=name)
+    assert blocks.ended.metrics == single.ended.metrics
+    assert [constant_loops(program) for program in programs] == [[], ["4"]]
 
 
 RECURRENT = """

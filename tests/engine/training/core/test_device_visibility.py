@@ -178,6 +178,14 @@ def test_memory_is_that_of_the_smallest_device(told: Told, plan: Plan, memory: i
     assert device_visibility.device_memory(("GPU:0",), place(resolve(plan), INVENTORY), INVENTORY) == memory
 
 
+def test_memory_that_others_used_does_not_count(told: Told) -> None:
+    small, *others = INVENTORY.of_kind("gpu")
+    used = Inventory((small, *(replace(gpu, free=5 * GIB) for gpu in others)))
+    resolved = place(resolve(Plan(strategy="mirrored")), used)
+
+    assert device_visibility.device_memory(("GPU:0",), resolved, used) == 5 * GIB
+
+
 def test_cpus_have_no_device_memory(told: Told) -> None:
     assert device_visibility.device_memory(("CPU:0",), place(resolve(Plan()), INVENTORY), INVENTORY) is None
 

@@ -25,15 +25,12 @@ _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A linear axis.
-
-    Attributes:
-        low: Its beginning.
-        high: Its end, above ``low``.
-    """
+    """A linear axis."""
 
     low: float
+    """Its beginning."""
     high: float
+    """Its end, above ``low``."""
 
     def fraction(self, values: Floats) -> Floats:
         """Positions of numbers: 0 at the beginning, 1 at the end; NaN for NaN."""

@@ -49,17 +49,14 @@ _MIN_ROWS_WITH_AXIS = 6  # rows from which a chart has an axis and labels below 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BackgroundLayout:
-    """The parts of a background that change only with axes and size. Cached and shared, so never drawn on.
-
-    Attributes:
-        frame: Axes, labels and grid.
-        plot: The rectangle of the plot; empty if there is no room. Its last row is the axis if the chart has one.
-        label_width: Width of the longest value label, whether it fits or not.
-    """
+    """The parts of a background that change only with axes and size. Cached and shared, so never drawn on."""
 
     frame: Frame
+    """Axes, labels and grid."""
     plot: Region
+    """The rectangle of the plot; empty if there is no room. Its last row is the axis if the chart has one."""
     label_width: int
+    """Width of the longest value label, whether it fits or not."""
 
 
 def background_layout(view: ChartView) -> BackgroundLayout:

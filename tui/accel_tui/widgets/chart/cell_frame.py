@@ -23,15 +23,12 @@ _MERGE = 6  # cells; sending them again takes fewer bytes than moving the cursor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """The cells of a chart.
-
-    Attributes:
-        characters: Code points, shape ``[rows, columns]``.
-        styles: Indices in :data:`STYLES`, of the same shape; meaningless for spaces.
-    """
+    """The cells of a chart."""
 
     characters: npt.NDArray[np.uint32]
+    """Code points, shape ``[rows, columns]``."""
     styles: npt.NDArray[np.uint8]
+    """Indices in :data:`STYLES`, of the same shape; meaningless for spaces."""
 
     @classmethod
     def blank(cls, columns: int, rows: int) -> "Frame":

@@ -38,12 +38,10 @@ class Chart(ChartMouse):
     """Curves over steps, with axes, legend and latest values.
 
     Each change draws one frame, none while the chart is hidden. A chart has no border or padding.
-
-    Attributes:
-        label_width: Width of the longest value label drawn last; 0 for none.
     """
 
     label_width = 0
+    """Width of the longest value label drawn last; 0 for none."""
 
     class Labelled(Message):
         """The width of the value labels has changed."""
@@ -293,21 +291,17 @@ class Chart(ChartMouse):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A drawn chart.
-
-    Attributes:
-        view: Its inputs.
-        frame: Its cells without the header.
-        label_width: Width of the longest value label; 0 if there was nothing to draw.
-        legend: The legend.
-        header: The header's text spans.
-    """
+    """A drawn chart."""
 
     view: ChartView
+    """Its inputs."""
     frame: Frame
+    """Its cells without the header."""
     label_width: int
+    """Width of the longest value label; 0 if there was nothing to draw."""
     legend: Legend
     header: Sequence[TextSpan]
+    """The header's text spans."""
 
 
 def render(view: ChartView) -> Frame:

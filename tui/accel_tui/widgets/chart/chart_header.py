@@ -23,19 +23,16 @@ _CURVE, _POINTS = "──", "━━"  # points are drawn thicker
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """The parts of the header that change only with the frame.
-
-    Attributes:
-        signs: How each series is drawn.
-        notes: Notes on hidden values, the longest first.
-        marks: Legends of the marks and the chart's note, the shortest first.
-        has_gaps: Whether values are not finite.
-    """
+    """The parts of the header that change only with the frame."""
 
     signs: Sequence[str]
+    """How each series is drawn."""
     notes: Sequence[str]
+    """Notes on hidden values, the longest first."""
     marks: Sequence[str]
+    """Legends of the marks and the chart's note, the shortest first."""
     has_gaps: bool
+    """Whether values are not finite."""
 
 
 def legend_of(view: ChartView, width: int) -> Legend:
@@ -141,17 +138,14 @@ def _latest(series: ChartSeries) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """Number of values beyond an axis.
-
-    Attributes:
-        above: Values above it, at least.
-        below: Values below it, at least.
-        exact: Whether the counts are exact.
-    """
+    """Number of values beyond an axis."""
 
     above: int = 0
+    """Values above it, at least."""
     below: int = 0
+    """Values below it, at least."""
     exact: bool = True
+    """Whether the counts are exact."""
 
     def __add__(self, other: "Hidden") -> "Hidden":
         """The sum of both."""

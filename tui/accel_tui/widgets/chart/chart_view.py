@@ -20,19 +20,16 @@ SMOOTHINGS = (0.0, 0.6, 0.9, 0.98)
 
 @dataclass(frozen=True, slots=True)
 class ChartOptions:
-    """Options of how curves are drawn.
-
-    Attributes:
-        log: Whether the value axis is logarithmic; ``None`` for where the range of the values asks for it.
-        smoothing: Weight of the exponential moving average; 0 for none.
-        clip: Whether the value axis ignores outliers, which are marked and counted.
-        x: Labels of the x-axis.
-    """
+    """Options of how curves are drawn."""
 
     log: bool | None = None
+    """Whether the value axis is logarithmic; ``None`` for where the range of the values asks for it."""
     smoothing: float = 0.0
+    """Weight of the exponential moving average; 0 for none."""
     clip: bool = True
+    """Whether the value axis ignores outliers, which are marked and counted."""
     x: X = "step"
+    """Labels of the x-axis."""
 
     @property
     def exact(self) -> "ChartOptions":
@@ -52,25 +49,22 @@ NOTHING = RecordedCurve()
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """A series of a chart: a line, points such as validations, or both.
-
-    Attributes:
-        name: Shown in the header if there are several series.
-        curve: A value per step.
-        points: Pairs of step and value, by rising step.
-        style: Colour of line, points and legend.
-        detail: A part of the curve at full resolution, drawn instead where it covers the visible steps.
-        is_resampled: Whether the curve is not by steps, so that its values cannot be counted.
-        value: The value in the header, beside the name that says what it is; ``None`` for the last one of the curve.
-    """
+    """A series of a chart: a line, points such as validations, or both."""
 
     name: str
+    """Shown in the header if there are several series."""
     curve: RecordedCurve = NOTHING
+    """A value per step."""
     points: tuple[tuple[float, float], ...] = ()
+    """Pairs of step and value, by rising step."""
     style: Colour = "primary"
+    """Colour of line, points and legend."""
     detail: RecordedCurve = NOTHING
+    """A part of the curve at full resolution, drawn instead where it covers the visible steps."""
     is_resampled: bool = False
+    """Whether the curve is not by steps, so that its values cannot be counted."""
     value: float | None = None
+    """The value in the header, beside the name that says what it is; ``None`` for the last one of the curve."""
 
     def within(self, first: float, last: float) -> tuple[tuple[float, float], ...]:
         """The points from step ``first`` to ``last``, both inclusive."""
@@ -107,41 +101,38 @@ LABELS = 4
 
 @dataclass(frozen=True, slots=True)
 class ChartView:
-    """All inputs of a chart's frame.
-
-    Attributes:
-        columns: Width in cells.
-        rows: Height in cells.
-        x: Range of steps.
-        y: Range of values.
-        series: The series, the last on top.
-        title: Title in the header.
-        empty: Text in the middle while there is nothing to draw.
-        value: Format of the latest values.
-        options: How curves are drawn.
-        scale: The x-axis if not steps.
-        marks: Marks on the step axis.
-        shows_mark_legend: Whether the header explains the marks if there is room.
-        min_label_width: Minimum width of value labels, shared by charts below one another.
-        note: A note at the end of the header if there is room.
-        has_dots: Whether the terminal shows dots; else signs tell points from curves.
-    """
+    """All inputs of a chart's frame."""
 
     columns: int
+    """Width in cells."""
     rows: int
+    """Height in cells."""
     x: Axis
+    """Range of steps."""
     y: Axis
+    """Range of values."""
     series: tuple[ChartSeries, ...] = ()
+    """The series, the last on top."""
     title: str = ""
+    """Title in the header."""
     empty: str = ""
+    """Text in the middle while there is nothing to draw."""
     value: Callable[[float], str] = significant
+    """Format of the latest values."""
     options: ChartOptions = PLAIN
+    """How curves are drawn."""
     scale: XScale | None = None
+    """The x-axis if not steps."""
     marks: Marks = field(default_factory=dict)
+    """Marks on the step axis."""
     shows_mark_legend: bool = False
+    """Whether the header explains the marks if there is room."""
     min_label_width: int = LABELS
+    """Minimum width of value labels, shared by charts below one another."""
     note: str = ""
+    """A note at the end of the header if there is room."""
     has_dots: bool = True
+    """Whether the terminal shows dots; else signs tell points from curves."""
 
     @property
     def is_log(self) -> bool:

@@ -110,21 +110,18 @@ def _positive(curve: RecordedCurve) -> RecordedCurve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Points:
-    """The visible points of a series, as fractions of the width and the height.
-
-    Attributes:
-        across: From the left.
-        up: From the bottom; NaN for values that are not finite.
-        line: The height of each dot column if they are joined, else NaN.
-        dash: Dot columns of a point, beside its own.
-        size: Columns and rows of the plot.
-    """
+    """The visible points of a series, as fractions of the width and the height."""
 
     across: Floats
+    """Distance from the left."""
     up: Floats
+    """Distance from the bottom; NaN for values that are not finite."""
     line: Floats
+    """The height of each dot column if they are joined, else NaN."""
     dash: Floats
+    """Dot columns of a point, beside its own."""
     size: tuple[int, int]
+    """Columns and rows of the plot."""
 
     @classmethod
     def of(cls, view: ChartView, series: ChartSeries, width: int, height: int) -> "_Points":

@@ -31,49 +31,43 @@ _SPARSE = np.uint8(0b10010101)  # every other dot, so that bars behind one anoth
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlotSeries:
-    """A part of a plot.
-
-    Attributes:
-        x: Positions, shape ``[points]``; of bars, their edges, shape ``[points + 1]``.
-        y: Values, shape ``[points]``; NaN is a gap.
-        kind: ``line`` joins the points, ``dots`` draws each, ``mark`` draws each as a large point, ``bars`` are from 0,
-            ``rule`` is a vertical line at each position, without values.
-        style: Its colour.
-        name: Shown in the header; empty for none.
-        covers: Whether a line replaces the dots below it, instead of adding to them.
-        sign: The character of a rule; empty for the usual one.
-    """
+    """A part of a plot."""
 
     x: Floats
+    """Positions, shape ``[points]``; of bars, their edges, shape ``[points + 1]``."""
     y: Floats
+    """Values, shape ``[points]``; NaN is a gap."""
     kind: Literal["line", "dots", "mark", "bars", "rule"] = "line"
+    """``line`` joins the points, ``dots`` draws each, ``mark`` draws each as a large point, ``bars`` are from 0,
+    ``rule`` is a vertical line at each position, without values."""
     style: Colour | Literal["axis"] = "primary"
+    """Name of its colour."""
     name: str = ""
+    """Shown in the header; empty for none."""
     covers: bool = False
+    """Whether a line replaces the dots below it, instead of adding to them."""
     sign: str = ""
+    """The character of a rule; empty for the usual one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plot:
-    """A plot with its axes.
-
-    Attributes:
-        title: In the header.
-        series: The parts, the last on top.
-        note: In the header, after the title.
-        x: Range of the positions; ``None`` for the range of the series.
-        y: Range of the values; ``None`` for the range of the series, 0 included for bars.
-        x_name: Name of the positions, in the header where there is room.
-        y_name: Name of the values.
-    """
+    """A plot with its axes."""
 
     title: str
+    """Title in the header."""
     series: tuple[PlotSeries, ...]
+    """The parts, the last on top."""
     note: str = ""
+    """A note in the header, after the title."""
     x: Axis | None = None
+    """Range of the positions; ``None`` for the range of the series."""
     y: Axis | None = None
+    """Range of the values; ``None`` for the range of the series, 0 included for bars."""
     x_name: str = ""
+    """Name of the positions, in the header where there is room."""
     y_name: str = ""
+    """Name of the values."""
 
 
 def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:

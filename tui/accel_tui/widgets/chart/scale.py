@@ -24,21 +24,17 @@ _SECONDS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class XScale:
-    """A quantity that grows with the steps of a run.
-
-    Attributes:
-        name: Its name.
-        steps: Numbers of steps, rising.
-        values: The quantity after each number of steps; unknown before the first and after the last.
-        step_sizes: Possible distances of labels, rising.
-        write: Formats a value, given the distance of labels.
-    """
+    """A quantity that grows with the steps of a run."""
 
     name: str
     steps: Floats
+    """Numbers of steps, rising."""
     values: Floats
+    """The quantity after each number of steps; unknown before the first and after the last."""
     step_sizes: Sequence[float]
+    """Possible distances of labels, rising."""
     write: Callable[[float, float], str]
+    """Formats a value, given the distance of labels."""
 
     def at(self, steps: Floats) -> Floats:
         """The quantity after numbers of steps; NaN if unknown."""

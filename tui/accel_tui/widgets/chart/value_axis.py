@@ -29,21 +29,18 @@ _POINT_MARGIN = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VisibleValues:
-    """The visible values of a curve, or the visible points of a series.
-
-    Attributes:
-        lows: Minimum of each bucket, at least one, without NaN.
-        highs: Maximum of each bucket; the same array if each has one value.
-        quantiles: The lower quantile of the minima and the upper one of the maxima.
-        ends: Minimum and maximum.
-        are_points: Whether these are points, such as validations, of which few are known.
-    """
+    """The visible values of a curve, or the visible points of a series."""
 
     lows: Floats
+    """Minimum of each bucket, at least one, without NaN."""
     highs: Floats
+    """Maximum of each bucket; the same array if each has one value."""
     quantiles: tuple[float, float]
+    """The lower quantile of the minima and the upper one of the maxima."""
     ends: tuple[float, float]
+    """Minimum and maximum."""
     are_points: bool
+    """Whether these are points, such as validations, of which few are known."""
 
     @classmethod
     def of(cls, lows: Floats, highs: Floats, *, are_points: bool = False) -> "VisibleValues":

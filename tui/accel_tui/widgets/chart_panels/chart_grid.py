@@ -100,21 +100,17 @@ def _parts(length: int, count: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class BarItem:
-    """An item of the line.
-
-    Attributes:
-        text: Its text.
-        action: The action of a click; empty for plain text.
-        key: The action's key, as shown.
-        is_active: Whether its mode is on.
-        drop_first: Whether it is dropped first if there is no room.
-    """
+    """An item of the line."""
 
     text: str
     action: str = ""
+    """The action of a click; empty for plain text."""
     key: str = ""
+    """The action's key, as shown."""
     is_active: bool = False
+    """Whether its mode is on."""
     drop_first: bool = False
+    """Whether it is dropped first if there is no room."""
 
     @property
     def label(self) -> Content:

@@ -22,15 +22,12 @@ _FAR = 10  # factor of cursor movements with shift
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The cursor of all charts.
-
-    Attributes:
-        step: Counted from 0.
-        is_pinned: Whether it stays instead of following the mouse.
-    """
+    """The cursor of all charts."""
 
     step: int
+    """Counted from 0."""
     is_pinned: bool = False
+    """Whether it stays instead of following the mouse."""
 
 
 class ChartKeys(ChartOptionKeys, can_focus=True):

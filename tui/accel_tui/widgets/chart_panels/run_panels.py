@@ -38,19 +38,16 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """An available chart.
-
-    Attributes:
-        id: The widget's id.
-        name: The series, or the device metric.
-        of_devices: Whether it is a device metric.
-        of_bench: The title of a figure of a bench; empty for others.
-    """
+    """An available chart."""
 
     id: str
+    """The widget's id."""
     name: str
+    """The series, or the device metric."""
     of_devices: bool = False
+    """Whether it is a device metric."""
     of_bench: str = ""
+    """The title of a figure of a bench; empty for others."""
 
     @property
     def title(self) -> str:

@@ -30,16 +30,14 @@ class BatchAxis:
 
     It is logarithmic, and counts ticks: equal parts of a doubling. A curve by ticks has a value at each measured batch
     size, joined by lines.
-
-    Attributes:
-        sizes: The batch sizes of each run, as a curve by row.
-        stops: The ticks of all batch sizes, rising.
-        scale: The logarithm of the batch size by ticks.
     """
 
     sizes: tuple[RecordedCurve, ...]
+    """The batch sizes of each run, as a curve by row."""
     stops: tuple[int, ...]
+    """The ticks of all batch sizes, rising."""
     scale: XScale
+    """The logarithm of the batch size by ticks."""
 
     unit = 1 / PER_DOUBLING
     """Doublings per tick."""
@@ -149,20 +147,18 @@ class SharedAxis:
 
     It counts ticks: equal parts of an epoch or a second, some thousands for the longest run. A curve by ticks has the
     values measured then; a step of many ticks repeats its value.
-
-    Attributes:
-        x: The quantity.
-        states: The runs.
-        scales: The quantity by steps of each run.
-        unit: Epochs or seconds per tick.
-        scale: The quantity by ticks.
     """
 
     x: X
+    """The quantity."""
     states: tuple[RunState, ...]
+    """The runs."""
     scales: tuple[XScale, ...]
+    """The quantity by steps of each run."""
     unit: float
+    """Epochs or seconds per tick."""
     scale: XScale
+    """The quantity by ticks."""
 
     @classmethod
     def of(cls, states: Sequence[RunState], x: X, before: "SharedAxis | None") -> "SharedAxis | None":

@@ -26,17 +26,13 @@ from accel_tui.widgets.table import Table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Confusion:
-    """A confusion matrix.
-
-    Attributes:
-        names: Class names.
-        counts: True classes as rows and predicted ones as columns, int64 ``[classes, classes]``.
-        noun: What is counted where it is not an example, ``pixel`` or ``token``.
-    """
+    """A confusion matrix."""
 
     names: tuple[str, ...]
     counts: npt.NDArray[np.int64]
+    """True classes as rows and predicted ones as columns, int64 ``[classes, classes]``."""
     noun: str = ""
+    """What is counted where it is not an example, ``pixel`` or ``token``."""
 
 
 def confusion_of(report: OutputReport | None) -> Confusion | None:
@@ -73,15 +69,11 @@ _LONGEST = 30  # cells of a name
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
-    """A class.
-
-    Attributes:
-        name: Its name.
-        figures: Figures by the title of their column; NaN for an unknown one.
-    """
+    """A class."""
 
     name: str
     figures: dict[str, float]
+    """Figures by the title of their column; NaN for an unknown one."""
 
 
 class ClassList(Table[ClassRow]):

@@ -55,21 +55,18 @@ _SHARE_WIDTH = 7
 
 @dataclass(frozen=True, slots=True)
 class ConfusionLayout:
-    """Layout of the confusion matrix.
-
-    Attributes:
-        name: Width of a class name.
-        cell: Width of a column; with :data:`HEAT_WIDTH`, a heat map without numbers.
-        columns: Number of columns that fit.
-        rows: Number of rows that fit.
-        lines: Lines of a row.
-    """
+    """Layout of the confusion matrix."""
 
     name: int
+    """Width of a class name."""
     cell: int
+    """Width of a column; with :data:`HEAT_WIDTH`, a heat map without numbers."""
     columns: int
+    """Number of columns that fit."""
     rows: int
+    """Number of rows that fit."""
     lines: int
+    """Lines of a row."""
 
     @property
     def width(self) -> int:

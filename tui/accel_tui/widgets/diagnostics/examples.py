@@ -24,36 +24,29 @@ _CHARACTERS = 1.5  # mean length up to which tokens are characters
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """A line about an example.
-
-    Attributes:
-        text: Is shortened where it does not fit.
-        suffix: Follows, and is not shortened.
-        style: ``right``, ``wrong``, ``faint`` or empty.
-        mark: Precedes, in the style of the example.
-    """
+    """A line about an example."""
 
     text: str
+    """The part that is shortened where it does not fit."""
     suffix: str = ""
+    """A text after it, which is not shortened."""
     style: str = ""
+    """``right``, ``wrong``, ``faint`` or empty."""
     mark: str = ""
+    """A text before it, in the style of the example."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedExamples:
-    """Examples of a report.
-
-    Attributes:
-        report: The report.
-        step: The step of the validation.
-        order: How they are chosen: :data:`WORST` or :data:`RANDOM`.
-        only_wrong: Whether only errors are shown.
-    """
+    """Examples of a report."""
 
     report: OutputReport
     step: int = 0
+    """The step of the validation."""
     order: str = WORST
+    """How they are chosen: :data:`WORST` or :data:`RANDOM`."""
     only_wrong: bool = False
+    """Whether only errors are shown."""
 
     @property
     def shown(self) -> tuple[Example, ...]:

@@ -24,17 +24,13 @@ _STYLES = {"": "", "faint": "$text-muted", "wrong": "$text-error"}
 
 @dataclass(frozen=True, slots=True)
 class LayerRow:
-    """A layer in its model.
-
-    Attributes:
-        number: Its place.
-        layer: The layer.
-        share: Of all FLOPs, 0 to 1; 0 if unknown.
-    """
+    """A layer in its model."""
 
     number: int
+    """Its place."""
     layer: Layer
     share: float
+    """Share of all FLOPs, 0 to 1; 0 if unknown."""
 
     @property
     def name(self) -> str:

@@ -149,15 +149,12 @@ _LegendSpan = tuple[str, Style | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViewPicture:
-    """A picture of a view.
-
-    Attributes:
-        pixels: uint8 ``[height, width, channels]``.
-        mask: The classes of its pixels, for terminals without colours; ``None`` if it is no mask.
-    """
+    """A picture of a view."""
 
     pixels: Pixels
+    """uint8 ``[height, width, channels]``."""
     mask: Pixels | None = None
+    """The classes of its pixels, for terminals without colours; ``None`` if it is no mask."""
 
 
 def picture_of(view: View) -> ViewPicture | None:
@@ -259,42 +256,36 @@ _NARROWEST = 1e-9  # range of a histogram relative to its values; below, labels 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """Where and how an item is drawn.
-
-    Attributes:
-        columns: Width in cells.
-        lines: Height.
-        blocks: Whether the terminal shows half blocks in colour.
-        dark: Whether the theme is dark.
-        background: Colour behind an image.
-        style: Style of shading characters.
-    """
+    """Where and how an item is drawn."""
 
     columns: int
+    """Width in cells."""
     lines: int
+    """Height."""
     blocks: bool
+    """Whether the terminal shows half blocks in colour."""
     dark: bool
+    """Whether the theme is dark."""
     background: Colour
+    """Colour behind an image."""
     style: Style
+    """Style of shading characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnItem:
-    """An item, prepared for the screen.
-
-    Attributes:
-        logged: The item, its text printable.
-        surface: For which it is drawn.
-        strips: Of an image.
-        plot: The bars of a histogram, unless their range cannot be drawn.
-        frame: The drawing of :attr:`plot`.
-    """
+    """An item, prepared for the screen."""
 
     logged: ChosenItem
+    """The item, its text printable."""
     surface: Surface
+    """The surface that it is drawn for."""
     strips: tuple[Strip, ...] = ()
+    """Lines of an image."""
     plot: Plot | None = None
+    """The bars of a histogram, unless their range cannot be drawn."""
     frame: Frame | None = None
+    """The drawing of :attr:`plot`."""
 
 
 def draw_item(logged: ChosenItem, surface: Surface) -> DrawnItem:

@@ -40,17 +40,14 @@ _AT_ONCE = 0.004  # seconds of drawing before keys are handled; painting takes a
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
-    """The size of a sample.
-
-    Attributes:
-        pictures: Pictures of a sample.
-        columns: Width of a picture in cells.
-        lines: Its height.
-    """
+    """The size of a sample."""
 
     pictures: int
+    """Pictures of a sample."""
     columns: int
+    """Width of a picture in cells."""
     lines: int
+    """Its height."""
 
     @property
     def width(self) -> int:

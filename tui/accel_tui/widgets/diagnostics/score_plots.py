@@ -27,17 +27,13 @@ _BARS = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredLabel:
-    """Histograms of the probabilities of a label, int64 ``[bins]``.
-
-    Attributes:
-        name: Its name.
-        positives: Of the examples that have it.
-        negatives: Of the others.
-    """
+    """Histograms of the probabilities of a label, int64 ``[bins]``."""
 
     name: str
     positives: npt.NDArray[np.int64]
+    """Histogram of the examples that have the label."""
     negatives: npt.NDArray[np.int64]
+    """Histogram of the other examples."""
 
     @property
     def curves(self) -> Curves:
@@ -47,25 +43,22 @@ class ScoredLabel:
 
 @dataclass(frozen=True, slots=True)
 class _ThresholdFigures:
-    """Figures at a threshold; NaN where nothing can be divided.
-
-    Attributes:
-        positives: Examples with the label.
-        negatives: Examples without it.
-        predicted: Examples that are predicted to have it.
-        precision: Share of these that have it.
-        recall: Share of the positives that are found.
-        false_positive_rate: Share of the negatives that are predicted to have it.
-        accuracy: Share of all examples that are right.
-    """
+    """Figures at a threshold; NaN where nothing can be divided."""
 
     positives: int
+    """Examples with the label."""
     negatives: int
+    """Examples without it."""
     predicted: int
+    """Examples that are predicted to have it."""
     precision: float
+    """Share of these that have it."""
     recall: float
+    """Share of the positives that are found."""
     false_positive_rate: float
+    """Share of the negatives that are predicted to have it."""
     accuracy: float
+    """Share of all examples that are right."""
 
     @property
     def examples(self) -> int:

@@ -105,11 +105,7 @@ class OptionForm(VerticalScroll):
 
     @dataclass
     class Submitted(Message):
-        """The user wants to start.
-
-        Attributes:
-            options: The options.
-        """
+        """The user wants to start."""
 
         options: Any
 

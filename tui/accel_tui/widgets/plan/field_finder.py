@@ -165,17 +165,14 @@ class FieldFinder(Widget):
 
 @dataclass(frozen=True, slots=True)
 class FoundField:
-    """A field that was found.
-
-    Attributes:
-        name: The field.
-        note: Its description; for an irrelevant field, what it needs.
-        is_relevant: Whether the form shows it.
-    """
+    """A field that was found."""
 
     name: str
+    """The field."""
     note: str
+    """Its description; for an irrelevant field, what it needs."""
     is_relevant: bool = True
+    """Whether the form shows it."""
 
 
 def find_fields(text: str, relevant: Container[str]) -> tuple[FoundField, ...]:

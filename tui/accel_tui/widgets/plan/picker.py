@@ -93,15 +93,12 @@ class Picker(Widget):
 
     @dataclass
     class Completed(Message):
-        """The text is complete: the focus is to go to the next field, which the text may show only now.
-
-        Attributes:
-            picker: The sender.
-            is_entered: Whether by enter, not by a key that goes to the next field.
-        """
+        """The text is complete: the focus is to go to the next field, which the text may show only now."""
 
         picker: "Picker"
+        """The sender."""
         is_entered: bool
+        """Whether by enter, not by a key that goes to the next field."""
 
     listed = query_one(OptionList)
 

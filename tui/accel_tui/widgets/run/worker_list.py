@@ -64,29 +64,26 @@ class WorkerSummary(RunText):
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """A worker in the table.
-
-    Attributes:
-        number: Its place among the workers.
-        name: Such as ``worker 1``.
-        urgency: The lowest is the first.
-        status: In a word or two.
-        colour: The theme colour of the status.
-        host: Its machine; empty if unknown.
-        cpu: Use of the CPU by its process, in percent of one core; ``None`` if unknown.
-        memory: Bytes of its process; ``None`` if unknown.
-        details: All that is known of it.
-    """
+    """A worker in the table."""
 
     number: int
+    """Its place among the workers."""
     name: str
+    """Such as ``worker 1``."""
     urgency: int
+    """Where it stands in the list: the lowest is the first."""
     status: str
+    """Its status in a word or two."""
     colour: str
+    """The theme colour of the status."""
     host: str
+    """Its machine; empty if unknown."""
     cpu: float | None
+    """Use of the CPU by its process, in percent of one core; ``None`` if unknown."""
     memory: float | None
+    """Bytes of its process; ``None`` if unknown."""
     details: Content
+    """All that is known of it."""
 
 
 class WorkerTable(Table[WorkerRow]):

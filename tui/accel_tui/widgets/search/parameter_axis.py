@@ -20,13 +20,10 @@ _LONGEST = 12  # cells of the name of a choice
 
 @dataclass(frozen=True, slots=True)
 class ChoiceAxis(Axis):
-    """Choices at 0, 1, 2 and so on.
-
-    Attributes:
-        names: Their names.
-    """
+    """Choices at 0, 1, 2 and so on."""
 
     names: tuple[str, ...] = ()
+    """Their names."""
 
     def ticks(self, max_count: int) -> list[float]:
         """The positions of the choices, or of every second one and so on."""

@@ -44,17 +44,14 @@ _BLANK = "label"  # any style: a space has only its background
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """The importance of the parameters.
-
-    Attributes:
-        ended: Number of ended trials that it was computed from.
-        shares: The share of each parameter.
-        problem: Why there are none.
-    """
+    """The importance of the parameters."""
 
     ended: int = -1
+    """Number of ended trials that it was computed from."""
     shares: Mapping[str, float] | None = None
+    """The share of each parameter."""
     problem: str = ""
+    """Why there are none."""
 
 
 def importance_of(state: StudyState, before: Importance) -> Importance:
@@ -71,25 +68,22 @@ def importance_of(state: StudyState, before: Importance) -> Importance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViewInputs:
-    """All that a picture depends on.
-
-    Attributes:
-        view: One of :data:`VIEWS`.
-        state: The search.
-        selected: Number of the selected trial.
-        shift: Number of the first parameter, or pair of parameters.
-        importance: The importance, for its view.
-        columns: Width in cells.
-        rows: Height in cells.
-    """
+    """All that a picture depends on."""
 
     view: str
+    """One of :data:`VIEWS`."""
     state: StudyState
+    """The search."""
     selected: int | None
+    """Number of the selected trial."""
     shift: int
+    """Number of the first parameter, or pair of parameters."""
     importance: Importance
+    """The importance, for its view."""
     columns: int
+    """Width in cells."""
     rows: int
+    """Height in cells."""
 
 
 def views_of(state: StudyState) -> tuple[str, ...]:
