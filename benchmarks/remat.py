@@ -2,7 +2,7 @@
 
     python benchmarks/remat.py [--work resnet ...] [--xla on] [--steps 3]
 
-Each row is a process of its own, which trains some steps of a plan in the engine's loop. Memory is the peak of its
+Each row is a separate process, which trains some steps of a plan in the engine's loop. Memory is the peak of its
 resident memory (VmHWM) above that before the first step. With XLA, the buffers of the compiled step are also given,
 from its buffer assignment: compiling takes memory too.
 """

@@ -16,6 +16,7 @@ from accel_engine.json_values import decode_or_none
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import resolve_placement
 from accel_engine.run.directory import lock
+from accel_engine.run.directory.run_paths import home
 from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.runs.devices_in_use import devices_in_use
@@ -34,7 +35,20 @@ BUSY_MEMORY = float(2 << 30)
 IDLE_SECONDS = 2.0
 """How long an accelerator must have been idle to be free: three readings, as a program also waits between steps."""
 
+STAYS_IDLE = f"is free if it stays idle for {IDLE_SECONDS:g} s"
+"""What is said of an accelerator that is idle, and was not before."""
+
 _ENGINE = "accel_engine.process"
+
+
+def reservation(device: str) -> str:
+    """The file in the program's directory that a request locks while it computes on a GPU."""
+    return f"{device.replace(':', '-')}.lock"
+
+
+def is_reserved(device: str) -> bool:
+    """Whether an evaluation, a prediction or an export computes on a GPU, or will at once."""
+    return lock.is_locked(home(), reservation(device))
 
 
 class MachineReader:
@@ -43,14 +57,21 @@ class MachineReader:
     Args:
         probes: Probes of accelerators; all by default.
         clock: Returns the time in seconds.
+
+    Attributes:
+        devices: The accelerators.
+        why_no_gpu: Why there is no GPU; empty if there is one.
+        samples: The last readings of each accelerator, by its id.
     """
 
     def __init__(self, probes: Sequence[Probe] | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._probes = (NvidiaProbe(), TpuProbe()) if probes is None else tuple(probes)
         self._clock = clock
         self._idle_since: dict[str, float] = {}
-        found = [probe.inventory().devices for probe in self._probes]
-        self.devices: tuple[Device, ...] = tuple(device for devices in found for device in devices)
+        found = [probe.inventory() for probe in self._probes]
+        self.devices: tuple[Device, ...] = tuple(device for inventory in found for device in inventory.devices)
+        self.why_no_gpu = next(filter(None, (inventory.why_unavailable("gpu") for inventory in found)), "")
+        self.samples: dict[str, Sample] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -60,8 +81,8 @@ class MachineReader:
 
     def in_use(self) -> dict[str, str]:
         """Who uses each accelerator, by its id; empty for nobody, for :data:`IDLE_SECONDS`."""
-        samples = {sample.device: sample for probe in self._probes for sample in probe.sample()}
-        return {device.id: self._who_uses(device, samples.get(device.id)) for device in self.devices}
+        self.samples = {sample.device: sample for probe in self._probes for sample in probe.sample()}
+        return {device.id: self._who_uses(device, self.samples.get(device.id)) for device in self.devices}
 
     def close(self) -> None:
         """Close the drivers' libraries."""
@@ -70,11 +91,13 @@ class MachineReader:
 
     def _who_uses(self, device: Device, sample: Sample | None) -> str:
         reason = device.problem or (why_in_use(sample) if sample else "cannot be read")
+        if not reason and is_reserved(device.id):
+            reason = "is used by an evaluation, a prediction or an export"
         if reason:
             self._idle_since.pop(device.id, None)
             return reason
         idle = self._clock() - self._idle_since.setdefault(device.id, self._clock())
-        return "" if idle >= IDLE_SECONDS else f"is free if it stays idle for {IDLE_SECONDS:g} s"
+        return "" if idle >= IDLE_SECONDS else STAYS_IDLE
 
 
 def why_in_use(sample: Sample) -> str:

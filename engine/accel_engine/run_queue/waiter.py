@@ -18,7 +18,7 @@ from accel_engine.run.store.database import DATABASE, reading
 from accel_engine.run_queue.decision import Decision, FreeDevices, WaitingRun, decide
 from accel_engine.run_queue.dependencies import end_cancelled, waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory
-from accel_engine.run_queue.machine import MachineReader, active_runs, occupies_devices
+from accel_engine.run_queue.machine import MachineReader, active_runs, is_reserved, occupies_devices
 from accel_engine.run_queue.needs import RunNeeds, find_need
 from accel_engine.run_queue.queue_database import QueueDatabase
 from accel_engine.run_queue.queue_entries import StoredEntry
@@ -140,10 +140,10 @@ class Waiter:
             self._queue.set_reasons(changed)
 
     def _start(self, run: str, devices: tuple[str, ...]) -> None:
-        """Start the engine of a run, unless a user has held or cancelled it in the meantime."""
+        """Start the engine of a run, unless a user has held or cancelled it or a request has taken its device."""
         with self._queue.transaction():
             entry = self._queue.find(run)
-            if entry is None or not entry.is_waiting or entry.hold_reason:
+            if entry is None or not entry.is_waiting or entry.hold_reason or any(map(is_reserved, devices)):
                 return
             self._queue.put(replace(entry, state="started", devices=devices, reason=""))
         environment = with_devices(entry.environment, devices, self._machine.devices)

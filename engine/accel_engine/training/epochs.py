@@ -26,6 +26,7 @@ from accel_engine.training.progress.run_progress import EndTraining, RunProgress
 from accel_engine.training.recovery.loss_watch import LossWatch
 from accel_engine.training.recovery.replay import advance_optimizers, separated
 from accel_engine.training.reporting.mfu import MfuMeter
+from accel_engine.training.reporting.op_profiler import OpProfiler
 from accel_engine.training.reporting.run_reporter import RunReporter
 from accel_engine.training.reporting.step_recorder import EPOCH_SECONDS, StepRecorder, TimeMeter
 
@@ -69,8 +70,9 @@ class Epochs:
         self._mailbox, self._sync = mailbox, sync
         self._hardware, self._threads = hardware, threads
         commands = SharedCommands(mailbox, sync) if sync else mailbox
+        self._profiler = OpProfiler(assembly, reporter, hardware, lambda: self._loop.graphs)
         self._commands = CommandHandler(
-            commands, assembly, reporter, saver, self._validate_by_command, progress.change_interval
+            commands, assembly, reporter, saver, self._validate_by_command, progress.change_interval, self._profiler
         )
         self._recorder = StepRecorder(reporter, states)
         self._time = TimeMeter(reporter, assembly.feed.take_input_wait)
@@ -112,6 +114,12 @@ class Epochs:
             StopRequested: A command stopped the run.
             NotANumberError: Losses or weights are not finite, and the plan does not say to continue.
         """
+        try:
+            return self._train()
+        finally:
+            self._profiler.close()
+
+    def _train(self) -> EndTraining | None:
         self._handle_commands()
         self._trace()
         try:
@@ -286,7 +294,7 @@ class Epochs:
         reporter.epochs += 1
         if measured.measured < measured.steps:  # its checkpoint did not have the others
             part = f"the last {measured.measured:,} of {measured.steps:,} steps"
-            reporter.emit(Warned, message=f"the metrics of epoch {reporter.epochs} are those of {part}")
+            reporter.emit(Warned, message=f"the metrics of epoch {reporter.epochs} are of {part}")
         ended = EpochEnded(
             time=clock.now(),
             epoch=reporter.epochs,

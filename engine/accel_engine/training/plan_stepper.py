@@ -107,6 +107,11 @@ class PlanStepper:
         return self._assembly
 
     @property
+    def graphs(self) -> list[tf.Graph]:
+        """The graphs of the steps."""
+        return self._loop.graphs
+
+    @property
     def device_memory(self) -> int | None:
         """Memory of each device in bytes; ``None`` for host memory."""
         return self._device_memory

@@ -89,7 +89,9 @@ async def test_metrics_and_differences_are_shown_once_they_are_measured(
     async with StubApp().run_test(size=size) as pilot:
         await open_evaluation(pilot)
         query.may_answer.set()
-        await shows(pilot, "2,000 test examples; 95% confidence", "k3fp-a at step 40", "0.5000 (0.4000 to 0.6000)")
+        await shows(
+            pilot, "2,000 test examples, on the CPU; 95% confidence", "k3fp-a at step 40", "0.5000 (0.4000 to 0.6000)"
+        )
         await shows(pilot, "m8w3-b - k3fp-a", "-0.1000 (-0.2000 to -0.0500)", "better", "may be chance")
 
 
@@ -152,7 +154,7 @@ async def test_data_split_and_checkpoint_are_chosen(
         data = form.query_one("#data", PathInput)
         await until(pilot, lambda: data.value == "tes" and data.check_action("complete", ()), "the suggestion")
         await pilot.press("tab", "enter")
-        await shows(pilot, "2,000 test examples; 95% confidence", "may be chance", "o Options")
+        await shows(pilot, "2,000 test examples, on the CPU; 95% confidence", "may be chance", "o Options")
         assert text_of(pilot).count("may be chance") == 1
     assert query.asked == [
         EvaluationOptions(),

@@ -19,6 +19,7 @@ from accel_engine.keras_support.losses import (
     is_over_batch,
     logits_note,
     loss_name,
+    masked_ctc_fault,
     tversky_note,
 )
 from accel_engine.keras_support.model_structure import has_custom_train_step
@@ -131,7 +132,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     if replicas > 1 and not custom_step and is_over_batch(model.loss):
         notes.append(
             f"as in fit, each of {replicas} replicas computes {loss_name(model.loss)} over the examples that it takes, "
-            "not over the whole batch: the losses are not those of one device"
+            "not over the whole batch: one device would have other losses"
         )
     if resolved.step_counts and not resolved.coordinated:
         notes += uneven_note(resolved.step_counts, dataset.train, _why_inexact(model, custom_step=custom_step))
@@ -154,7 +155,7 @@ def _check_custom_step(model: keras.Model, resolved: ResolvedPlan) -> None:
     plan, name = resolved.plan, resolved.plan.model
     reasons = {"train_step": "a custom train_step, which decides this itself"}
     if optimizer_of_steps(model, custom_step=True) is None:
-        reasons["optimizers"] = "a custom train_step with optimizers of its own"
+        reasons["optimizers"] = "a custom train_step with several optimizers"
     for field, use in USES.items():
         if use.replaced_by in reasons and (value := getattr(plan, field)) != DEFAULTS[field]:
             raise PlanError(field, value, f"model {name} has {reasons[use.replaced_by]}")
@@ -189,6 +190,8 @@ def _compile(
         if optimizer is not model.optimizer:
             replace_optimizer(model, optimizer)
         notes += [] if custom_step else change_loss(model, outputs, dataset, plan)
+    if fault := masked_ctc_fault(model.loss, model):
+        raise ModelError(f"model {plan.model}: {fault}")
     notes += optimizer_notes
     multiply_rates(model, plan.learning_rate_factor)
     if not model.trainable_variables:

@@ -190,6 +190,11 @@ class Loop:
         self._shapes.add(_shapes(segment))
 
     @property
+    def graphs(self) -> list[tf.Graph]:
+        """The graphs of chunks that are traced."""
+        return [chunk.function.graph for chunk in self._traced.values()]
+
+    @property
     def compiles_chunks(self) -> bool:
         """Whether XLA compiles whole chunks, where it can."""
         return self._compiled is not None
