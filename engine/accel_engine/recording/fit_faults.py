@@ -74,11 +74,11 @@ def _empty_batches(arguments: Mapping[str, Any]) -> Iterator[str]:
 
 def _fixed_size(data: Any) -> int | None:
     """The batch size of a ``tf.data`` dataset of unknown length whose inputs have a fixed one; ``None`` for others."""
-    import tensorflow as tf
-
-    if not isinstance(data, tf.data.Dataset) or int(data.cardinality()) != UNKNOWN:
+    if not type(data).__module__.startswith("tensorflow.") or not hasattr(data, "cardinality"):
+        return None
+    if int(data.cardinality()) != UNKNOWN:
         return None
     spec = data.element_spec
-    inputs = tf.nest.flatten(spec[0] if isinstance(spec, tuple) else spec)
+    inputs = keras.tree.flatten(spec[0] if isinstance(spec, tuple) else spec)
     sizes = [each.shape[0] if each.shape.rank else None for each in inputs]
     return sizes[0] if sizes and all(sizes) else None
