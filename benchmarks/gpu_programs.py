@@ -1,4 +1,4 @@
-"""Compares, on a CPU, the programs of XLA that GPUs run with those of CPUs.
+"""Compares, on a CPU, XLA's programs for GPUs with its programs for CPUs.
 
     python benchmarks/gpu_programs.py [--work mlp-32 ...] [--rounds 5] [--seconds 1]
 

@@ -202,7 +202,7 @@ TERMINALS = {
     ),
     "run-live-16colours": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'colours = "16"'),
     "run-live-contrast": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'theme = "accel-contrast"'),
-    "demo": TerminalShot(("demo", "--seconds", "110"), "Losses are those of", size=(100, 28)),
+    "demo": TerminalShot(("demo", "--seconds", "110"), "Losses are of", size=(100, 28)),
 }
 """Screenshots of the installed program in a terminal."""
 

@@ -9,7 +9,7 @@ class Area:
     """Modules and the tests that mirror them.
 
     Attributes:
-        modules: Their paths, or those of their packages.
+        modules: Their paths, or the paths of their packages.
         tests: Files of tests, or their directories.
         imports: What every test imports and no fault can reach: imported once, before a process is forked for each.
         in_graphs: Whether code runs in TensorFlow's graphs, so that its lines cannot be followed.

@@ -217,7 +217,7 @@ def queue(cell: Cell) -> None:
 
 @_of_plans
 def estimate(cell: Cell) -> None:
-    """Its steps and parameters; those of the run are compared by ``estimate-of-run``."""
+    """Its steps and parameters; the run's are compared by ``estimate-of-run``."""
     (found,) = cell.ask("estimate", cell.plan_file, "--json")
     assert found["parameters"] > 0
 
@@ -248,7 +248,7 @@ def continue_(cell: Cell) -> None:
 
 @_of_runs
 def evaluate(cell: Cell) -> None:
-    """The metrics are those of the validation at the same step."""
+    """The metrics equal the validation's at the same step."""
     (found,) = cell.ask("evaluate", cell.run, "--split", "validation", "--resamples", 100, "--json")
     _finite(found["metrics"])
     at_step = [event for event in cell.all(Validated) if event.step == found["step"]]

@@ -30,7 +30,7 @@ class Row:
         kind: ``field``, ``choice``, ``task``, ``model`` or ``strategy``.
         name: What it is one of, such as ``clip_norm`` or ``optimizer=sgd``.
         material: The data: one of :data:`MATERIALS`, or a compiled model's with its task.
-        fields: The plan's fields that are not those of the data.
+        fields: The plan's fields that the data does not set.
     """
 
     kind: str
@@ -157,7 +157,7 @@ MATERIAL_OF_TASK: Mapping[str, str] = {
     "multi-label": "labels",
     "regression": "numbers",
 }
-"""Data of the tasks that a plan may name losses for, apart from those of images and tokens."""
+"""Data of the tasks that a plan may name losses for, apart from images and tokens."""
 
 
 def field_rows() -> Iterator[Row]:
@@ -195,7 +195,7 @@ def choice_rows() -> Iterator[Row]:
 def task_rows() -> Iterator[Row]:
     """A row for every value of the field ``task``, and for every form of task that a compiled model may have."""
     for task in TASKS:
-        if task in ("auto", "custom"):  # the default, and that of compiled models
+        if task in ("auto", "custom"):  # the default, and the task of compiled models
             continue
         own = NEED_OF_CHOICE.get(("task", task), Example())
         yield Row("task", task, own.material, {**own.needs, "task": task})

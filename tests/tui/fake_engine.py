@@ -100,7 +100,7 @@ class FakeEngine:
         return self
 
     def pretend(self) -> None:
-        """Let the run be that of :attr:`pid`, and lost if that process has ended."""
+        """Let the run belong to :attr:`pid`, and be lost if that process has ended."""
         with closing(RunDatabase(self.directory)) as connection:
             connection.set_meta(pid=self.pid)
         if not psutil.pid_exists(self.pid):

@@ -1,4 +1,4 @@
-"""The screens that matter most, as whole pages of text, compared with those of ``snapshots/``.
+"""The screens that matter most, as whole pages of text, compared with ``snapshots/``.
 
 Where a change is meant, write them anew, and read what git shows of it:
 

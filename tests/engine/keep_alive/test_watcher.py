@@ -1,4 +1,4 @@
-"""What the process that watches a run does about trouble of its own, and about a user's stop."""
+"""What the process that watches a run does about its own trouble, and about a user's stop."""
 
 import os
 from collections.abc import Iterator, Mapping

@@ -21,7 +21,7 @@ GPU = (*CPU, Device("gpu:0", "gpu", "a graphics card"))
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Ids of the runs that are started at once; the queue has no process of its own."""
+    """Ids of the runs that are started at once; the queue has no separate process."""
     ids: list[str] = []
     monkeypatch.setattr(engine_runs.DirectStarter, "start", lambda _, directory: ids.append(directory.name))
     monkeypatch.setattr(run_queue, "ensure_waiter", lambda: None)

@@ -187,7 +187,7 @@ class Checkpoints:
             limit: The newest step to consider.
 
         Raises:
-            RunError: None is whole; or the model or the data have changed since. Nothing is deleted.
+            RunError: No checkpoint is whole; or the model or the data have changed since. Nothing is deleted.
         """
         steps = [step for step in reversed(self.steps) if step <= limit]
         step, problems = checkpoint_files.first_whole(steps, partial(_try, self.restore))

@@ -49,7 +49,7 @@ _MOST_TRIED = 10**7
 def measures_of(
     model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, plan: Plan, batch: int
 ) -> Measures:
-    """Create the metrics of a model, and the variables of its own losses and metrics.
+    """Create the metrics of a model, and the variables of losses and metrics that it has itself.
 
     Args:
         model: Compiled, without a custom ``train_step``.

@@ -1,4 +1,4 @@
-"""Which errors are those of a disk."""
+"""Which errors come from a disk."""
 
 import errno
 import os

@@ -40,7 +40,7 @@ signal.pause()
 
 @pytest.fixture(params=["descriptor", "flock"])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both kinds of locks: open file description locks, and those of systems that have none."""
+    """Both kinds of locks: open file description locks, and the locks of systems without these."""
     if request.param == "flock":
         monkeypatch.setattr(lock, "_SET", None)
         monkeypatch.setattr(lock, "_GET", None)

@@ -184,7 +184,7 @@ def test_the_optimizers_of_a_custom_step_are_built_before_it_runs_on_replicas(pl
 @pytest.mark.parametrize(
     ("name", "changes", "reason"),
     [
-        ("several", {"schedule": "cosine"}, "schedule = .*with optimizers of its own"),
+        ("several", {"schedule": "cosine"}, "schedule = .*with several optimizers"),
         ("several", {"label_smoothing": 0.1}, "label_smoothing = .*which decides this itself"),
         ("own", {"gradient_norm": "on"}, "gradient_norm = .*which decides this itself"),
     ],
