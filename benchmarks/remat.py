@@ -109,10 +109,10 @@ def measure(work: str, remat: str, xla: str, steps: int) -> dict[str, Any]:
     loop, segment, assembly = make_loop(plan, ExecutionMode(xla == "on"))
     before = peak()
     loop.trace(segment)
-    next(loop.run(segment, 0, 1))
+    next(loop.run(segment, 0, lambda _: 1))
     began = time.perf_counter()
     for _ in range(steps):
-        next(loop.run(segment, 0, 1))
+        next(loop.run(segment, 0, lambda _: 1))
     seconds = time.perf_counter() - began
     mib = 1 << 20
     return {

@@ -63,7 +63,7 @@ def saving_faults(assembly: Assembly, file: Path) -> str:
 
 
 def _has_equal_weights(model: keras.Model, loaded: keras.Model) -> bool:
-    """Whether a model has the weights of another one; those of a preprocessing come before them."""
+    """Whether a model has the weights of another one; weights of a preprocessing come before them."""
     ours, theirs = ([each.numpy() for each in one.weights] for one in (model, loaded))
     if not ours:
         return True

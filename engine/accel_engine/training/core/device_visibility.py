@@ -59,7 +59,7 @@ def are_newer_than_build() -> bool:
 def use_for_request(device: ComputeDevice) -> ComputeDevice:
     """Prepare the device of a request; returns the one that computes.
 
-    Numbers of 32 bits are not rounded to TensorFloat-32, so that results on GPUs are those of the CPU but for the order
+    Numbers of 32 bits are not rounded to TensorFloat-32, so that results on GPUs equal the CPU's except for the order
     of sums.
 
     Raises:

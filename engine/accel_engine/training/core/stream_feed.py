@@ -123,7 +123,7 @@ class _ReadAhead:
         self._read, self._split, self._device = read, split, device
         self._queue: queue.Queue[Any] = queue.Queue()
         self._room = threading.Condition()
-        self._held, self._bytes, self._stopped = 0, 0, False
+        self._stacks, self._bytes, self._stopped = 0, 0, False
         self._thread = threading.Thread(target=self._run, name="read-ahead", daemon=True)
 
     def __enter__(self) -> "_ReadAhead":
@@ -148,7 +148,7 @@ class _ReadAhead:
             self._queue.put((_END, 0))
             return None
         with self._room:
-            self._held -= 1
+            self._stacks -= 1
             self._bytes -= size
             self._room.notify()
         stack: tuple[Batch, int, int] = item
@@ -171,11 +171,13 @@ class _ReadAhead:
         size = sum(int(each.shape.num_elements()) * each.dtype.size for each in flatten(stack))
         with self._room:
             self._room.wait_for(
-                lambda: self._stopped or not self._held or (self._held < AHEAD and self._bytes + size <= AHEAD_BYTES)
+                lambda: (
+                    self._stopped or not self._stacks or (self._stacks < AHEAD and self._bytes + size <= AHEAD_BYTES)
+                )
             )
             if self._stopped:
                 return False
-            self._held += 1
+            self._stacks += 1
             self._bytes += size
         self._queue.put(((stack, count, examples), size))
         return True

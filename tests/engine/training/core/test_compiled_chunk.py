@@ -291,8 +291,20 @@ def test_mixed_precision_is_that_without_xla(gym: Gym, models: Path, precision: 
     assert_same(*both(gym, plan), tolerance=0.07)  # two of 32 examples
 
 
-def test_a_run_continues_exactly_in_the_middle_of_a_chunk(gym: Gym, models: Path) -> None:
-    plan = PLAN.replace(model=f"{models}:dropout", xla="on", steps_per_epoch=30)
+@pytest.mark.parametrize(
+    ("model", "on_gpu"),
+    [
+        ("dropout", False),
+        pytest.param("masks", True, marks=pytest.mark.campaign),
+        pytest.param("attention", True, marks=pytest.mark.campaign),
+    ],
+)
+def test_a_run_continues_exactly_in_the_middle_of_a_chunk(
+    gym: Gym, as_on_gpu: Callable[[], None], models: Path, model: str, on_gpu: bool
+) -> None:
+    if on_gpu:
+        as_on_gpu()
+    plan = PLAN.replace(model=f"{models}:{model}", xla="on", steps_per_epoch=30)
     gym.steps = 16
     whole = gym.train(plan)
     gym.steps = 5
