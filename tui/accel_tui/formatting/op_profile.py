@@ -1,5 +1,6 @@
 """The profile of a run's operations as tables, for the command and the screen."""
 
+import re
 from collections.abc import Iterator
 
 from accel_engine.run.diagnostics.op_profile import LAYERS, Operation, OpProfile
@@ -8,6 +9,9 @@ from accel_tui.formatting.table_columns import ResultTable
 
 MOST_ROWS = 20
 """The most operations, and the most groups, that are listed; ``--json`` has more."""
+
+_ONE_DNN = re.compile(r"^_Mkl(Native)?")
+"""The beginning of the types of operations that oneDNN computes in place of TensorFlow's own kernels."""
 
 _LANES = {"cpu": "thread", "gpu": "stream"}
 
@@ -100,9 +104,9 @@ def _group_title(profile: OpProfile) -> str:
 def _operation_row(operation: Operation, profile: OpProfile) -> tuple[str, ...]:
     near = peak_share(operation, profile)
     reached = "" if near is None else "cache" if near[0] > 1 and near[1] == "memory" else f"{near[0]:.0%} {near[1]}"
-    name = operation.name
-    if operation.kind not in ("", name) and not name.endswith(operation.kind):
-        name = f"{operation.kind}  {name}"
+    name, kind = operation.name, _ONE_DNN.sub("", operation.kind)
+    if kind and not name.endswith(kind):
+        name = f"{kind}  {name}"
     kernel = f"  [{operation.kernel}]" if operation.kernel else ""
     return (
         _share(operation.seconds, profile),
