@@ -33,6 +33,7 @@ from accel_engine.training.core.random_draws import (
     seeded_masks,
 )
 from accel_engine.training.core.step import graph_of
+from accel_engine.training.model_analysis.flops import UNCOUNTED
 
 PREPARED_BYTES = 1 << 23
 """Bytes of a chunk's prepared arrays at most, unless a single step has more."""
@@ -150,7 +151,8 @@ class CompiledChunk:
 
             state = tf.constant(0), tf.TensorArray(tf.float32, size=size, element_shape=[width])
             if block:
-                state = tf.while_loop(lambda index, _: index <= count - block, take_block, state)
+                # The operations of a step are counted in the loop below, which has the same ones.
+                state = tf.while_loop(lambda index, _: index <= count - block, take_block, state, name=UNCOUNTED)
             _, rows = tf.while_loop(lambda index, _: index < count, take, state)
             stacked: tf.Tensor = rows.stack()
             return stacked
