@@ -65,17 +65,17 @@ def notes(profile: OpProfile) -> Iterator[str]:
     """Yield what the figures mean, and what restricts them, in sentences."""
     if profile.total > 1.005 * profile.busy * profile.devices:
         yield "Shares are of the time of all operations, of which several ran at once."
-    if profile.peak_flops is not None:
-        memory = f", {numbers.compact(profile.peak_bytes)}B/s" if profile.peak_bytes else ""
-        yield f"Peak: {numbers.flops(profile.peak_flops)}/s ({profile.peak_source}){memory}{_of_bytes(profile)}."
-    else:
-        memory = f"; memory: {numbers.compact(profile.peak_bytes)}B/s{_of_bytes(profile)}" if profile.peak_bytes else ""
-        yield f"Peak: unknown, {profile.peak_source or 'as nothing is known of the device'}{memory}."
+    known = numbers.flops(profile.peak_flops) + "/s" if profile.peak_flops is not None else "unknown"
+    source = profile.peak_source or "nothing is known of the device"
+    memory = f"; of memory {_bytes_rate(profile)}" if profile.peak_bytes else ""
+    yield f"Peak: {known} ({source}){memory}."
     yield from profile.notes
 
 
-def _of_bytes(profile: OpProfile) -> str:
-    return f" ({profile.bytes_source})" if profile.peak_bytes and profile.bytes_source else ""
+def _bytes_rate(profile: OpProfile) -> str:
+    """The peak of the memory, with its source."""
+    rate = numbers.flops(profile.peak_bytes or 0.0).replace("FLOP", "B")
+    return f"{rate}/s ({profile.bytes_source})" if profile.bytes_source else f"{rate}/s"
 
 
 def peak_share(operation: Operation, profile: OpProfile) -> tuple[float, str] | None:
