@@ -1,8 +1,8 @@
 """Peak FLOP/s of accelerators by name and arithmetic, as stated by their vendors.
 
 All figures are for dense matrix products, not the doubled ones for sparse products, with float32 accumulation, as in
-TensorFlow; many consumer GPUs do that at half the advertised rate. GPUs of which no such figure was found have none: the
-smaller GeForce RTX 40, GB10, GB300, other editions of RTX PRO, and those of laptops, which depend on the laptop's power.
+TensorFlow; many consumer GPUs do that at half the advertised rate. GPUs of which no such figure was found have none:
+the smaller GeForce RTX 40, GB10, GB300, other editions of RTX PRO, and those of laptops, which depend on their power.
 """
 
 import re
@@ -111,9 +111,7 @@ _ROWS = (
     _gpu("rtx 5070 ti", 43.9, 43.9, 87.9, "RTX Blackwell architecture whitepaper"),
     _gpu("rtx 5080", 56.3, 56.3, 112.6, "RTX Blackwell architecture whitepaper"),
     _gpu("rtx 5090", 104.8, 104.8, 209.5, "RTX Blackwell architecture whitepaper"),
-    _gpu(
-        "rtx pro 6000 blackwell workstation edition", 125.0, 251.9, 503.8, "RTX PRO Blackwell architecture whitepaper"
-    ),
+    _gpu("rtx pro 6000 blackwell workstation edition", 125.0, 251.9, 503.8, "RTX PRO Blackwell whitepaper"),
     _tpu("tpu v2", 46.0, runtime_device_count=2),
     _tpu("tpu v3", 123.0, runtime_device_count=2),
     _tpu("tpu v4", 275.0),
