@@ -195,8 +195,12 @@ _COMPUTING_FIXES = (
         r"PTX version|sm_\d+ is not|no kernel image|NO_BINARY_FOR_GPU|[Uu]nsupported.*PTX",
         "the GPU is newer than this TensorFlow: use NVIDIA's TensorFlow container, or a newer TensorFlow",
     ),
+    (r"Unknown flags? in XLA_FLAGS", "correct XLA_FLAGS, or unset it"),
     (r"libdevice|ptxas", "install CUDA's compiler: pip install 'tensorflow[and-cuda]'"),
-    (r"CUDNN_STATUS|cudnn", "install the cuDNN that TensorFlow was built with: pip install 'tensorflow[and-cuda]'"),
+    (
+        r"CUDNN_STATUS|cudnn|CuDNN",
+        "install the cuDNN that TensorFlow was built with: pip install 'tensorflow[and-cuda]'",
+    ),
     (r"OUT_OF_MEMORY|out of memory", "end other programs on the GPU (nvidia-smi lists them)"),
 )
 """Patterns of the log of a computation that failed, and the fix; most specific first."""
