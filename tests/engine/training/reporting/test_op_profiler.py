@@ -63,6 +63,13 @@ def test_a_pause_ends_the_trace(gym: Gym) -> None:
     assert min(answers(trained)) == (False, "the run is paused: it takes no steps")
 
 
+def test_a_trace_of_many_operations_ends_early(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(op_profiler, "MAX_OPERATIONS", 1)
+    trained = gym.train(PLAN.replace(epochs=1), at={2: [("profile", MAX_SECONDS)]})
+    assert stored(trained).steps == 2
+    assert stored(trained).notes[0] == f"{op_profiler.FULL}: the trace is shorter."
+
+
 @pytest.mark.parametrize("seconds", [0.0, MAX_SECONDS + 1])
 def test_other_lengths_are_refused(gym: Gym, seconds: float) -> None:
     trained = gym.train(PLAN.replace(epochs=1), at={2: [("profile", seconds)]})
