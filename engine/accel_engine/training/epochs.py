@@ -11,7 +11,7 @@ from accel_engine.training.autotuning.mode_choice import plan_mode
 from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_handler import CommandHandler
-from accel_engine.training.commands.command_mailbox import CommandMailbox
+from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.feed import Segment
@@ -116,6 +116,10 @@ class Epochs:
         """
         try:
             return self._train()
+        except StopRequested as stop:
+            if stop.now:
+                self._profiler.abandon()
+            raise
         finally:
             self._profiler.close()
 
