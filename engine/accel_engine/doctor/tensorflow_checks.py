@@ -11,6 +11,7 @@ from accel_engine.devices.installation import DISTRIBUTIONS, INSTALL_COMMANDS
 from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version, parse_version
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
+from accel_engine.measure.tried_gpus import note_tried
 
 UNSUPPORTED_DISTRIBUTIONS = (
     "tf-nightly",
@@ -177,6 +178,7 @@ def check_computing(machine: Machine) -> CheckFinding:
     if not tensorflow.computed and not tensorflow.trying:
         return warned("skipped", "TensorFlow finds no devices", "see tensorflow.import")
     if not tensorflow.trying:
+        note_tried(tensorflow.gpus)
         return passed("; ".join(tensorflow.computed))
     if tensorflow.timed_out:
         how, cause = f"not done after {PROBE_TIMEOUT:g} s", "the device hangs, or its code is compiled anew for it"
