@@ -92,7 +92,7 @@ CASES = {
     "dropout-cnn": Case({"model": "dropout-cnn", **IMAGES}, NO_SHARE, both=NO_SEEDED),
     "dropout": Case(of_work("mlp-regularized-32"), NO_SEEDED),
     "validation": Case({"model": "mlp", "batch_size": 128, **VALIDATED}, {ON_GPU: False}, validates=True),
-    "without-xla": Case(of_work("mlp-32", xla="off"), {ON_GPU: False}),
+    "without-xla": Case(of_work("mlp-32", xla="off"), without_plan={"layer_kernels": "off"}),
 }
 """The cases with two sides."""
 

@@ -1199,9 +1199,7 @@ class PlanFields:
     )
     layer_kernels: str = _field(
         "auto",
-        FieldSpec(
-            "Faster kernels of some layers, on CPUs and in XLA on GPUs; off: Keras' own", str, choices=("auto", "off")
-        ),
+        FieldSpec("Faster kernels of some layers and optimizers; off: Keras' own", str, choices=("auto", "off")),
         FieldWords(
             "Devices",
             "faster than Keras' own on the CPUs where they are used",

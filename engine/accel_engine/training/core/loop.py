@@ -9,7 +9,7 @@ a tensor, so it can change without retracing. With XLA, the whole chunk is one p
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
@@ -43,6 +43,7 @@ from accel_engine.training.core.step import graph_of, step_of
 from accel_engine.training.core.uneven_batches import UnevenBatch, uneven_batch
 from accel_engine.training.layer_kernels import kernels_for, use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
+from accel_engine.training.update_kernels import use_fast_updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,9 +349,12 @@ class Loop:
     @contextmanager
     def _traced_layers(self) -> Iterator[None]:
         """Use the kernels and the names of layers with which steps are traced."""
-        assembly, model = self._assembly, self._assembly.model
-        chosen = kernels_for(on_cpu=assembly.on_cpu, on_gpu=assembly.on_gpu, xla=self.mode.xla)
-        kernels = use_fast_kernels(model, chosen if assembly.uses_layer_kernels else {})
+        assembly, model, kernels = self._assembly, self._assembly.model, ExitStack()
+        if assembly.uses_layer_kernels:
+            chosen = kernels_for(on_cpu=assembly.on_cpu, on_gpu=assembly.on_gpu, xla=self.mode.xla)
+            kernels.enter_context(use_fast_kernels(model, chosen))
+            if not (self.mode.xla or assembly.on_tpu or assembly.coordinated):
+                kernels.enter_context(use_fast_updates(model.optimizer))
         loops = without_cudnn(model) if self.mode.xla else nullcontext()
         tracing = Tracing(self.mode.xla or assembly.on_tpu, assembly.unseeded)
         # mark_layers comes after the replaced kernels, to mark these too, and before parts, which repeat what it marks.
