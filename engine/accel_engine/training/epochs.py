@@ -12,7 +12,7 @@ from accel_engine.training.autotuning.mode_choice import plan_mode
 from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_handler import CommandHandler
-from accel_engine.training.commands.command_mailbox import CommandMailbox
+from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.feed import Segment
@@ -117,6 +117,10 @@ class Epochs:
         """
         try:
             end = self._train()
+        except StopRequested as stop:
+            if stop.now:
+                self._profiler.abandon()
+            raise
         finally:
             self._profiler.close()
         if self._assembly.on_gpu:

@@ -196,6 +196,12 @@ class OpProfiler:
         )
         self._thread.start()
 
+    def abandon(self) -> None:
+        """Forget a trace, and do not wait for one that is being reduced."""
+        command, self._command, self._trace, self._thread = self._command, None, None, None
+        if command:
+            self._refuse(command, "the run was stopped immediately")
+
     def close(self) -> None:
         """End a trace, and wait until all profiles are written."""
         self.end("Training ended")
