@@ -66,7 +66,7 @@ class Part:
 
 
 def _variant(name: str, question: str, case: str) -> Part:
-    return Part(name, question, ("variants.py", case), on_cpu=("--as-gpu", "--seconds", "0.3", "--rounds", "1"))
+    return Part(name, question, ("variants.py", case), on_cpu=("--as-gpu", "--seconds", "0.5", "--rounds", "2"))
 
 
 def _chunk(name: str, question: str, *words: str, variables: Mapping[str, str] | None = None) -> Part:
@@ -104,7 +104,7 @@ PARTS = (
     _chunk("P1-gpt", "P1: the same", "gpt-32", "loop", "blocks", "static:32"),
     _chunk("P1b-mlp", "P1b: the GPU runs the loop", "mlp-32", "loop", "blocks", variables={"XLA_FLAGS": WHILE_BUFFERS}),
     _chunk("P2-mlp", "P2: chunks in a row, and the next one submitted meanwhile", "mlp-32", "blocks"),
-    _chunk("P9-cnn", "P9: microseconds of a step", "fashion-cnn-128", "blocks"),
+    Part("P9-cnn", "P9: microseconds of a step", ("chunk_bench.py", "fashion-cnn-128", "blocks")),
     _variant("P1-variant", "P1: mlp with blocks and without", "blocks"),
     _variant("P2-variant", "P2: mlp with pipelined chunks and without", "pipelined"),
     Part("P3-epochs-of-5", "P3: resnet20, epochs of 5 steps, a real run", ("variants.py", "epochs-of-5")),
