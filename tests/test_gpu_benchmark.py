@@ -68,7 +68,7 @@ def test_parts_run_once_and_their_results_become_a_table(tmp_path: Path) -> None
     table = rows(tmp_path)
     assert table["P1"][:4] == ["what is P1?", "1.2 to 1.5 times", "1.3 times", ""]  # a CPU says nothing of a GPU
     assert before["date"] in table["P1"][4]
-    assert table["P2"][1:3] == ["faster / by far", "**failed**, see P2.txt: 1 lines of output"]
+    assert table["P2"][1:3] == ["faster / by far", "**failed**, see P2.txt: no kernel"]
     assert table["P3"][2].startswith("**timed out**, see P3.txt")
     assert table["P4"][2] == "**not in this version**, see P4.txt: there is no Loop.blocks"
     assert table["P5"][2] == "needs a GPU"

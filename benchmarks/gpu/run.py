@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -70,7 +71,8 @@ def find_machine(*, on_gpu: bool) -> Machine:
     for package in ("accel-tui", "tensorflow", "tensorflow-cpu", "keras"):
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-    name = ", ".join(names) if names else f"CPU {_processor()}, {os.cpu_count()} logical CPUs"
+    counted = (f"{count} x {each}" if count > 1 else each for each, count in Counter(names).items())
+    name = ", ".join(counted) if names else f"CPU {_processor()}, {os.cpu_count()} logical CPUs"
     return Machine(name, driver, versions, len(names))
 
 
@@ -150,7 +152,7 @@ def _values(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _measured(text: str, values: Sequence[Mapping[str, Any]]) -> str:
-    """What a part has measured, in words: what it says, the row of its table, or what it lacks."""
+    """What a part has measured, in words: what it says, the row of its table, what it lacks, or its last line."""
     if said := [str(each["text"]) for each in values if each.get("text")]:
         return "; ".join(said)
     if missing := [str(each["missing"]) for each in values if "missing" in each]:
@@ -158,7 +160,8 @@ def _measured(text: str, values: Sequence[Mapping[str, Any]]) -> str:
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     if len(rows) > 1:
         return ", ".join(f"{head} {cell}" for head, cell in zip(rows[0][1:], rows[-1][1:], strict=False))
-    return f"{len(text.splitlines())} lines of output"
+    lines = text.strip().splitlines()
+    return f"{len(lines)} lines of output" if len(values) > 1 or not lines else lines[-1].strip()
 
 
 def write_table(

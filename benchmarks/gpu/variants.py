@@ -79,7 +79,7 @@ def of_work(name: str, **fields: Any) -> dict[str, Any]:
 IMAGES = {"data": "synthetic:32x32x3:10:12800", "batch_size": 128}
 NO_SHARE = {f"{CORE}.compiled_chunk:PREPARED_SHARE": 0.0}
 NO_SEEDED = {f"{CORE}.compiled_chunk:seeded_masks": lambda _: None}
-ONE_AT_A_TIME = {f"{CORE}.loop:Loop._may_schedule": property(lambda loop: loop.is_idle)}
+ONE_AT_A_TIME = {f"{CORE}.loop:schedules_ahead": lambda _: False}
 VALIDATED = {"data": "synthetic:28x28x1:10:60000", "split": "random", "validation": "epoch", "validation_split": 0.2}
 
 CASES = {
