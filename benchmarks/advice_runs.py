@@ -66,7 +66,7 @@ class Trained:
 
 @dataclass(frozen=True, kw_only=True)
 class Launched(Trained):
-    """A run that engine processes of its own train, as the program does it."""
+    """A run that separate engine processes train, as the program does it."""
 
     def make(self, directory: Path) -> Path:
         """Train it; returns the run's directory.

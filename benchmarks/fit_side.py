@@ -2,7 +2,7 @@
 
     python benchmarks/fit_side.py SIDE WORK [FILE]
 
-The backend of Keras is that of ``KERAS_BACKEND``. ``FILE`` has the examples, for a Python without accel-tui.
+``KERAS_BACKEND`` chooses the backend of Keras. ``FILE`` has the examples, for a Python without accel-tui.
 """
 
 import argparse

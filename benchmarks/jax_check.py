@@ -3,7 +3,7 @@
     KERAS_BACKEND=jax PYTHON-WITH-JAX benchmarks/jax_check.py WORK FILE
 
 ``FILE`` has the examples, see ``training_examples.py``. Both begin with Keras' initial weights and train on the same
-batches. Their numbers of parameters must be equal, and their losses: those of each of the first steps within 1e-3, or
+batches. Their numbers of parameters must be equal, and their losses: of each of the first steps within 1e-3, or
 with dropout, whose masks differ, the mean of the last of 200 steps within a tenth.
 """
 

@@ -1,4 +1,4 @@
-"""Layers in plain JAX that compute what those of Keras do in training; imports neither TensorFlow nor Keras."""
+"""Layers in plain JAX that compute what Keras' layers do in training; imports neither TensorFlow nor Keras."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ def convolution(x: jax.Array, filters: jax.Array, strides: int, padding: str) ->
 def shifted_products(x: jax.Array, filters: jax.Array, strides: int, padding: str) -> jax.Array:
     """A convolution as a sum of matrix products, one for each position in the filter.
 
-    XLA's convolutions on CPUs have slow gradients; those of these products are products, too.
+    XLA's convolutions on CPUs have slow gradients; the gradients of these products are products, too.
     """
     height, width = filters.shape[:2]
     rows, columns = (
@@ -81,7 +81,7 @@ def shifted_products(x: jax.Array, filters: jax.Array, strides: int, padding: st
 
 
 def max_pool(x: jax.Array) -> jax.Array:
-    """The maximum of every 2x2 pixels; the gradient of this form is faster on CPUs than that of a window's."""
+    """The maximum of every 2x2 pixels; on CPUs its gradient is faster than a window's."""
     batch, height, width, channels = x.shape
     x = x[:, : height // 2 * 2, : width // 2 * 2]
     return x.reshape(batch, height // 2, 2, width // 2, 2, channels).max((2, 4))

@@ -3,8 +3,8 @@
     python benchmarks/limits.py [--work mlp-32 ...] [--rounds 5] [--seconds 2]
 
 For each work: steps per second, the share of the time in which chunks of steps run, and the share of the peak FLOP/s
-that the engine measures with matrix products. FLOPs are those of matrix products and convolutions; what else a step
-does counts as none.
+that the engine measures with matrix products. Only matrix products and convolutions count as
+FLOPs.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """What measuring inference costs: ``python benchmarks/measuring.py [--seconds 1] [--repeats 5]``.
 
-Sends requests that do nothing, so that all time is that of the measuring itself: in a closed loop, as the scenarios
+Sends requests that do nothing, so that only the measuring itself takes time: in a closed loop, as the scenarios
 single-stream, multi-stream and offline do, and in an open loop with all requests due, as the scenario server does at
 its limit. It prints the microseconds per request of each repeat's windows, the smallest first.
 """

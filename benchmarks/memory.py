@@ -2,9 +2,9 @@
 
     python benchmarks/memory.py [--only TEXT]
 
-Each training is an engine process of its own, with validation, checkpoints and the final model. Its peak is what the
+Each training is a separate engine process, with validation, checkpoints and the final model. Its peak is what the
 kernel reports at its end (``ru_maxrss``). What a process takes that only imports TensorFlow and Keras is measured
-three times first. The estimate is that of ``accel-tui estimate``.
+three times first. ``accel-tui estimate`` makes the estimate.
 """
 
 import argparse

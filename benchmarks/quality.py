@@ -2,7 +2,7 @@
 
     python benchmarks/quality.py DIRECTORY [TASK ...] [--seeds 2]
 
-DIRECTORY has the files of ``quality_data.py``. Trains with ``accel-tui train``; the figures are those of validation at
+DIRECTORY has the files of ``quality_data.py``. Trains with ``accel-tui train``; the figures are of validation at
 the end, and ``*`` marks what ``auto`` takes.
 """
 

@@ -1,4 +1,4 @@
-"""Compares the order of the configurations in a short race with that of long measurements of the same configurations.
+"""Compares the order of the configurations in a short race with their order in long measurements.
 
 Of each plan, the configurations are raced for a few seconds each, as ``accel-tui race`` does. Then each is compiled in
 a new process, and they take long turns. A pair of configurations counts if the long measurement tells them apart: their

@@ -4,7 +4,7 @@
     python benchmarks/recorder.py --loop
 
 ``RunRecorder.on_train_batch_end`` is timed in a real ``fit`` of a small model, ``wandb.log`` in a process that logs the
-same two values at the rate of that ``fit``. They are measured in turn. ``Recorder.log`` is timed in a loop of its own.
+same two values at the rate of that ``fit``. They are measured in turn. ``Recorder.log`` is timed in a custom loop.
 """
 
 import argparse

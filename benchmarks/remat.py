@@ -2,7 +2,7 @@
 
     python benchmarks/remat.py [--work resnet ...] [--xla on] [--steps 3]
 
-Each row is a process of its own, which trains some steps of a plan in the engine's loop. Memory is the peak of its
+Each row is a separate process, which trains some steps of a plan in the engine's loop. Memory is the peak of its
 resident memory (VmHWM) above that before the first step. With XLA, the buffers of the compiled step are also given,
 from its buffer assignment: compiling takes memory too.
 """
@@ -109,10 +109,10 @@ def measure(work: str, remat: str, xla: str, steps: int) -> dict[str, Any]:
     loop, segment, assembly = make_loop(plan, ExecutionMode(xla == "on"))
     before = peak()
     loop.trace(segment)
-    next(loop.run(segment, 0, 1))
+    next(loop.run(segment, 0, lambda _: 1))
     began = time.perf_counter()
     for _ in range(steps):
-        next(loop.run(segment, 0, 1))
+        next(loop.run(segment, 0, lambda _: 1))
     seconds = time.perf_counter() - began
     mib = 1 << 20
     return {

@@ -51,7 +51,7 @@ class Written:
 
 
 def write(steps: int, chunk: int) -> Written:
-    """Write a run of so many steps, in chunks of so many."""
+    """Write a run of ``steps`` steps, in chunks of ``chunk``."""
     plan = Plan(model="mlp", data="digits", batch_size=BATCH, epochs=max(1, steps // STEPS_PER_EPOCH), name="scale")
     directory = run.create(plan)
     writer = RunWriter(directory)

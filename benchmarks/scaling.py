@@ -2,7 +2,7 @@
 
     python benchmarks/scaling.py [--case mirrored-2 ...] [--work mlp-128 ...] [--rounds 5] [--seconds 2]
 
-The guide's loop is that of its page on custom training with ``tf.distribute``: one ``tf.function`` call per step, over
+The guide's loop is from its page on custom training with ``tf.distribute``: one ``tf.function`` call per step, over
 a distributed dataset, summing the loss. Ours returns the loss and accuracy of every step. Both have the same model,
 data in memory, optimizer, seed and environment, and are measured in turn. A case with several workers has one process
 per worker. The global batch is the same for all cases, so perfect scaling on one machine means equal rates.

@@ -1,4 +1,4 @@
-"""A side of the benchmark of training in a process of its own, which trains on request."""
+"""A side of the benchmark of training in a separate process, which trains on request."""
 
 import os
 import shlex

@@ -162,7 +162,7 @@ class Terminal:
         return Viewer(self, *self._size)
 
     def reads_from(self, first: int, wait: float) -> list[Read]:
-        """The reads after the first so many; waits up to ``wait`` seconds for some, followed by a gap."""
+        """The reads from number ``first`` on; waits up to ``wait`` seconds for some, followed by a gap."""
         deadline = time.perf_counter() + wait
         with self._changed:
             while (left := deadline - time.perf_counter()) > 0:

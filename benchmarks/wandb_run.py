@@ -2,7 +2,7 @@
 
     PYTHON-WITH-WANDB benchmarks/wandb_run.py DIRECTORY
 
-Prints the directory of the run's files, a subdirectory of the run's. The values are those of ``live_run.py``.
+Prints the directory of the run's files, a subdirectory of the run's. The values are the same as in ``live_run.py``.
 """
 
 import random

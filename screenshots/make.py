@@ -92,6 +92,11 @@ SHOTS = {
     "run-failed": Shot(lambda runs: runs.failed, ("<Failed>",), (SMALL,)),
     "run-advice": Shot(lambda runs: runs.troubled, ("<⚑>",), (SMALL, MEDIUM)),
     "advice": Shot(lambda runs: runs.troubled, ("<⚑>", "A", "<Cures>"), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
+    "profile": Shot(
+        lambda runs: runs.live,
+        ("<validation>", "A", "<Looked at>", "p", "<starts>", "enter", "<idle>"),
+        (SMALL, MEDIUM),
+    ),
     "runs": Shot(None, ("r", "<finished>", "<failed>"), (SMALL, MEDIUM), (MEDIUM,)),
     "runs-filter": Shot(None, ("r", "<failed>", "slash", *"tag:digits", "enter", "space", "space"), (MEDIUM,)),
     "queue": Shot(
@@ -202,7 +207,7 @@ TERMINALS = {
     ),
     "run-live-16colours": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'colours = "16"'),
     "run-live-contrast": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'theme = "accel-contrast"'),
-    "demo": TerminalShot(("demo", "--seconds", "110"), "Losses are those of", size=(100, 28)),
+    "demo": TerminalShot(("demo", "--seconds", "110"), "Losses are of", size=(100, 28)),
 }
 """Screenshots of the installed program in a terminal."""
 

@@ -50,7 +50,7 @@ def fail(disk: Path) -> None:
 
 @contextmanager
 def read_only(directory: Path) -> Iterator[None]:
-    """Keep this user from writing a directory and all in it while the block runs; root's must be a disk of its own."""
+    """Keep this user from writing a directory and all in it while the block runs; root's must be a separate disk."""
     if not os.geteuid():
         subprocess.run(["mount", "-o", "remount,ro", directory], check=True)
         yield

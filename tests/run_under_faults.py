@@ -54,7 +54,7 @@ def try_fault(number: int, fault: str, *, waits: bool) -> FailingFiles:
         AssertionError: The run has lost something, or cannot be read.
     """
     files = FailingFiles(number, fault)
-    with failing(files), suppress(*(() if waits else (OSError,))):  # an engine explains those of the system
+    with failing(files), suppress(*(() if waits else (OSError,))):  # an engine explains the system's
         live(waits=waits)
     for run in list_runs():
         assert not run.problem, run.problem
@@ -146,7 +146,7 @@ def next_loss(loss: float) -> float:
 
 
 def save(folder: Path, step: int, loss: float) -> None:
-    """Write a checkpoint as TensorFlow does: into a directory of its own first."""
+    """Write a checkpoint as TensorFlow does: into a separate directory first."""
     folder.mkdir(exist_ok=True)
     with writing_checkpoint(folder, step) as path:
         unfinished = Path(f"{path}_temp")

@@ -1,7 +1,7 @@
 """Loads PyArrow, which reads tables, where it can be loaded beside TensorFlow.
 
 On macOS, TensorFlow 2.20 and some versions of PyArrow end a process that loads both, or block it for ever
-(https://github.com/tensorflow/tensorflow/issues/98563). A process of its own tries it there.
+(https://github.com/tensorflow/tensorflow/issues/98563). A separate process tries it there.
 """
 
 import subprocess

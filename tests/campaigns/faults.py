@@ -29,7 +29,7 @@ from run_under_faults import try_fault
 
 CAMPAIGN = "faults"
 
-PLAN = Plan(model="mlp", epochs=3, batch_size=256, checkpoint_every="2 steps", validation="off", cpu_kernels="off")
+PLAN = Plan(model="mlp", epochs=3, batch_size=256, checkpoint_every="2 steps", validation="off", layer_kernels="off")
 """What the engine trains; 18 steps."""
 
 
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="chooses operations of the engine (default: 1)")
     parser.add_argument("--engines", type=int, default=6, help="engines to start (default: 6)")
     parser.add_argument("--faults", nargs="*", default=[*FAULTS], choices=[*FAULTS], help="faults of a run's life")
-    parser.add_argument("--every", type=int, default=1, help="try one of so many operations (default: 1, all)")
+    parser.add_argument("--every", type=int, default=1, help="try every n-th operation (default: 1, all)")
     arguments = parser.parse_args()
     if missing := missing_sqlite():
         print(f"only the operations of Python fail: {missing}")

@@ -18,7 +18,7 @@ import psutil
 from accel_engine.engine_main import tensorflow_import
 from accel_engine.errors import RunError
 from accel_engine.run import RunReader
-from accel_engine.run.directory.lock import is_held
+from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.runs.creation import assign_process
 
@@ -55,7 +55,7 @@ class Engine:
         """Whether it runs; the threads of a killed process may outlive its zombie for a moment, with the run's lock."""
         with suppress(ChildProcessError):
             os.waitpid(self._process.pid, os.WNOHANG)
-        return _is_running(self._process) or is_held(self.directory)
+        return _is_running(self._process) or is_locked(self.directory)
 
     def kill(self, rng: random.Random) -> None:
         """Kill it. With several processes: all, or any one, after which the others end by themselves."""

@@ -66,7 +66,7 @@ class Tests:
     def of(self, fault: Mutant) -> list[str]:
         """The tests that may notice a fault: those that execute its statement, the fast ones before others.
 
-        Those of the module's own file come first; the last ones are those of that file which do not execute it in this
+        Tests of the module's own file come first; the last ones are tests of that file which do not execute it in this
         process, but perhaps in another.
         """
         found = self._lines[fault.module]
@@ -152,7 +152,7 @@ def main() -> int:
 def _try_area(area: Area, options: argparse.Namespace) -> int:
     copy = Copy(ROOT, area.imports)
     try:
-        from campaigns import totals  # imports accel_engine, which must be that of the copy
+        from campaigns import totals  # imports accel_engine, which must be the copy's
 
         done = {row.case for row in totals.read("mutants") if row.seed == options.seed and not options.again}
         tests, unexplained = Tests(copy, area), 0

@@ -9,7 +9,7 @@ class Area:
     """Modules and the tests that mirror them.
 
     Attributes:
-        modules: Their paths, or those of their packages.
+        modules: Their paths, or the paths of their packages.
         tests: Files of tests, or their directories.
         imports: What every test imports and no fault can reach: imported once, before a process is forked for each.
         in_graphs: Whether code runs in TensorFlow's graphs, so that its lines cannot be followed.
@@ -75,7 +75,7 @@ AREAS = {
             f"{_TESTS}/training/evaluation",
             f"{_TESTS}/trained",
             f"{_TESTS}/training/checkpoints/test_damaged_checkpoints.py",
-            f"{_TESTS}/training/test_cpu_kernels.py",
+            f"{_TESTS}/training/test_layer_kernels.py",
             f"{_TESTS}/training/reporting/test_mfu.py",
             *(f"{_TESTS}/training/test_{name}.py" for name in _OF_LOOP),
         ),

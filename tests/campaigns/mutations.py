@@ -129,7 +129,7 @@ def _operators() -> list[Operator]:
 
 
 def _is_repeated(operator: Operator, node: Any) -> bool:
-    """Whether another operator negates the same condition: that of a comparison or of ``not``."""
+    """Whether another operator, of a comparison or ``not``, negates the same condition."""
     if not isinstance(operator, AddNot):
         return False
     condition = node.children[2 if node.type == "test" else 1]

@@ -19,7 +19,7 @@ from accel_engine.plan import Plan
 from accel_engine.process.ask import ask
 from accel_engine.requests.diagnose import DiagnosisRequest
 from accel_engine.requests.evaluate import EvaluationOptions
-from accel_engine.run import RunReader
+from accel_engine.run import RunReader, diagnostics
 from accel_tui.cli import main
 from accel_tui.cli.root import COMMANDS as PROGRAM
 
@@ -217,7 +217,7 @@ def queue(cell: Cell) -> None:
 
 @_of_plans
 def estimate(cell: Cell) -> None:
-    """Its steps and parameters; those of the run are compared by ``estimate-of-run``."""
+    """Its steps and parameters; the run's are compared by ``estimate-of-run``."""
     (found,) = cell.ask("estimate", cell.plan_file, "--json")
     assert found["parameters"] > 0
 
@@ -236,6 +236,20 @@ def estimate_of_run(cell: Cell) -> None:
 
 
 @_of_runs
+def profile(cell: Cell) -> None:
+    """Operations of its steps, of which the run keeps the profile and the trace."""
+    (found,) = cell.ask("profile", cell.run, "--seconds", 0.1, "--json")
+    assert found["steps"] > 0
+    assert 0 < found["busy"] <= found["seconds"]
+    assert found["operations"], found
+    assert cell.directory is not None
+    assert list((cell.directory / found["trace"]).glob("*.xplane.pb"))
+    kept = diagnostics.read(cell.directory).operations
+    assert kept is not None
+    assert kept.steps == found["steps"]
+
+
+@_of_runs
 def continue_(cell: Cell) -> None:
     """It trains an epoch more, from where it was."""
     first = cell.all(RunEnded)[-1]
@@ -248,7 +262,7 @@ def continue_(cell: Cell) -> None:
 
 @_of_runs
 def evaluate(cell: Cell) -> None:
-    """The metrics are those of the validation at the same step."""
+    """The metrics equal the validation's at the same step."""
     (found,) = cell.ask("evaluate", cell.run, "--split", "validation", "--resamples", 100, "--json")
     _finite(found["metrics"])
     at_step = [event for event in cell.all(Validated) if event.step == found["step"]]

@@ -30,7 +30,7 @@ class Row:
         kind: ``field``, ``choice``, ``task``, ``model`` or ``strategy``.
         name: What it is one of, such as ``clip_norm`` or ``optimizer=sgd``.
         material: The data: one of :data:`MATERIALS`, or a compiled model's with its task.
-        fields: The plan's fields that are not those of the data.
+        fields: The plan's fields that the data does not set.
     """
 
     kind: str
@@ -112,11 +112,12 @@ EXAMPLES: Mapping[str, Example] = {
     "min_delta": Example(needs={"patience": 5}),
     "checkpoint_every": Example("2 steps"),
     "skip_steps": Example(("1",)),
+    "preemption_notice": Example("auto"),
     "strategy": Example(needs={"virtual_cpus": 2}),
     "devices": Example(("cpu:0",)),
     "virtual_cpus": Example(2),
     "force": Example(needs={"precision": "mixed_float16"}),
-    "cpu_kernels": Example(needs={"model": "cnn"}),
+    "layer_kernels": Example(needs={"model": "cnn"}),
     "reduction": Example("one-device", TWO),
     "local_workers": Example(2, {"strategy": "multi-worker"}),
     "isolate_workers": Example("off", {"strategy": "multi-worker", "local_workers": 2}),
@@ -156,7 +157,7 @@ MATERIAL_OF_TASK: Mapping[str, str] = {
     "multi-label": "labels",
     "regression": "numbers",
 }
-"""Data of the tasks that a plan may name losses for, apart from those of images and tokens."""
+"""Data of the tasks that a plan may name losses for, apart from images and tokens."""
 
 
 def field_rows() -> Iterator[Row]:
@@ -176,7 +177,7 @@ def choice_rows() -> Iterator[Row]:
         tried = EXAMPLES.get(name, Example())
         used = away(name) if tried.value is None else tried.value
         for choice in spec.choices:
-            if choice in (DEFAULTS[name], used, "auto"):
+            if choice in (DEFAULTS[name], used, "auto") or name == "preemption_notice":  # which server is asked
                 continue
             own = NEED_OF_CHOICE.get((name, choice), tried)
             if "local_workers" in own.needs:  # these take minutes: the field and the strategy have a row
@@ -194,7 +195,7 @@ def choice_rows() -> Iterator[Row]:
 def task_rows() -> Iterator[Row]:
     """A row for every value of the field ``task``, and for every form of task that a compiled model may have."""
     for task in TASKS:
-        if task in ("auto", "custom"):  # the default, and that of compiled models
+        if task in ("auto", "custom"):  # the default, and the task of compiled models
             continue
         own = NEED_OF_CHOICE.get(("task", task), Example())
         yield Row("task", task, own.material, {**own.needs, "task": task})

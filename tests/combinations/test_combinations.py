@@ -25,7 +25,7 @@ BASE_ROW = Row("base", "images")
 CELLS = [
     (row.id, command) for row in ROWS for command in COMMANDS if command in OF_PLANS or not refusal_of(row.id, "train")
 ]
-"""All cells; those of commands that take a run, only of rows that can be trained."""
+"""All cells; for commands that take a run, only of rows that can be trained."""
 
 QUICK = [(row, command) for row, command in CELLS if not BY_ID[row].is_slow]
 

@@ -34,7 +34,7 @@ class Browser:
     """A page in Chromium.
 
     Args:
-        profile: A directory of its own.
+        profile: A new directory.
     """
 
     def __init__(self, profile: Path) -> None:

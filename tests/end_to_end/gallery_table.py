@@ -311,7 +311,7 @@ def copy_gallery(folder: Path) -> None:
     """Copy the user's files to a folder, and write those that they read."""
     for file in GALLERY.glob("*.py"):
         shutil.copy(file, folder)
-    # In a process of its own, as it uses TensorFlow, whose devices the tests of this process may still have to choose.
+    # In a separate process, as it uses TensorFlow, whose devices the tests of this process may still have to choose.
     call = "import pathlib, runpy, sys; runpy.run_path(sys.argv[1])['main'](pathlib.Path(sys.argv[2]))"
     subprocess.run([sys.executable, "-c", call, str(GALLERY / "make_files.py"), str(folder)], check=True)
 

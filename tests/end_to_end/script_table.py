@@ -40,7 +40,7 @@ class Script:
         kind: What it shows.
         command: The script with its arguments, and a file for its standard input after ``<``.
         parts: Its calls of ``fit``.
-        patterns: For a loop of its own, the patterns of ``--parse``: each with a named group, and maybe ``step``.
+        patterns: For a custom loop, the patterns of ``--parse``: each with a named group, and maybe ``step``.
         status: Its exit status.
         package: A package that it needs and accel-tui does not install.
         repeatable: Whether two runs print the same and write the same history.
@@ -144,7 +144,7 @@ SECTIONS = (
             Script("Regression, silent, with a CSV log", "mlp_regression.py", (Part("sequential", 20, 15),)),
             Script("Text classification from strings", "text_classification.py", (Part("functional", 4, 25),)),
             Script("Three inputs, two outputs", "multi_input_output.py", (Part("issue_tickets", 3, 16),)),
-            Script("A train_step of its own", "custom_train_step.py", (Part("custom_model", 3, 17),)),
+            Script("A custom train_step", "custom_train_step.py", (Part("custom_model", 3, 17),)),
             Script("VAE", "vae.py", (Part("vae", 4, 16),)),
             Script("DCGAN", "dcgan.py", (Part("gan", 3, 20),)),
             Script("WGAN-GP", "wgan_gp.py", (Part("wgan", 4, 10),)),
@@ -227,7 +227,7 @@ SECTIONS = (
         ),
     ),
     Section(
-        "Loops of their own",
+        "Custom loops",
         (
             Script(
                 "GradientTape",

@@ -78,7 +78,7 @@ class Terminal:
         arguments: The command.
         columns: Width in cells.
         rows: Height in cells.
-        environment: Variables to add to those of the test.
+        environment: Variables to add to the test's.
         directory: Where the program starts.
     """
 

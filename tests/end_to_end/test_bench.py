@@ -1,4 +1,4 @@
-"""Measuring the model of a file with the program, in an engine process of its own."""
+"""Measuring the model of a file with the program, in a separate engine process."""
 
 import json
 import subprocess

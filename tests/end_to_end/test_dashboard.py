@@ -25,7 +25,7 @@ IMPORTING = 180.0
 
 @pytest.fixture
 def open_terminal(program: Path) -> Iterator[Callable[..., Terminal]]:
-    """Open the program in a terminal of its own; all are closed at the end."""
+    """Open the program in a separate terminal; all are closed at the end."""
     terminals: list[Terminal] = []
 
     def open_(*arguments: str, columns: int = 120, rows: int = 40) -> Terminal:

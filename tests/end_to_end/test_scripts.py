@@ -31,7 +31,7 @@ USUAL = (
     "fit_in_process.py",
     "gradient_tape.py --epochs 2 --learning_rate 0.01",
 )
-"""Several fits, in forked processes; a loop of its own. ``test_run_command.py`` has packages and exceptions."""
+"""Several fits, in forked processes; a custom loop. ``test_run_command.py`` has packages and exceptions."""
 
 CHOSEN = [row for row in ROWS if os.environ.get("SCRIPTS") == "all" or row.command in USUAL]
 
@@ -134,7 +134,7 @@ def run(folder: Path, command: list[str], input_file: str) -> Result:
 
 
 def history_bytes(result: Result, row: Script) -> bytes:
-    """The history that the script wrote; nothing for a loop of its own."""
+    """The history that the script wrote; nothing for a custom loop."""
     return b"" if row.patterns else (result.folder / row.history).read_bytes()
 
 
@@ -208,7 +208,7 @@ def histories(written: Any) -> list[History]:
 
 
 def check_metrics(part: RecordedFit, history: History) -> None:
-    """The metrics of each epoch and validation are those of the history."""
+    """The metrics of each epoch and validation equal the history's."""
     training = {name for name in history if not name.startswith("val_") and name != "learning_rate"}
     validation = {name.removeprefix("val_") for name in history if name.startswith("val_")}
     assert len(part.validations) == (len(part.epochs) if validation else 0)

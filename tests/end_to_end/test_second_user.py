@@ -80,8 +80,8 @@ def test_an_engine_can_be_neither_signalled_nor_looked_into_and_its_log_not_read
         assert not as_other(lambda: os.kill(engine.pid, signal.SIGTERM))
         for name in ("environ", "mem", "maps", "fd", "cwd"):
             place = Path(f"/proc/{engine.pid}/{name}")
-            look: Callable[[], object] = {"fd": place.iterdir, "cwd": place.readlink}.get(name, place.read_bytes)
-            assert not as_other(lambda look=look: list(look()))  # type: ignore[misc,call-overload]
+            read: Callable[[], object] = {"fd": place.iterdir, "cwd": place.readlink}.get(name, place.read_bytes)
+            assert not as_other(lambda read=read: list(read()))  # type: ignore[misc,call-overload]
         log = os.fstat(engine._connection._log.fileno())
         assert stat.S_IMODE(log.st_mode) == 0o600
         assert log.st_nlink == 0  # it has no name, by which it could be read or removed

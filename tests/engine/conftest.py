@@ -26,6 +26,11 @@ def address(silent_port: int) -> str:
 
 @pytest.fixture(autouse=True)
 def _float32() -> None:
-    """Begin no test with the precision of the one before: Keras keeps it for the whole process."""
+    """Begin no test with the precision or the determinism of the one before, which a process keeps."""
     if keras := sys.modules.get("keras"):
         keras.config.set_dtype_policy("float32")
+    if (tensorflow := sys.modules.get("tensorflow")) and hasattr(tensorflow, "config"):
+        from tensorflow.python.framework.config import disable_op_determinism
+
+        tensorflow.config.experimental.enable_tensor_float_32_execution(True)
+        disable_op_determinism()

@@ -33,7 +33,7 @@ def drop_root() -> None:
     os.setuid(12345)
 
 
-def look(become: Callable[[], None] | None = None) -> "subprocess.CompletedProcess[str]":
+def run_alone(become: Callable[[], None] | None = None) -> "subprocess.CompletedProcess[str]":
     python = sys.executable if become is None else "/usr/bin/python3"
     command = [python, "-I", "-S", "-", python, "-I", "-S", "-c", LOOK]
     with open(network_namespace.__file__) as module:  # the other user may not read it
@@ -44,9 +44,9 @@ def look(become: Callable[[], None] | None = None) -> "subprocess.CompletedProce
 
 @needs_namespaces
 def test_only_itself_can_be_reached_and_users_stay_who_they_are() -> None:
-    looked = look()
-    assert looked.stderr == ""
-    assert looked.stdout.splitlines() == [
+    finished = run_alone()
+    assert finished.stderr == ""
+    assert finished.stdout.splitlines() == [
         "lo",
         "Network is unreachable",
         f"{os.getuid()} {os.getgid()}",
@@ -58,10 +58,10 @@ def test_only_itself_can_be_reached_and_users_stay_who_they_are() -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 @pytest.mark.skipif(not os.path.exists("/usr/bin/python3"), reason="no Python that other users can run")
 def test_another_user_than_root_can_too_where_the_system_allows_it() -> None:
-    looked = look(drop_root)
-    if looked.returncode:
-        pytest.skip(f"other users may not: {looked.stderr.strip()}")
-    assert looked.stdout.splitlines() == ["lo", "Network is unreachable", "12345 12345", "12345"]
+    finished = run_alone(drop_root)
+    if finished.returncode:
+        pytest.skip(f"other users may not: {finished.stderr.strip()}")
+    assert finished.stdout.splitlines() == ["lo", "Network is unreachable", "12345 12345", "12345"]
 
 
 def test_a_refusal_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def bounded() -> Iterator[None]:
 
     Raises:
         AssertionError: The block took more than :data:`CPU_SECONDS` or :data:`SECONDS`.
-        MemoryError: It took more than :data:`MEMORY`. The tested code may show it as an error of its own.
+        MemoryError: It took more than :data:`MEMORY`. The tested code may show it as its own error.
     """
 
     def stop(signum: int, frame: FrameType | None) -> None:

@@ -96,7 +96,7 @@ def models() -> dict[str, bytes]:
 
 
 def weights() -> dict[str, bytes]:
-    """Weights whose values would be those of another file, or far more than the file has."""
+    """Weights whose values would come from another file, or far more than the file has."""
     return {"other_file.weights.h5": _linked(), "huge.weights.h5": _huge()}
 
 

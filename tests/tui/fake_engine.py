@@ -100,7 +100,7 @@ class FakeEngine:
         return self
 
     def pretend(self) -> None:
-        """Let the run be that of :attr:`pid`, and lost if that process has ended."""
+        """Let the run belong to :attr:`pid`, and be lost if that process has ended."""
         with closing(RunDatabase(self.directory)) as connection:
             connection.set_meta(pid=self.pid)
         if not psutil.pid_exists(self.pid):
@@ -195,7 +195,7 @@ class FakeEngine:
             hint=hint,
         )
 
-    def obey(self, *, obeyed: bool = True) -> list[str]:
+    def answer_commands(self, *, obeyed: bool = True) -> list[str]:
         """Answer the commands that wait, as an engine does between two chunks; their names."""
         commands = self.writer.commands()
         for command in commands:
@@ -218,7 +218,7 @@ class FakeEngine:
 
         def work() -> None:
             while not until.wait(0.02):
-                self.obey()
+                self.answer_commands()
 
         thread = threading.Thread(target=work, name="fake-engine", daemon=True)
         thread.start()

@@ -25,7 +25,7 @@ from tui.example_reports import REPORTS
 from tui.fake_engine import FakeEngine
 
 HOSTILE = "H\x1b]0;X\x07\x1b[2J\x1b]52;c;UFdO\x07\x9b2J\u202e[@click=app.bell]m[/]\u2028\x08\r\x1b[31m\U000e0041"
-"""A title, the screen cleared, the clipboard, text from right to left, markup that acts, a line of its own, tags."""
+"""A title, the screen cleared, the clipboard, text from right to left, markup that acts, a separate line, tags."""
 
 _KEYS = {
     "metrics": ("loss", "accuracy", HOSTILE),

@@ -1,4 +1,4 @@
-"""A run of many workers without TensorFlow: the chief's engine and those of the others, each with a run of its own."""
+"""A run of many workers without TensorFlow: the chief's engine and the others', each with a separate run."""
 
 import socket
 import time

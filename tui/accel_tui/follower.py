@@ -50,7 +50,7 @@ class Follower(Generic[State]):
         self._taken = True
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._wake = threading.Event()
+        self._wakeup = threading.Event()
         self._arrived: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._app: Running | None = None
@@ -67,7 +67,7 @@ class Follower(Generic[State]):
     def stop(self) -> None:
         """End the thread soon; callable from any thread."""
         self._stop.set()
-        self._wake.set()
+        self._wakeup.set()
 
     async def news(self, app: Running) -> AsyncIterator[object]:
         """Yield what is told; starts unless that is done, and stops when this is no longer awaited.
@@ -113,8 +113,8 @@ class Follower(Generic[State]):
 
     def wait(self, seconds: float) -> None:
         """Wait for the next time to read, or for whatever sets the event that wakes it."""
-        self._wake.wait(seconds)
-        self._wake.clear()
+        self._wakeup.wait(seconds)
+        self._wakeup.clear()
 
     def _run(self) -> None:
         try:

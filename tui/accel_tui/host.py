@@ -34,6 +34,7 @@ class Screens(Enum):
     BENCH = "bench_screen.BenchScreen"
     EXPORT = "export_screen.ExportScreen"
     PREDICT = "predict_screen.PredictScreen"
+    PROFILE = "profile_screen.ProfileScreen"
     RACE = "race_screen.RaceScreen"
     FIND_RATE = "find_rate_screen.FindRateScreen"
     FIND_SIZE = "find_size_screen.FindSizeScreen"

@@ -52,7 +52,7 @@ def find_cure(run: str, findings: Sequence[Finding], name: str, number: int = 1)
         raise UsageError(f"run {run} has no finding {name}; found: {', '.join(named) or 'nothing'}")
     cures = [cure for cure in named[name].cures if cure.changes]
     if not cures:
-        words = "; ".join(cure.text for cure in named[name].cures) or "none is known"
+        words = "; ".join(cure.text for cure in named[name].cures) or "no cure is known"
         raise UsageError(f"finding {name} has no cure that changes the plan: {words}")
     if not 1 <= number <= len(cures):
         raise UsageError(f"finding {name} has {len(cures)} cures that change the plan, not {number}")

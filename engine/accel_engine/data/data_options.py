@@ -108,7 +108,7 @@ class DataOptions:
     validation_data: str = ""
     keeps_split: bool = False
     """Whether ``validation_data`` takes the place of the validation examples once the data is split, so that training
-    examples, and what is learned from them, are those of a run without it. No field of a plan."""
+    examples, and what is learned from them, are the same as of a run without it. No field of a plan."""
     keeps_raw: bool = False
     """Whether the raw rows of a table are kept beside the converted ones. No field of a plan."""
     formats: tuple[ColumnFormat, ...] = ()

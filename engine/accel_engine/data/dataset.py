@@ -106,7 +106,7 @@ class Split:
 
 
 class Stream(Protocol):
-    """Examples that come in an order of their own, already in batches."""
+    """Examples that come in a given order, already in batches."""
 
     @property
     def spec(self) -> Batch:

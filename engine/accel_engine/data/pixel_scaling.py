@@ -69,7 +69,7 @@ def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "", *, t
         scale: A plan's ``scale``: ``auto`` scales pixels to [0, 1] unless the model starts with its own
             preprocessing, ``0-1`` divides integers by the largest value of their dtype, ``none`` scales nothing.
         values: Their range.
-        preprocessing: The model's preprocessing layer; empty if none is found.
+        preprocessing: The model's preprocessing layer; empty if there is no such layer.
         takes_bytes: Whether that takes pixels from 0 to 255, so that pixels of 16 bits are scaled to these.
 
     Raises:

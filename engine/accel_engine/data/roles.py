@@ -113,7 +113,7 @@ def choose_roles(
         targets: The targets that the data names; ``None`` if it names none.
         weight: The sample weights that the data names; ``None`` if it names none.
         spare: Names of what is an input only if nothing else is.
-        predicts_last: Whether the last name is the target if none is common for one.
+        predicts_last: Whether the last name is the target if no name is usual for targets.
 
     Raises:
         DataError: There are no inputs.

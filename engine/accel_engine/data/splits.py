@@ -72,8 +72,8 @@ def split_rows(
     generator = np.random.default_rng(options.seed)
     if kind == "random":
         # The first rows of the permutation are for validation.
-        held, tested, rest = np.split(generator.permutation(examples), [validation, validation + test])
-        return SplitRows(np.sort(rest), np.sort(held), np.sort(tested))
+        validated, tested, rest = np.split(generator.permutation(examples), [validation, validation + test])
+        return SplitRows(np.sort(rest), np.sort(validated), np.sort(tested))
     if kind != "stratified":
         raise PlanError("split", options.split, "needs a table with this column")
     if labels is None:
@@ -197,14 +197,18 @@ def _stratified(labels: npt.NDArray[Any], validation: int, test: int, generator:
     if validation + test > (sizes - 1).sum():
         reason = f"{len(sizes)} classes are too many for {len(labels)} examples; use random"
         raise PlanError("split", "stratified", reason)
-    held = _apportion(sizes - 1, validation)
-    tested = _apportion(sizes - 1 - held, test)
+    validated = _apportion(sizes - 1, validation)
+    tested = _apportion(sizes - 1 - validated, test)
     shuffled = generator.permutation(len(labels))
     by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
     # The position of each example within its class.
     position = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    last_held, last_tested = np.repeat(held, sizes), np.repeat(held + tested, sizes)
-    parts = (position >= last_tested, position < last_held, (position >= last_held) & (position < last_tested))
+    last_validated, last_tested = np.repeat(validated, sizes), np.repeat(validated + tested, sizes)
+    parts = (
+        position >= last_tested,
+        position < last_validated,
+        (position >= last_validated) & (position < last_tested),
+    )
     return SplitRows(*(np.sort(by_class[part]) for part in parts))
 
 

@@ -23,8 +23,8 @@ def standardized(values: Any, scaling: Standardization, name: str) -> Any:
     Args:
         values: A symbolic tensor. It is computed with in its own type, float64 or float32.
         scaling: The statistics of its columns.
-        name: How the names of the layers begin. Keras' own names begin anew with each model that is built, and those of
-            a preprocessing stay with it in several models.
+        name: How the names of the layers begin. Keras' own names begin anew with each model that is built, but
+            the names in a preprocessing stay the same in several models.
 
     Returns:
         float32, of the same shape.

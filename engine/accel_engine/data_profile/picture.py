@@ -69,7 +69,7 @@ class ColumnValues:
 
     @property
     def is_nearly_unique(self) -> bool:
-        """Whether nearly every example has a text of its own."""
+        """Whether nearly all examples have different texts."""
         return not self.counts and self.count > _FREQUENT and self.distinct >= NEARLY_UNIQUE * self.count
 
 

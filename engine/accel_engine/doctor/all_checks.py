@@ -34,7 +34,7 @@ _DRIVER, _IMPORT = DRIVER_TIMEOUT + 5.0, PROBE_TIMEOUT + 5.0  # longer than what
 def check_ports(machine: Machine) -> CheckFinding:  # noqa: ARG001
     """Check whether local workers can train where nobody else can reach the ports of TensorFlow's servers."""
     if not (problem := network_namespace.why_not()):
-        return passed("local workers can have a network of their own")
+        return passed("local workers can have a separate network")
     return warned(
         "other users and machines can reach the ports of local workers",
         f"{problem}, and TensorFlow's servers run what anyone sends them",

@@ -12,7 +12,7 @@ import psutil
 from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.errors import RunError
-from accel_engine.run.directory.lock import WriterLock, is_held
+from accel_engine.run.directory.lock import WriterLock, is_locked
 from accel_engine.run.store.database import DATABASE, RunDatabase, create_file, reading
 from accel_engine.versioned_database import WRITING, database_errors
 from accel_engine.words import numbers
@@ -104,7 +104,7 @@ def check_run_lock(machine: Machine) -> CheckFinding:
     nearest = _nearest(machine.home)
     try:
         with tempfile.TemporaryDirectory(prefix=".doctor-", dir=nearest) as scratch, WriterLock(Path(scratch)):
-            is_seen = is_held(Path(scratch))
+            is_seen = is_locked(Path(scratch))
     except (OSError, RunError) as error:
         return failed(f"cannot lock files in {machine.home}", str(error), _ELSEWHERE)
     if not is_seen:

@@ -35,13 +35,18 @@ class CommandForwarder:
         self.mailbox = CommandMailbox()
         self.stop: Command | None = None
         self.is_preempted = False
-        self._signals: deque[int] = deque()
+        self._signals: deque[int | Command] = deque()
+        self._machine_ends = False
         self._exit_at: float | None = None
 
     def handle_signals(self) -> None:
         """Take this process's signals from now on."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, lambda received, _: self._signals.append(received))
+
+    def stop_before_end(self, cloud: str, reason: str) -> None:
+        """Stop as by a signal, before a cloud takes this machine away; may be called in any thread."""
+        self._signals.append(Command(0, clock.now(), cloud, "stop", reason=reason))
 
     @property
     def is_stop_overdue(self) -> bool:
@@ -60,10 +65,18 @@ class CommandForwarder:
     def forward_signals(self) -> None:
         """Pass new signals to the training thread."""
         while self._signals:
-            number = self._signals.popleft()
-            if number != signal.SIGUSR1:  # Ctrl-C is a user's stop, after SIGTERM, too
-                self.is_preempted = number == signal.SIGTERM and (self.is_preempted or self.stop is None)
-            command = command_from_signal(number, clock.now(), again=self.stop is not None)
+            received = self._signals.popleft()
+            if isinstance(received, Command):
+                self._machine_ends = True
+                if self.stop:
+                    continue
+                command = received
+            elif received == signal.SIGTERM and self._machine_ends:
+                continue  # the system shuts down: no reason to leave without a checkpoint
+            else:
+                if received != signal.SIGUSR1:  # Ctrl-C is a user's stop, after SIGTERM, too
+                    self.is_preempted = received == signal.SIGTERM and (self.is_preempted or self.stop is None)
+                command = command_from_signal(received, clock.now(), again=self.stop is not None)
             self.mailbox.post(command)
             self._take([command])
         if self.stop and self.writer.disk.problem:  # which may be later than the stop

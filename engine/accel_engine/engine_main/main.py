@@ -1,8 +1,8 @@
 """The engine process: ``python -m accel_engine.process [--run DIRECTORY | --request NAME]``.
 
 With ``--request`` it answers one request of :mod:`accel_engine.requests` to
-:class:`accel_engine.process.ask.Asked`. Without options it is a warm engine: it imports TensorFlow, describes models
-for :class:`accel_engine.process.warm_engine.WarmEngine`, and waits for a run to train.
+:class:`accel_engine.process.ask.EngineCall`. Without options it is a warm engine: it imports TensorFlow, describes
+models for :class:`accel_engine.process.warm_engine.WarmEngine`, and waits for a run to train.
 """
 
 import argparse

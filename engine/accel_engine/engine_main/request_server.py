@@ -7,14 +7,22 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
-from accel_engine.errors import AccelError, format_error
+from accel_engine.errors import AccelError, RunError, format_error
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
-from accel_engine.requests.protocol.request import EngineRequest, FolderRequest, Problem, Send, request_function
+from accel_engine.requests.protocol.request import (
+    DeviceRequest,
+    EngineRequest,
+    FolderRequest,
+    Problem,
+    Send,
+    request_function,
+)
 
 
 def serve_request(kind: type[EngineRequest[Any]], tensorflow: TensorFlowImport) -> int:
@@ -53,6 +61,8 @@ def answer(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport
     """
     try:
         tensorflow.wait()
+        if isinstance(request, DeviceRequest):
+            return _answer_on_device(request, send)
         return request_function(type(request))(request, send)
     except BrokenPipeError:
         raise
@@ -61,6 +71,24 @@ def answer(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport
     except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's own code is built here)
         traceback.print_exc()
         return Problem(format_error(error))
+
+
+def _answer_on_device(request: Any, send: Send) -> Any:
+    """The result, with the device that has computed it.
+
+    Raises:
+        AccelError: The request cannot be answered on its device.
+    """
+    from accel_engine.training.core.device_visibility import use_for_request
+    from accel_engine.training.reporting.error_explanation import is_of_host, is_out_of_memory
+
+    device = use_for_request(request.device)
+    try:
+        return replace(request_function(type(request))(replace(request, device=device), send), device=device)
+    except Exception as error:
+        if device.is_gpu and is_out_of_memory(error) and not is_of_host(error):
+            raise RunError(f"the memory of {device.id} ran out: choose --device cpu") from error
+        raise
 
 
 def until_input_ends(channel: Channel, *kinds: type) -> Iterator[Any]:

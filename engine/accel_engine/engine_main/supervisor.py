@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 from accel_engine import clock, hangup, strategies
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Sample
+from accel_engine.devices.preemption import OFF, NoticeWatcher, find_provider
 from accel_engine.engine_main.cluster_processes import LOST_HINT, ClusterProcesses
 from accel_engine.engine_main.command_forwarder import CommandForwarder
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
@@ -78,6 +79,7 @@ class EngineSupervisor:
         self._cluster = ClusterProcesses(self._writer.write_event, self._warn)
         self._sampler = Sampler(self._write_samples, engine=os.getpid())
         self._tensorboard: LiveLog | None = None
+        self._notices: NoticeWatcher | None = None
         self._began = time.monotonic()
         self._first_step = latest_checkpoint(directory)
         self._values: dict[str, object] = {}
@@ -193,6 +195,10 @@ class EngineSupervisor:
             self._writer.write_event(self._restart.event(self._first_step))
         self._writer.disk.set_aside()
         self._sampler.start()
+        provider = find_provider(str(self._values.get("preemption_notice", OFF)))
+        if provider and not (started.worker and self._values.get("local_workers")):  # their chief stops, too
+            self._notices = NoticeWatcher(provider, self._commands.stop_before_end, self._warn)
+            self._notices.start()
         if self._values.get("tensorboard") == "on" and not started.worker:
             from accel_engine.tensorboard.run_log import LiveLog  # seldom needed
 
@@ -281,6 +287,8 @@ class EngineSupervisor:
         if self._commands.is_preempted and ended.outcome is Outcome.STOPPED:
             ended = replace(ended, temporary=True)
         self._sampler.stop()
+        if self._notices:
+            self._notices.stop()
         self._cluster.stop_monitoring()
         try:
             self._wait_in_thread(partial(self._write_last, ended), self._commands.forward)

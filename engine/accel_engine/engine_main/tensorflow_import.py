@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import hashlib
 import os
 import threading
 import traceback
@@ -11,8 +12,11 @@ from importlib import import_module
 from pathlib import Path
 
 from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE
+from accel_engine.devices.installation import find_installation, installed_versions
 from accel_engine.devices.tpu_chips import find_chips
-from accel_engine.errors import AccelError
+from accel_engine.errors import AccelError, RunError
+from accel_engine.measure.cache import XLA_CHOICES, driver
+from accel_engine.run.directory.run_paths import home, make_private
 
 MODULES = ("accel_engine.training.trainer", "accel_engine.training.measure_model")
 """The modules that train a run and describe a model; they import TensorFlow."""
@@ -95,6 +99,48 @@ def prepare(root: Path = Path("/")) -> None:
     if not any(entry.strip().isdecimal() for entry in os.environ.get(VISIBLE, "").split(",")):
         os.environ[ORDER] = "PCI_BUS_ID"  # nothing that the user has named depends on it
     os.environ["KERAS_BACKEND"] = "tensorflow"
+    if (flags := _flags_with_choices(os.environ.get("XLA_FLAGS", ""), root)) is not None:
+        os.environ["XLA_FLAGS"] = flags
+
+
+_KNOWS_CHOICES = (2, 21)
+"""The version of TensorFlow from which XLA surely has :data:`XLA_CHOICES`: an unknown option ends the process."""
+
+_CARDS = "proc/driver/nvidia/gpus/*/information"
+"""Where the driver describes each card."""
+
+_LIBRARIES = ("nvidia-cublas-cu12", "nvidia-cudnn-cu12")
+"""Packages with implementations among which XLA chooses."""
+
+
+def _flags_with_choices(flags: str, root: Path) -> str | None:
+    """``XLA_FLAGS`` with which XLA keeps the fastest kernels that it finds for a GPU; ``None`` if it stays as it is.
+
+    XLA finds them each time that it compiles, which took most of 14 s for a transformer. It checks no versions: so each
+    has its own folder, as each set of cards has.
+
+    Args:
+        flags: The user's, which stay, and keep the folder that they name.
+        root: Root of the file system with ``proc``.
+    """
+    cards = sorted(path.read_text() for path in root.glob(_CARDS))
+    hides_all = os.environ.get(VISIBLE, "0").split(",")[0].strip() in ("", "-1")
+    is_file = bool(flags.strip()) and not flags.strip().startswith("-")
+    if not cards or hides_all or is_file or XLA_CHOICES in flags:
+        return None
+    version = find_installation().version
+    if tuple(int(part) for part in version.split(".")[:2] if part.isdecimal()) < _KNOWS_CHOICES:
+        return None
+    models = [line for card in cards for line in card.splitlines() if line.startswith("Model")]
+    machine = f"{sorted(set(models))} {driver(root)} {installed_versions(*_LIBRARIES)}"
+    folder = home() / "xla" / f"tensorflow-{version}-{hashlib.sha256(machine.encode()).hexdigest()[:12]}"
+    if any(letter.isspace() or letter in "'\"\\" for letter in str(folder)):
+        return None  # XLA would split or unquote it
+    try:
+        make_private(folder)
+    except RunError:
+        return None  # it cannot be written
+    return f"{flags} {XLA_CHOICES}{folder}".strip()
 
 
 def set_batch_scheduling() -> None:

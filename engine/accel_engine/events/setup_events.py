@@ -97,7 +97,7 @@ class ModelBuilt(Event):
     validation_examples: Count | None
     """Number of validation examples."""
     epochs: Count
-    """Epochs to train; 0 for a loop of a script that does not tell, whose steps are then all those of
+    """Epochs to train; 0 for a loop of a script that does not tell, whose steps are then all in
     ``steps_per_epoch``."""
     steps_per_epoch: Count | None
     """Optimizer updates per epoch; 0 if the first epoch has to end before it is known."""

@@ -108,7 +108,7 @@ class _Search:
                 self._expected = len(between) - index
                 self._add(self._measure(size, self._options.seconds))
             self._expected = 0
-        chosen = self._confirm()
+        chosen = self._measure_answer_again()
         confirmed = chosen.knee if chosen else None
         replicas = self._ready.replicas if self._ready else 1
         measured = tuple(sorted(self._measured, key=lambda each: each.batch_size))
@@ -240,7 +240,7 @@ class _Search:
             size, share, trial.examples_per_second, low, high, trial.memory, validation_seconds=validated
         )
 
-    def _confirm(self) -> ChosenSizes | None:
+    def _measure_answer_again(self) -> ChosenSizes | None:
         """Measure the answer again, longer; another one if it does not fit after all, or is not the answer any more.
 
         So the knee follows from the figures that are shown. No size is measured again twice.

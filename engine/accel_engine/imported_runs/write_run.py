@@ -18,7 +18,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.imported_runs.epochs import take_epochs
 from accel_engine.imported_runs.source_run import Floats, ImportedMetric, SourceRun, Steps
-from accel_engine.run.directory.lock import WriterLock, is_held
+from accel_engine.run.directory.lock import WriterLock, is_locked
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.runs.creation import create_imported
 from accel_engine.run.store.annotations import NAME_LENGTH, NOTE_LENGTH, Annotations, validate_tags, write_annotations
@@ -268,7 +268,7 @@ def remove_abandoned() -> None:
             is_old = time.time() - directory.stat().st_mtime > _ABANDONED_SECONDS
         except OSError:  # its import has just ended
             continue
-        if is_old and not is_held(directory):
+        if is_old and not is_locked(directory):
             shutil.rmtree(directory, ignore_errors=True)
 
 

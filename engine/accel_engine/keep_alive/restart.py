@@ -69,7 +69,7 @@ def ensure_watched(directory: Path) -> None:
     with suppress(AccelError), closing(RunReader(directory, steps=False)) as reader:
         if reader.info().plan_values.get("keep_alive") != "on" or _has_chief():
             return
-        if not lock.is_held(directory, WATCHER_LOCK):
+        if not lock.is_locked(directory, WATCHER_LOCK):
             _start(directory)
 
 

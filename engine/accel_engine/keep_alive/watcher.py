@@ -15,7 +15,7 @@ from accel_engine.keep_alive.restart import Restart
 from accel_engine.process import engine_process
 from accel_engine.run import RunInfo, RunReader, RunWriter, Status, reopen
 from accel_engine.run.directory import log_file
-from accel_engine.run.directory.lock import is_held
+from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.runs.worker_runs import worker_runs_of
@@ -93,17 +93,17 @@ class Watcher:
         usable = time.monotonic()
         while True:
             try:
-                if not self._look():
+                if not self._restart_if_lost():
                     return
                 usable = time.monotonic()
             except DatabaseError as error:
                 if time.monotonic() > usable + PATIENCE_SECONDS:
                     raise
-                log_file.note_in_log(self._directory, f"the run is looked at again: {error}")
+                log_file.note_in_log(self._directory, f"the run is read again: {error}")
             time.sleep(POLL_SECONDS)
 
-    def _look(self) -> bool:
-        """Start the engine again if it is lost; returns whether to look again."""
+    def _restart_if_lost(self) -> bool:
+        """Start the engine again if it is lost; returns whether to continue."""
         exit_status = self._engine.poll() if self._engine else None  # also, so that it is no zombie
         info = self._info()
         if info.status.live:
@@ -176,7 +176,7 @@ class Watcher:
     def _workers_have_exited(self) -> bool:
         """Wait for the workers on this machine to exit; returns whether they have, and no user has stopped the run."""
         until = time.monotonic() + WORKERS_SECONDS
-        while any(is_held(run) for run in worker_runs_of(self._directory).values()):
+        while any(is_locked(run) for run in worker_runs_of(self._directory).values()):
             if time.monotonic() > until:
                 log_file.note_in_log(self._directory, "the engine is not started again: a worker of it still runs")
                 return False

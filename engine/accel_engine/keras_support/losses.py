@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import keras
 import numpy as np
 
-from accel_engine.private_names.keras_names import loss_takes_logits
+from accel_engine.private_names.keras_names import loss_takes_logits, mask_of
 
 Loss: TypeAlias = str | Callable[..., Any] | keras.losses.Loss | list["Loss"] | dict[str, "Loss"] | None
 """A loss as it may be given to ``compile``; ``None`` for a model that computes its own."""
@@ -164,6 +164,24 @@ def tversky_note(loss: Loss) -> str:
     return (
         f"Keras {keras.__version__} weighs false negatives by alpha and false positives by beta, against its "
         f"documentation: exchange alpha={chosen[0].alpha:g} and beta={chosen[0].beta:g} to get what it describes"
+    )
+
+
+def masked_ctc_fault(loss: Loss, model: Any) -> str:
+    """Why a CTC loss does not go with a model whose outputs are masked; empty if it does.
+
+    Keras multiplies the losses, one for each example, by the mask, one for each step of time: an error, or wrong in
+    silence if there are as many examples as steps (keras-team/keras#23235). The lengths of the outputs do not follow
+    the mask, either.
+    """
+    if loss_kind(loss) != "ctc" or not is_of_keras(single_loss(loss)):
+        return ""
+    masked = any(mask_of(each) is not None for each in keras.tree.flatten(getattr(model, "outputs", None) or []))
+    if not masked:
+        return ""
+    return (
+        "CTC takes no mask, but the model's outputs have one, of mask_zero=True or a Masking layer: Keras would weigh "
+        "examples by steps of time. Leave the mask out"
     )
 
 

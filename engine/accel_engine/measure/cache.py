@@ -40,7 +40,11 @@ VARIABLES = (
 )
 """Variables of the environment that change how fast TensorFlow is."""
 
-_DRIVER = Path("/proc/driver/nvidia/version")
+XLA_CHOICES = "--xla_gpu_per_fusion_autotune_cache_dir="
+"""The option of ``XLA_FLAGS`` that engines add, see :mod:`accel_engine.engine_main.tensorflow_import`: it changes how
+long XLA compiles, and no rate."""
+
+_DRIVER = "proc/driver/nvidia/version"
 
 Rate: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=sys.float_info.max)]
 """A rate that was measured."""
@@ -131,13 +135,18 @@ def machine(devices: Iterable[str]) -> list[Any]:
         processors(),
         __version__,
         installed_versions(*DISTRIBUTIONS, "keras"),
-        _driver(),
-        {name: os.environ[name] for name in VARIABLES if name in os.environ},
+        driver(),
+        {name: value for name in VARIABLES if (value := _of_user(name))},
     ]
 
 
-def _driver() -> str:
+def driver(root: Path = Path("/")) -> str:
     """The version of the NVIDIA driver; empty without one."""
     with suppress(OSError):
-        return _DRIVER.read_text().partition("\n")[0]
+        return (root / _DRIVER).read_text().partition("\n")[0]
     return ""
+
+
+def _of_user(name: str) -> str:
+    """A variable of the environment, without what engines add to it."""
+    return " ".join(word for word in os.environ.get(name, "").split() if not word.startswith(XLA_CHOICES))

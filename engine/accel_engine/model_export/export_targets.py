@@ -1,7 +1,7 @@
 """What is exported of a run or a model, where it is written, and whether it can be."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accel_engine.errors import UsageError
@@ -10,7 +10,7 @@ from accel_engine.export import TABLES
 from accel_engine.formats import all_formats, format_named, target_name
 from accel_engine.plan.options import FORCE, OptionSpec, default_of, option, parse_latency
 from accel_engine.requests.export_model import ExportTarget
-from accel_engine.requests.protocol.model_reference import CHECKPOINT
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, DEVICE
 from accel_engine.user_paths import exists, is_directory
 
 FORMATS = tuple((each.name, precision.name) for each in all_formats() for precision in each.precisions)
@@ -22,7 +22,7 @@ _SERVED = tuple(target_name(*kind) for kind in FORMATS if format_named(kind[0]).
 _NAMES = (*(each.name for each in all_formats()), "all")
 """What ``--to`` takes besides the formats of tables."""
 
-_OF_MODELS = ("checkpoint", "quantize", "tolerance", "target_latency")
+_OF_MODELS = ("checkpoint", "quantize", "tolerance", "target_latency", "device")
 """Options that exports of tables do not have."""
 
 STANDARD_OUTPUT = "-"
@@ -84,6 +84,10 @@ class ExportOptions:
             goes_with=("formats", _SERVED),
         ),
     )
+    device: str = option(
+        "cpu", replace(DEVICE, doc="Where the trained model and a savedmodel compute; other formats use the CPU.")
+    )
+    """The CPU by default, where all formats run, so that their latencies can be compared."""
 
     def __post_init__(self) -> None:
         if not self.formats:

@@ -36,7 +36,7 @@ class Divisor(Enum):
     """The divisors of the differences of an output."""
 
     NONE = "probabilities: nothing"
-    COLUMNS = "numbers: the spread of each value on the last axis, which may have a unit of its own"
+    COLUMNS = "numbers: the spread of each value on the last axis, which may have its own unit"
     RANGE = "images and other reconstructions: the range of all values"
 
 
@@ -172,7 +172,7 @@ def worsened(
 ) -> str:
     """The loss or metric that is so much worse that the outputs are ruined; empty for none.
 
-    A change of a loss or an error counts in parts of its value, or of what it is away from that of constant outputs,
+    A change of a loss or an error counts in parts of its value, or of its difference from constant outputs,
     whichever is larger; of other metrics, such as accuracies, in parts of their value, but at least of 1.
 
     Args:

@@ -14,7 +14,8 @@ from accel_engine.data.tables.preprocessing import LazyMatrix
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.models.exported_model import INPUT, input_name
-from accel_engine.trained.split_batches import EXAMPLES_AT_A_TIME, batches, number_of_examples
+from accel_engine.requests.protocol.model_reference import EXAMPLES_AT_A_TIME
+from accel_engine.trained.split_batches import batches, number_of_examples
 
 SAMPLED = 512
 """Examples of a sample at most, but for one batch."""

@@ -34,7 +34,7 @@ class FieldSpec:
     """The exclusive upper bound."""
     optional: bool = False
     """Whether ``None`` is allowed, written as :data:`AUTO` or ``none``; so is an empty list of names."""
-    none: str = AUTO
+    none_word: str = AUTO
     """The word for ``None`` or an empty list in messages and in the form."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names of choices, in lower case, with the names that are stored."""
@@ -70,7 +70,7 @@ class FieldSpec:
 
     @property
     def _or_none(self) -> str:
-        return f", or {self.none}" if self.optional else ""
+        return f", or {self.none_word}" if self.optional else ""
 
     @property
     def _counts_steps(self) -> bool:
@@ -128,7 +128,7 @@ class FieldSpec:
         return PlanError(name, value, f"must be {self.allowed}{hint}")
 
     def _is_none(self, value: Any) -> bool:
-        return self.optional and (value is None or (isinstance(value, str) and value in (AUTO, self.none)))
+        return self.optional and (value is None or (isinstance(value, str) and value in (AUTO, self.none_word)))
 
     def _choice(self, name: str, item: str) -> str:
         """The choice that a name stands for."""

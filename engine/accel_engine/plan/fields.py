@@ -14,6 +14,7 @@ from accel_engine.data.data_options import (
 )
 from accel_engine.data.dataset_entry import parse_size
 from accel_engine.data.pixel_scaling import SCALES
+from accel_engine.devices.preemption import OFF, PROVIDERS
 from accel_engine.errors import FieldValue
 from accel_engine.plan import purposes
 from accel_engine.plan.field_rules import (
@@ -456,6 +457,23 @@ class PlanFields:
         ),
         _of_model("learning", fixed=_LUCKY),
     )
+    deterministic: str = _field(
+        "off",
+        FieldSpec(
+            "Compute the same on the same machine each time; slower",
+            str,
+            choices=("on", "off"),
+        ),
+        FieldWords(
+            "Epochs, batches",
+            "sums in any order are faster, and differ in the last digits",
+            synonyms=("enable_op_determinism", "reproducible", "TF_DETERMINISTIC_OPS"),
+        ),
+        _of_training("speed", changed_by="continuation"),
+        contradictions=(
+            contradicts("strategy", "parameter-server", "parameter-server takes steps in no order: leave it out"),
+        ),
+    )
     # Loss, metrics
 
     loss: str = _field(
@@ -488,7 +506,7 @@ class PlanFields:
             "Weights of classes in the loss: balanced or CLASS=WEIGHT",
             tuple,
             optional=True,
-            none="none",
+            none_word="none",
             example="balanced",
         ),
         FieldWords(
@@ -509,7 +527,7 @@ class PlanFields:
             choices=METRICS,
             aliases=METRIC_ALIASES,
             optional=True,
-            none="none",
+            none_word="none",
             has_words=True,
             example="precision,recall",
         ),
@@ -627,7 +645,7 @@ class PlanFields:
             above=0,
             below=1,
             optional=True,
-            none="off",
+            none_word="off",
             example="0.999",
         ),
         FieldWords(
@@ -644,7 +662,7 @@ class PlanFields:
     clip_norm: float | None = _field(
         None,
         FieldSpec(
-            "Clip the gradient of each weight to this norm", float, above=0, optional=True, none="off", example="1"
+            "Clip the gradient of each weight to this norm", float, above=0, optional=True, none_word="off", example="1"
         ),
         FieldWords("Optimizer", "needed only where gradients explode", synonyms=("clipnorm", "clipping", "gradient")),
         _of_training("learning", "speed", changed_by="continuation", argument="clipnorm", replaced_by="train_step"),
@@ -657,7 +675,7 @@ class PlanFields:
             float,
             above=0,
             optional=True,
-            none="off",
+            none_word="off",
             example="1",
         ),
         FieldWords(
@@ -674,7 +692,12 @@ class PlanFields:
     clip_value: float | None = _field(
         None,
         FieldSpec(
-            "Clip each value of the gradients to this size", float, above=0, optional=True, none="off", example="0.5"
+            "Clip each value of the gradients to this size",
+            float,
+            above=0,
+            optional=True,
+            none_word="off",
+            example="0.5",
         ),
         FieldWords(
             "Optimizer",
@@ -792,7 +815,7 @@ class PlanFields:
             tuple,
             choices=AUGMENTATIONS,
             optional=True,
-            none="none",
+            none_word="none",
             has_words=True,
             example="flip,crop",
         ),
@@ -834,7 +857,7 @@ class PlanFields:
             "Layers to freeze: names, with * for any text, or all-but-head",
             tuple,
             optional=True,
-            none="none",
+            none_word="none",
             example="all-but-head",
         ),
         FieldWords(
@@ -852,7 +875,7 @@ class PlanFields:
             int,
             minimum=2,
             optional=True,
-            none="never",
+            none_word="never",
             example="4",
         ),
         FieldWords(
@@ -927,7 +950,7 @@ class PlanFields:
             int,
             minimum=1,
             optional=True,
-            none="never",
+            none_word="never",
             example="5",
         ),
         FieldWords(
@@ -1051,6 +1074,30 @@ class PlanFields:
         ),
         _of_training(changed_by="continuation", fixed=_SET_BY_SEARCH),
     )
+    preemption_notice: str = _field(
+        OFF,
+        FieldSpec(
+            "Save and stop before a cloud takes this machine away",
+            str,
+            choices=(OFF, AUTO, *PROVIDERS),
+        ),
+        FieldWords(
+            "Checkpoints",
+            "sends requests that only machines of a cloud need",
+            label="preemption",
+            synonyms=("spot", "preemptible", "eviction", "interruption", "metadata"),
+        ),
+        _of_training(changed_by="continuation", fixed=_SET_BY_SEARCH),
+        contradictions=(
+            Contradiction(
+                lambda plan: plan.isolate_workers == "on" and plan.local_workers > 0,
+                (
+                    "the cloud cannot be asked from the workers' own network: use ",
+                    FieldValue("isolate_workers", "off"),
+                ),
+            ),
+        ),
+    )
     tensorboard: str = _field(
         "off",
         FieldSpec("Write TensorBoard logs to the run's directory", str, choices=("on", "off")),
@@ -1114,6 +1161,22 @@ class PlanFields:
         ),
         _of_model("speed", "memory", "learning"),
     )
+    tf32: str = _field(
+        "on",
+        FieldSpec(
+            "Round factors of float32 products: TF32 on GPUs, bfloat16 on TPUs",
+            str,
+            choices=("on", "off"),
+        ),
+        FieldWords(
+            "Devices",
+            "TensorFlow's own; several times faster, with factors of 10 bits",
+            label="TF32",
+            synonyms=("enable_tensor_float_32_execution", "TensorFloat-32", "NVIDIA_TF32_OVERRIDE"),
+        ),
+        _of_training("speed", "learning", changed_by="continuation"),
+        only_for=purposes.REDUCED_FLOAT32,
+    )
     force: str = _field(
         "off",
         FieldSpec(
@@ -1134,19 +1197,17 @@ class PlanFields:
         ),
         _of_training("speed", "memory", changed_by="continuation"),
     )
-    cpu_kernels: str = _field(
+    layer_kernels: str = _field(
         "auto",
-        FieldSpec(
-            "Faster CPU kernels for convolutions and batch normalization; off: Keras' own", str, choices=("auto", "off")
-        ),
+        FieldSpec("Faster kernels of some layers and optimizers; off: Keras' own", str, choices=("auto", "off")),
         FieldWords(
             "Devices",
             "faster than Keras' own on the CPUs where they are used",
-            label="CPU kernels",
-            synonyms=("onednn", "convolution"),
+            label="Layer kernels",
+            synonyms=("onednn", "convolution", "pooling", "LSTM"),
         ),
         _of_training("speed", "memory", changed_by="continuation"),
-        only_for=purposes.CPU_LAYERS,
+        only_for=purposes.LAYER_KERNELS,
     )
     threads: int | None = _field(
         None,
@@ -1212,7 +1273,7 @@ class PlanFields:
     )
     memory_limit: float | None = _field(
         None,
-        FieldSpec("Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none="all"),
+        FieldSpec("Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none_word="all"),
         FieldWords("Devices", "all of it, as it is needed", synonyms=("gpu memory", "oom")),
         _of_training("memory", "speed", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.GPUS,

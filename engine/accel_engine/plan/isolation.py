@@ -6,6 +6,7 @@ who sends it: whoever can connect can read and change the process's memory, and 
 
 from accel_engine import network_namespace
 from accel_engine.data import source_of
+from accel_engine.devices.preemption import find_provider
 from accel_engine.models import UserModel
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.plan.task_choices import IMAGENET
@@ -53,4 +54,6 @@ def _needs_network(resolved: ResolvedPlan) -> str:
         return "downloading ImageNet weights"
     if (isinstance(resolved.model, UserModel) and resolved.model.function) or resolved.plan.custom_objects:
         return "the code of your model"
+    if find_provider(resolved.plan.preemption_notice):
+        return "asking for a preemption notice"
     return ""

@@ -18,7 +18,7 @@ _UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 class OptionSpec(FieldSpec):
     """The specification of an option, from which its option of commands and its row of forms are made."""
 
-    none: str = "nothing"
+    none_word: str = "nothing"
     label: str = ""
     """Its label in forms, if that is not its name."""
     hint: str = ""

@@ -140,7 +140,7 @@ def place(
         _check_precision(plan, chosen)
         _check_threads(plan, chosen)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
-        raise PlanError("reduction", plan.reduction, "requires GPUs, but none is used")
+        raise PlanError("reduction", plan.reduction, "requires GPUs, but no GPU is used")
     if plan.xla == "on" and (entry.coordinated or entry.name == "central-storage"):
         raise PlanError("xla", plan.xla, f"must be auto or off under {entry.name}, which XLA does not support")
     workers = _worker_count(entry, plan, cluster)

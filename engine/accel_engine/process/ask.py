@@ -96,7 +96,7 @@ class EngineConnection:
         self._log.close()
 
 
-class Asked(Generic[ResultT]):
+class EngineCall(Generic[ResultT]):
     """A request to an engine process, which ends at the end of the ``with`` block at the latest.
 
     A folder of the request is made, and removed with all files at the end, also where the engine was killed.
@@ -163,9 +163,9 @@ class Asked(Generic[ResultT]):
 
 
 def ask(request: EngineRequest[ResultT], on_part: Callable[[Any], object] = unheard) -> ResultT:
-    """Ask a request in an engine process; raises as :class:`Asked` and :meth:`Asked.result` do."""
-    with Asked(request) as asked:
-        return asked.result(on_part)
+    """Ask a request in an engine process; raises as :class:`EngineCall` and :meth:`EngineCall.result` do."""
+    with EngineCall(request) as call:
+        return call.result(on_part)
 
 
 @contextlib.contextmanager

@@ -84,8 +84,8 @@ def work_alone(directory: Path, lock: str, work: "Callable[[WriterLock], int]") 
     hangup.ignore()
     os.umask(0o077)
     try:
-        with WriterLock(directory, lock) as held:
-            return work(held)
+        with WriterLock(directory, lock) as writer_lock:
+            return work(writer_lock)
     except BlockingIOError:
         return 0
     except AccelError as error:

@@ -9,7 +9,7 @@ from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate, HeldOutMetrics
 from accel_engine.inference.origin import origin_of
 from accel_engine.plan import Plan
-from accel_engine.process.ask import Asked
+from accel_engine.process.ask import EngineCall
 from accel_engine.requests.bench_models import BenchedModel, BenchOptions, BenchRequest
 from accel_engine.requests.held_out_metrics import HeldOutRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
@@ -46,7 +46,7 @@ class InferenceBench:
         names = distinct_names(list(map(_path, models)))
         self._models = tuple(map(_benched, models, names))
         self._options = options
-        self._asked: Asked[Any] | None = None
+        self._call: EngineCall[Any] | None = None
         self._notes: dict[str, None] = {}
         self._is_cancelled = False
 
@@ -104,15 +104,15 @@ class InferenceBench:
 
     def _ask(self, request: EngineRequest[ResultT], on_part: Callable[[Any], object]) -> ResultT | None:
         """The answer of a new process; ``None`` once cancelled."""
-        with Asked(request) as asked:
-            self._asked = asked
-            return None if self._is_cancelled else asked.result(on_part)
+        with EngineCall(request) as call:
+            self._call = call
+            return None if self._is_cancelled else call.result(on_part)
 
     def cancel(self) -> None:
         """Kill the process and start no other, from any thread; a waiting :meth:`measure` raises."""
         self._is_cancelled = True
-        if self._asked:
-            self._asked.cancel()
+        if self._call:
+            self._call.cancel()
 
 
 def measure_models(

@@ -10,20 +10,20 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from accel_engine.recording import run_link
 
 
-class StopsOnError(Protocol):
+class HandlesErrors(Protocol):
     """A class with methods that must not raise."""
 
-    def _give_up(self, error: Exception) -> None:
-        """Stop after an error, and warn the user."""
+    def _on_error(self, error: Exception) -> None:
+        """Report an error to the user, and stop if recording cannot continue."""
 
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
-Guarded = TypeVar("Guarded", bound=StopsOnError)
+Guarded = TypeVar("Guarded", bound=HandlesErrors)
 
 
 def guarded(method: Callable[Concatenate[Guarded, P], Result]) -> Callable[Concatenate[Guarded, P], Result | None]:
-    """Decorate a method to call ``_give_up`` and return ``None`` instead of raising.
+    """Decorate a method to call ``_on_error`` and return ``None`` instead of raising.
 
     ``KeyboardInterrupt`` and ``SystemExit`` are raised, as they come from the user.
     """
@@ -34,7 +34,7 @@ def guarded(method: Callable[Concatenate[Guarded, P], Result]) -> Callable[Conca
             return method(self, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 (whatever it is, training continues)
             with suppress(Exception):
-                self._give_up(error)
+                self._on_error(error)
             return None
 
     return call

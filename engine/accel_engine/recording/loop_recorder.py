@@ -13,9 +13,9 @@ import numpy as np
 from accel_engine.errors import DataError, RunError, format_error
 from accel_engine.recording import script, watch_hint
 from accel_engine.recording.error_guard import guarded, value_or_none, warn
-from accel_engine.recording.held_values import array_of, hold_value
 from accel_engine.recording.loop_session import LoopSession
 from accel_engine.recording.run_link import RunLink
+from accel_engine.recording.value_snapshots import array_of, snapshot_value
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, histogram_of, image_of
 
@@ -100,7 +100,7 @@ class Recorder:
         """
         if session := self._open_session():
             for name, image in images.items():
-                session.log_media(step, name, partial(_image, hold_value(image, image_of, copies=True)))
+                session.log_media(step, name, partial(_image, snapshot_value(image, image_of, copies=True)))
 
     @guarded
     def log_text(self, /, step: Any, **texts: Any) -> None:
@@ -124,7 +124,7 @@ class Recorder:
         """
         if session := self._open_session():
             for name, each in values.items():
-                session.log_media(step, name, partial(_histogram, hold_value(each, copies=True)))
+                session.log_media(step, name, partial(_histogram, snapshot_value(each, copies=True)))
 
     @property
     def directory(self) -> Path | None:
@@ -173,7 +173,7 @@ class Recorder:
             if self._session:
                 self._session.leave()
 
-    def _give_up(self, error: Exception) -> None:
+    def _on_error(self, error: Exception) -> None:
         """Report an error to the run, or if there is none, to the user, once."""
         message = format_error(error)
         session = self._session

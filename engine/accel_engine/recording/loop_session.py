@@ -15,10 +15,10 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.recording import script
-from accel_engine.recording.held_values import PLAIN, hold_value
 from accel_engine.recording.loop_steps import LoggedRow, LoopSteps
 from accel_engine.recording.recorder_thread import PendingAnswer, PendingMedia, QueueItem, RecorderThread
 from accel_engine.recording.run_link import RunLink
+from accel_engine.recording.value_snapshots import PLAIN, snapshot_value
 from accel_engine.run.engine.commands import Command, answered
 from accel_engine.run.media import MediaItem
 from accel_engine.training.commands.command_mailbox import CommandMailbox
@@ -30,7 +30,7 @@ MAX_MEDIA = 64
 """Maximum number of images, texts and histograms that wait for it."""
 
 LoggedMedia: TypeAlias = tuple[Any, float, str, Callable[[], MediaItem]]
-"""A held step, when it was logged, a name, and a function that makes the item."""
+"""A step, when it was logged, a name, and a function that makes the item."""
 
 
 class LoopSession:
@@ -95,9 +95,9 @@ class LoopSession:
             values: Values by name; the mapping stays unchanged.
         """
         if not PLAIN.issuperset(map(type, values.values())):
-            values = {name: hold_value(value) for name, value in values.items()}
+            values = {name: snapshot_value(value) for name, value in values.items()}
         if type(step) is not int:
-            step = hold_value(step)
+            step = snapshot_value(step)
         if len(self._logged) < MAX_ROWS:
             self._logged.append((step, clock.now(), values))
         else:
@@ -112,7 +112,7 @@ class LoopSession:
             make: Makes it, in the recorder thread.
         """
         if len(self._media) < MAX_MEDIA:
-            self._media.append((hold_value(step), clock.now(), str(name), make))
+            self._media.append((snapshot_value(step), clock.now(), str(name), make))
         else:
             self._dropped += 1
 

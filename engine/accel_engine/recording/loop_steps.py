@@ -10,15 +10,15 @@ import numpy as np
 from accel_engine import clock
 from accel_engine.errors import format_error
 from accel_engine.events import EpochEnded, Event, Validated, Warned
-from accel_engine.recording.held_values import PLAIN, array_of
 from accel_engine.recording.recorder_thread import PendingSteps
+from accel_engine.recording.value_snapshots import PLAIN, array_of
 from accel_engine.run.store.schema import MAX_STEP
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, SeriesNames
 from accel_engine.run.store.step_rows import StepChunk, StepRow, chunks_of
 from accel_engine.run.store.steps import rate_of
 
 LoggedRow: TypeAlias = tuple[Any, float, Mapping[str, Any]]
-"""A step, when it was logged, and values by name, both held (:mod:`accel_engine.recording.held_values`)."""
+"""A step, when it was logged, and values by name, both snapshots (:mod:`accel_engine.recording.value_snapshots`)."""
 
 EPOCH = "epoch"
 """The name under which a script logs its epoch."""

@@ -77,7 +77,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         self._recorded, self._call = self._fit, call
         if call:
             call.on_exception.append(self._on_exception)
-        self._fit.begin()
+        self._fit.begin(call.faults if call else ())
 
     @guarded
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -137,7 +137,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         """Print where the run is and how to watch it."""
         watch_hint.print_hint(self.directory)
 
-    def _give_up(self, error: Exception) -> None:
+    def _on_error(self, error: Exception) -> None:
         """Stop recording this ``fit``, and warn the user."""
         fit, self._recorded = self._recorded, None
         warn(f"recording stopped, training continues: {format_error(error)}")

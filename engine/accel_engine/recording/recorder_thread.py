@@ -19,6 +19,7 @@ from accel_engine.events import CommandAnswered, EpochEnded, Event, Outcome, Run
 from accel_engine.recording.error_guard import warn
 from accel_engine.recording.run_link import RunLink
 from accel_engine.recording.running_means import Values
+from accel_engine.recording.script_profile import ScriptProfiler
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.media import MediaItem
 from accel_engine.training.commands.command_mailbox import CommandMailbox
@@ -111,6 +112,7 @@ class RecorderThread:
         self._collect = collect
         self._epoch: EpochEnded | None = None
         self._failed_series: set[str] = set()
+        self._profiler = ScriptProfiler(link, lambda: self.steps)
         self._queue: queue.SimpleQueue[QueueItem] = queue.SimpleQueue()
         self._failure: Exception | None = None
         self._done: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -196,7 +198,8 @@ class RecorderThread:
             now = time.monotonic()
             if now >= poll_due:
                 poll_due = now + POLL_SECONDS
-                self._mailbox.post_new(self._link.commands())
+                self._mailbox.post_new(self._profiler.take(self._link.commands()))
+                self._profiler.update()
                 self._send_collected()
             if now >= check_due:
                 check_due = now + CHECK_SECONDS
@@ -206,6 +209,7 @@ class RecorderThread:
             except queue.Empty:
                 continue
             if isinstance(item, RunEnded):
+                self._profiler.end("The training ended")
                 self._link.end(replace(item, steps=self.steps))
                 return
             self._send(item)
@@ -257,6 +261,7 @@ class RecorderThread:
 
     def _end_early(self, error: Exception) -> None:
         """Record in the run why recording stopped, if the supervisor can still be reached."""
+        self._profiler.end("The recording ended")
         now = clock.now()
         reason = f"recording failed, training continued: {format_error(error)}"
         ended = RunEnded(

@@ -127,6 +127,18 @@ class RunLink:
         self._pending = [each for each in self._pending if each.id != command.id]
         self._send({"answer": astuple(command), "obeyed": obeyed, "text": answer})
 
+    def profiled(self, command: Command, folder: str, seconds: float, notes: list[str]) -> None:
+        """Let the supervisor reduce a trace, store that, and answer the command.
+
+        Args:
+            command: The command that asked for it.
+            folder: The folder of its files, within the run's directory.
+            seconds: How long it took.
+            notes: What restricts its figures.
+        """
+        self._pending = [each for each in self._pending if each.id != command.id]
+        self._send({"profiled": astuple(command), "folder": folder, "seconds": seconds, "notes": notes})
+
     def end(self, ended: Event) -> None:
         """End the recording, and wait until the supervisor has written all of it."""
         self._send({"end": to_stored(ended), "time": ended.time})

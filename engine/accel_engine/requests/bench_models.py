@@ -10,34 +10,17 @@ from accel_engine.errors import UsageError
 from accel_engine.inference.candidate import SCENARIOS, Candidate
 from accel_engine.inference.measurement.percentiles import LiveWindow
 from accel_engine.plan.options import OptionSpec, option, parse_latency
-from accel_engine.requests.protocol.model_reference import CHECKPOINT, ModelReference
-from accel_engine.requests.protocol.request import ON_THE_CPU, EngineRequest, ExamplesDone
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, ModelReference, read_devices
+from accel_engine.requests.protocol.request import ON_THE_CPU, WITHOUT_TPU, EngineRequest, ExamplesDone
 
-_WITHOUT_TPU = {"TPU_LOAD_LIBRARY": "0"}
-"""Environment variables that hide TPUs, on which models are not measured."""
-
-_DEVICE = re.compile(r"(cpu|gpu)(:\d+)?")
 _SIZE = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 
 
-def _read_devices(text: str) -> tuple[str, ...]:
-    names = _words(text)
-    for name in names:
-        if not _DEVICE.fullmatch(name):
-            raise UsageError(f"{name!r} is none of cpu, gpu and such as gpu:1")
-    return names
-
-
 def _read_sizes(text: str) -> tuple[int, ...] | None:
-    sizes = _words(text)
+    sizes = tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text.strip() else ()
     if not all(_SIZE.fullmatch(size) for size in sizes):
         raise UsageError(f"{text!r} are no batch sizes: give positive whole numbers, such as 1,8,32")
     return tuple(map(int, sizes)) or None
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """The words between commas, each once."""
-    return tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text.strip() else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +110,7 @@ class BenchOptions:
             tuple,
             metavar="cpu,gpu",
             hint="cpu,gpu:0; empty for all",
-            read=_read_devices,
+            read=read_devices,
         ),
     )
     xla: str = option("both", OptionSpec("Compile with XLA.", str, choices=("both", "on", "off"), label="XLA"))
@@ -165,7 +148,7 @@ class BenchOptions:
     def environment(self) -> Mapping[str, str]:
         """What hides the devices that are not measured; see :attr:`EngineRequest.environment`."""
         on_cpu = bool(self.devices) and all(each.startswith("cpu") for each in self.devices)
-        return ON_THE_CPU if on_cpu else _WITHOUT_TPU
+        return ON_THE_CPU if on_cpu else WITHOUT_TPU
 
 
 @dataclass(frozen=True, slots=True)

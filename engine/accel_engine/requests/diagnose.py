@@ -1,14 +1,14 @@
 """Asks for a report on the examples that a run was evaluated on."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from accel_engine.errors import RunError
 from accel_engine.requests.evaluate import EvaluationOptions
 from accel_engine.requests.protocol.model_reference import check_checkpoint
-from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest, EngineRequest
 from accel_engine.run.diagnostics import ValidationReport, serialize
 from accel_engine.run.diagnostics.packing import unpack
 
@@ -23,6 +23,7 @@ class Diagnosis:
         head: The head of the report, as it is stored.
         body: Its body.
         notes: Warnings for the user.
+        device: The device that computed it.
     """
 
     split: str
@@ -30,6 +31,7 @@ class Diagnosis:
     head: dict[str, Any]
     body: bytes
     notes: tuple[str, ...]
+    device: ComputeDevice = field(default_factory=ComputeDevice)
 
     @classmethod
     def of(cls, split: str, step: int, report: ValidationReport, notes: tuple[str, ...]) -> Self:
@@ -51,12 +53,13 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class DiagnosisRequest(EngineRequest[Diagnosis]):
-    """A request to report on examples, on the CPU.
+class DiagnosisRequest(DeviceRequest, EngineRequest[Diagnosis]):
+    """A request to report on examples.
 
     Attributes:
         directory: The run's directory.
         options: Which examples, and which checkpoint.
+        device: See :class:`DeviceRequest`.
     """
 
     function: ClassVar = "accel_engine.trained.diagnose:diagnose"
@@ -64,6 +67,17 @@ class DiagnosisRequest(EngineRequest[Diagnosis]):
 
     directory: Path
     options: EvaluationOptions
+    device: ComputeDevice = field(default_factory=ComputeDevice, kw_only=True)
+
+    @property
+    def wanted_device(self) -> str:
+        """See :attr:`DeviceRequest.wanted_device`."""
+        return self.options.device
+
+    @property
+    def model_paths(self) -> tuple[Path, ...]:
+        """See :attr:`DeviceRequest.model_paths`."""
+        return (self.directory,)
 
     def check(self) -> None:
         """See :meth:`EngineRequest.check`; the run needs a checkpoint."""

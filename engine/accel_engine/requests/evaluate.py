@@ -3,14 +3,15 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar, Self
 
 from accel_engine.data import FILE_SUFFIXES
 from accel_engine.errors import PlanError
 from accel_engine.json_values import json_number
 from accel_engine.plan.options import OptionSpec, option
-from accel_engine.requests.protocol.model_reference import CHECKPOINT, SPLIT, ModelReference
-from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, DEVICE, SPLIT, ModelReference
+from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest, EngineRequest
 
 MIN_BEYOND = 5
 """Resamples beyond an interval at least, for its ends to be measured."""
@@ -119,12 +120,14 @@ class Evaluation:
         examples: Their number.
         models: In the order in which they were given.
         differences: Of each model but the first to the first.
+        device: The device that computed it.
     """
 
     split: str
     examples: int
     models: tuple[EvaluatedModel, ...]
     differences: tuple[Difference, ...]
+    device: ComputeDevice = field(default_factory=ComputeDevice)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +141,7 @@ class EvaluationOptions:
         resamples: How often examples are drawn for intervals.
         confidence: The level of the intervals, 0 to 1.
         seed: Of the random draws.
+        device: ``auto``, ``cpu`` or a GPU such as ``gpu:0``.
 
     Raises:
         PlanError: There are too few resamples for the level.
@@ -159,6 +163,7 @@ class EvaluationOptions:
         0.95, OptionSpec("Level of the confidence intervals.", float, minimum=0.5, maximum=0.999)
     )
     seed: int = 0
+    device: str = option("auto", DEVICE)
 
     def __post_init__(self) -> None:
         if self.resamples * (1 - self.confidence) < MIN_BEYOND:
@@ -167,12 +172,13 @@ class EvaluationOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationRequest(EngineRequest[Evaluation]):
-    """A request to evaluate models on the same examples, on the CPU.
+class EvaluationRequest(DeviceRequest, EngineRequest[Evaluation]):
+    """A request to evaluate models on the same examples.
 
     Attributes:
         models: The models.
         options: How.
+        device: See :class:`DeviceRequest`.
     """
 
     function: ClassVar = "accel_engine.trained.evaluation.evaluate:evaluate"
@@ -180,6 +186,17 @@ class EvaluationRequest(EngineRequest[Evaluation]):
 
     models: tuple[ModelReference, ...]
     options: EvaluationOptions = EvaluationOptions()
+    device: ComputeDevice = field(default_factory=ComputeDevice, kw_only=True)
+
+    @property
+    def wanted_device(self) -> str:
+        """See :attr:`DeviceRequest.wanted_device`."""
+        return self.options.device
+
+    @property
+    def model_paths(self) -> tuple[Path, ...]:
+        """See :attr:`DeviceRequest.model_paths`."""
+        return tuple(each.path for each in self.models)
 
     def check(self) -> None:
         """See :meth:`EngineRequest.check`; runs need a checkpoint."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from accel_engine.errors import ModelError
 from accel_engine.requests.protocol.model_reference import ModelReference
-from accel_engine.requests.protocol.request import ExamplesDone, FolderRequest
+from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest, ExamplesDone, FolderRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,8 @@ class Export:
         notes: Warnings for the user.
         original: The trained model.
         exported: The exported ones.
+        device: The device that computed the outputs of the trained model and of SavedModels; the other formats run on
+            the CPU.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Export:
     notes: tuple[str, ...]
     original: MeasuredModel
     exported: tuple[MeasuredModel, ...]
+    device: ComputeDevice = field(default_factory=ComputeDevice)
 
     @property
     def written(self) -> tuple[MeasuredModel, ...]:
@@ -120,8 +123,8 @@ class WritingFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportRequest(FolderRequest[Export]):
-    """A request to export a trained model, on the CPU.
+class ExportRequest(DeviceRequest, FolderRequest[Export]):
+    """A request to export a trained model.
 
     The parts are examples done, the formats that begin, and the trained model and each exported one once compared.
 
@@ -133,6 +136,8 @@ class ExportRequest(FolderRequest[Export]):
         target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
         split: The examples on which it is verified, as of an evaluation.
         umask: Permissions that what is kept does not get; the engine's own files are its owner's alone.
+        wanted_device: ``auto``, ``cpu`` or a GPU such as ``gpu:0``.
+        device: See :class:`DeviceRequest`.
     """
 
     function: ClassVar = "accel_engine.model_export.export:export"
@@ -147,6 +152,13 @@ class ExportRequest(FolderRequest[Export]):
     target_latency: float | None = None
     split: str = "auto"
     umask: int = field(default_factory=_umask)
+    wanted_device: str = "cpu"
+    device: ComputeDevice = field(default_factory=ComputeDevice, kw_only=True)
+
+    @property
+    def model_paths(self) -> tuple[Path, ...]:
+        """See :attr:`DeviceRequest.model_paths`."""
+        return (self.model.path,)
 
     def check(self) -> None:
         """See :meth:`FolderRequest.check`.

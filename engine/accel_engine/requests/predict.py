@@ -1,7 +1,7 @@
 """Asks a trained model to predict rows, arrays, texts, sounds and windows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.plan.options import OptionSpec, option
-from accel_engine.requests.protocol.model_reference import CHECKPOINT, check_checkpoint
-from accel_engine.requests.protocol.request import FolderRequest
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, DEVICE, check_checkpoint
+from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest, FolderRequest
 
 
 def _read_text(text: str) -> tuple[str, ...]:
@@ -26,6 +26,7 @@ class PredictionOptions:
         path: A file or folder with examples; empty for none. Commands take several, as arguments.
         top: Number of the most probable classes of an example.
         checkpoint: ``auto``, ``best``, ``last`` or a step.
+        device: ``auto``, ``cpu`` or a GPU such as ``gpu:0``.
     """
 
     texts: tuple[str, ...] = option(
@@ -46,6 +47,7 @@ class PredictionOptions:
     )
     top: int = option(3, OptionSpec("Number of classes to show.", int, minimum=1, label="classes", metavar="K"))
     checkpoint: str = option("auto", CHECKPOINT)
+    device: str = option("auto", DEVICE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +85,7 @@ class ExamplePredictions:
         outputs: The outputs of the model.
         limits: The values of outputs that are black and white in images; ``None`` if they are unknown.
         notes: Notes for the user.
+        device: The device that computed them.
     """
 
     name: str
@@ -93,6 +96,7 @@ class ExamplePredictions:
     outputs: tuple[OutputPrediction, ...]
     limits: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
+    device: ComputeDevice = field(default_factory=ComputeDevice)
 
     @property
     def readable(self) -> list[int]:
@@ -101,8 +105,8 @@ class ExamplePredictions:
 
 
 @dataclass(frozen=True, slots=True)
-class PredictionRequest(FolderRequest[ExamplePredictions]):
-    """A request to predict examples with a trained model, on the CPU.
+class PredictionRequest(DeviceRequest, FolderRequest[ExamplePredictions]):
+    """A request to predict examples with a trained model.
 
     Attributes:
         target: The directory of a run, or a ``FILE.keras``.
@@ -111,6 +115,8 @@ class PredictionRequest(FolderRequest[ExamplePredictions]):
         checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for a run that restores its best weights.
         custom_objects: Python file with the classes of a file's model; empty for none.
         folder: Where the folder for the predictions is made; ``None`` for the directory of temporary files.
+        wanted_device: ``auto``, ``cpu`` or a GPU such as ``gpu:0``.
+        device: See :class:`DeviceRequest`.
     """
 
     function: ClassVar = "accel_engine.trained.prediction.predict:predict"
@@ -121,6 +127,13 @@ class PredictionRequest(FolderRequest[ExamplePredictions]):
     texts: tuple[str, ...] = ()
     checkpoint: str = "auto"
     custom_objects: str = ""
+    wanted_device: str = "auto"
+    device: ComputeDevice = field(default_factory=ComputeDevice, kw_only=True)
+
+    @property
+    def model_paths(self) -> tuple[Path, ...]:
+        """See :attr:`DeviceRequest.model_paths`."""
+        return (self.target,)
 
     def check(self) -> None:
         """See :meth:`FolderRequest.check`; a run needs a checkpoint."""

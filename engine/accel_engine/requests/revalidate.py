@@ -1,11 +1,11 @@
 """Asks for a validation of the last checkpoint of an ended run, whose report is saved in the run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from accel_engine.requests.protocol.model_reference import check_checkpoint
-from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest, EngineRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,24 +15,38 @@ class Revalidation:
     Attributes:
         step: The step of the checkpoint.
         notes: Warnings for the user.
+        device: The device that computed it.
     """
 
     step: int
     notes: tuple[str, ...]
+    device: ComputeDevice = field(default_factory=ComputeDevice)
 
 
 @dataclass(frozen=True, slots=True)
-class RevalidationRequest(EngineRequest[Revalidation]):
-    """A request to validate a run again, on the CPU.
+class RevalidationRequest(DeviceRequest, EngineRequest[Revalidation]):
+    """A request to validate a run again.
 
     Attributes:
         directory: The run's directory.
+        device: See :class:`DeviceRequest`.
     """
 
     function: ClassVar = "accel_engine.trained.diagnose:revalidate"
     result: ClassVar = Revalidation
 
     directory: Path
+    device: ComputeDevice = field(default_factory=ComputeDevice, kw_only=True)
+
+    @property
+    def wanted_device(self) -> str:
+        """See :attr:`DeviceRequest.wanted_device`."""
+        return "auto"
+
+    @property
+    def model_paths(self) -> tuple[Path, ...]:
+        """See :attr:`DeviceRequest.model_paths`."""
+        return (self.directory,)
 
     def check(self) -> None:
         """See :meth:`EngineRequest.check`; the run needs a checkpoint."""

@@ -1,12 +1,12 @@
 """Asks a run's language model to write text."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from accel_engine.plan.options import OptionSpec, option
-from accel_engine.requests.protocol.model_reference import CHECKPOINT, check_checkpoint
-from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, DEVICE, check_checkpoint
+from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest, EngineRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,7 @@ class WritingOptions:
         temperature: The divisor of the logarithms of probabilities; 0 takes the most probable token.
         seed: Seed of the draws.
         checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for a run that restores its best weights.
+        device: ``auto``, ``cpu`` or a GPU such as ``gpu:0``.
     """
 
     prompt: str = option(
@@ -37,6 +38,7 @@ class WritingOptions:
     )
     seed: int = option(0, OptionSpec("Seed of what is written.", int, minimum=0))
     checkpoint: str = option("auto", CHECKPOINT)
+    device: str = option("auto", DEVICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class WrittenText:
         text: The text, without the prompt.
         tokens: Number of its tokens.
         notes: Notes for the user.
+        device: The device that computed it.
     """
 
     name: str
@@ -56,6 +59,7 @@ class WrittenText:
     text: str
     tokens: int
     notes: tuple[str, ...]
+    device: ComputeDevice = field(default_factory=ComputeDevice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +70,13 @@ class WrittenPart:
 
 
 @dataclass(frozen=True, slots=True)
-class WritingRequest(EngineRequest[WrittenText]):
-    """A request to let the model of a run continue a prompt, on the CPU.
+class WritingRequest(DeviceRequest, EngineRequest[WrittenText]):
+    """A request to let the model of a run continue a prompt.
 
     Attributes:
         directory: The run's directory.
         options: The prompt, and how to write.
+        device: See :class:`DeviceRequest`.
     """
 
     function: ClassVar = "accel_engine.trained.prediction.writing:continue_text"
@@ -80,6 +85,17 @@ class WritingRequest(EngineRequest[WrittenText]):
 
     directory: Path
     options: WritingOptions
+    device: ComputeDevice = field(default_factory=ComputeDevice, kw_only=True)
+
+    @property
+    def wanted_device(self) -> str:
+        """See :attr:`DeviceRequest.wanted_device`."""
+        return self.options.device
+
+    @property
+    def model_paths(self) -> tuple[Path, ...]:
+        """See :attr:`DeviceRequest.model_paths`."""
+        return (self.directory,)
 
     def check(self) -> None:
         """See :meth:`EngineRequest.check`; the run needs a checkpoint."""

@@ -10,12 +10,14 @@ import psutil
 
 from accel_engine.devices.device_types import ASLEEP, CountedItem, Device, Probe, Reading, Sample
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
+from accel_engine.devices.nvidia_queries import UNKNOWN_PROCESS
 from accel_engine.devices.tpu_probe import TpuProbe
 from accel_engine.errors import AccelError, RunError
 from accel_engine.json_values import decode_or_none
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import resolve_placement
 from accel_engine.run.directory import lock
+from accel_engine.run.directory.run_paths import home
 from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.runs.devices_in_use import devices_in_use
@@ -34,7 +36,20 @@ BUSY_MEMORY = float(2 << 30)
 IDLE_SECONDS = 2.0
 """How long an accelerator must have been idle to be free: three readings, as a program also waits between steps."""
 
+STAYS_IDLE = f"is free if it stays idle for {IDLE_SECONDS:g} s"
+"""What is said of an accelerator that is idle, and was not before."""
+
 _ENGINE = "accel_engine.process"
+
+
+def reservation(device: str) -> str:
+    """The file in the program's directory that a request locks while it computes on a GPU."""
+    return f"{device.replace(':', '-')}.lock"
+
+
+def is_reserved(device: str) -> bool:
+    """Whether an evaluation, a prediction or an export computes on a GPU, or will at once."""
+    return lock.is_locked(home(), reservation(device))
 
 
 class MachineReader:
@@ -43,14 +58,21 @@ class MachineReader:
     Args:
         probes: Probes of accelerators; all by default.
         clock: Returns the time in seconds.
+
+    Attributes:
+        devices: The accelerators.
+        why_no_gpu: Why there is no GPU; empty if there is one.
+        samples: The last readings of each accelerator, by its id.
     """
 
     def __init__(self, probes: Sequence[Probe] | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._probes = (NvidiaProbe(), TpuProbe()) if probes is None else tuple(probes)
         self._clock = clock
         self._idle_since: dict[str, float] = {}
-        found = [probe.inventory().devices for probe in self._probes]
-        self.devices: tuple[Device, ...] = tuple(device for devices in found for device in devices)
+        found = [probe.inventory() for probe in self._probes]
+        self.devices: tuple[Device, ...] = tuple(device for inventory in found for device in inventory.devices)
+        self.why_no_gpu = next(filter(None, (inventory.why_unavailable("gpu") for inventory in found)), "")
+        self.samples: dict[str, Sample] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -60,8 +82,8 @@ class MachineReader:
 
     def in_use(self) -> dict[str, str]:
         """Who uses each accelerator, by its id; empty for nobody, for :data:`IDLE_SECONDS`."""
-        samples = {sample.device: sample for probe in self._probes for sample in probe.sample()}
-        return {device.id: self._who_uses(device, samples.get(device.id)) for device in self.devices}
+        self.samples = {sample.device: sample for probe in self._probes for sample in probe.sample()}
+        return {device.id: self._who_uses(device, self.samples.get(device.id)) for device in self.devices}
 
     def close(self) -> None:
         """Close the drivers' libraries."""
@@ -70,11 +92,13 @@ class MachineReader:
 
     def _who_uses(self, device: Device, sample: Sample | None) -> str:
         reason = device.problem or (why_in_use(sample) if sample else "cannot be read")
+        if not reason and is_reserved(device.id):
+            reason = "is used by an evaluation, a prediction or an export"
         if reason:
             self._idle_since.pop(device.id, None)
             return reason
         idle = self._clock() - self._idle_since.setdefault(device.id, self._clock())
-        return "" if idle >= IDLE_SECONDS else f"is free if it stays idle for {IDLE_SECONDS:g} s"
+        return "" if idle >= IDLE_SECONDS else STAYS_IDLE
 
 
 def why_in_use(sample: Sample) -> str:
@@ -91,17 +115,19 @@ def why_in_use(sample: Sample) -> str:
         return f"has {numbers.size(used)}{f' of {numbers.size(total)}' if total else ''} in use{names}"
     if (busy := values.get("utilization", 0.0)) >= BUSY_UTILIZATION:
         return f"is {busy:.0f}% busy{names}"
-    is_held = sample.device.startswith("tpu:") or any(item.computes for item in holders)
-    return f"is used by another program{names}" if holders and is_held else ""
+    is_in_use = sample.device.startswith("tpu:") or any(item.computes for item in holders)
+    return f"is used by another program{names}" if holders and is_in_use else ""
 
 
 def _is_own(holder: CountedItem) -> bool:
     """Whether a process is an engine of this user that trains a run, which the queue knows, or waits for a plan."""
+    if holder.name == UNKNOWN_PROCESS:
+        return False
     try:
         process = psutil.Process(int(holder.id))
         command, user = process.cmdline(), process.uids().real
     except (psutil.Error, OSError, ValueError):
-        return False  # in some containers, the driver's process ids are unknown
+        return False
     options = command[command.index(_ENGINE) + 1 :] if _ENGINE in command else ["another program"]
     return user == os.getuid() and (not options or "--run" in options)
 
@@ -130,7 +156,7 @@ def occupies_devices(directory: Path) -> bool:
                 return status is not Status.QUEUED
             process = decode_or_none(read_meta(database).get("process"), ProcessIdentity)
     except RunError:
-        return lock.is_held(directory)
+        return lock.is_locked(directory)
     return process is not None and process.alive
 
 

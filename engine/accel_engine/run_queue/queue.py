@@ -153,7 +153,7 @@ def cancel(run: str) -> None:
 
 def hold(run: str) -> None:
     """Let a run wait until it is released, whatever is free."""
-    _change(run, lambda entry: replace(entry, held=HELD_BY + current_user(), reason=""))
+    _change(run, lambda entry: replace(entry, hold_reason=HELD_BY + current_user(), reason=""))
 
 
 def release(run: str) -> None:
@@ -170,7 +170,7 @@ def release(run: str) -> None:
 
     def released(entry: StoredEntry) -> StoredEntry:
         after = tuple(each for each in entry.request.after if will_finish(each))
-        return replace(entry, held="", reason="", request=replace(entry.request, after=after))
+        return replace(entry, hold_reason="", reason="", request=replace(entry.request, after=after))
 
     _change(run, released)
     ensure_waiter()
@@ -292,18 +292,18 @@ def _not_queued(run: str) -> UsageError:
 
 
 def _entry(stored: StoredEntry, position: int) -> QueueEntry:
-    after = Waiting() if stored.held or not position else waits_for(stored.request.after)
+    after = Waiting() if stored.hold_reason or not position else waits_for(stored.request.after)
     return QueueEntry(
         stored.run,
         stored.directory,
         stored.request,
         position,
-        is_held=bool(stored.held) or after.is_blocked,
+        is_held=bool(stored.hold_reason) or after.is_blocked,
         is_started=stored.state == "started",
         devices=stored.devices,
-        reason=stored.held or after.reason or stored.reason,
+        reason=stored.hold_reason or after.reason or stored.reason,
         added=stored.added,
-        has_failed=bool(stored.held) and not stored.held.startswith(HELD_BY),
+        has_failed=bool(stored.hold_reason) and not stored.hold_reason.startswith(HELD_BY),
     )
 
 

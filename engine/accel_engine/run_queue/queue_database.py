@@ -117,7 +117,7 @@ class QueueDatabase(VersionedDatabase):
             request.group,
             request.at_once,
             entry.state,
-            entry.held,
+            entry.hold_reason,
             entry.reason,
             encode(entry.devices),
             encode(entry.environment),
@@ -214,13 +214,16 @@ WAITER_LOG = "queue.log"
 def ensure_waiter() -> None:
     """Start the process that starts queued runs, if runs wait and there is none. It never raises."""
     with suppress(Exception):  # whoever calls this has other things to do
-        if any(not entry.held for entry in read_entries() if entry.state != "started") and not is_waiter_running():
+        if (
+            any(not entry.hold_reason for entry in read_entries() if entry.state != "started")
+            and not is_waiter_running()
+        ):
             start_waiter()
 
 
 def is_waiter_running() -> bool:
     """Whether a process starts the runs that wait."""
-    return lock.is_held(home(), WAITER_LOCK)
+    return lock.is_locked(home(), WAITER_LOCK)
 
 
 def start_waiter() -> None:

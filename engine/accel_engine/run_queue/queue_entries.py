@@ -55,8 +55,8 @@ class QueueEntry:
     @property
     def waits(self) -> str:
         """Why it waits, in a line."""
-        held = "held: " if self.is_held and not self.reason.startswith("held") else ""
-        return printable_line(f"{held}{self.reason}") or "waits"
+        prefix = "held: " if self.is_held and not self.reason.startswith("held") else ""
+        return printable_line(f"{prefix}{self.reason}") or "waits"
 
     @property
     def on_devices(self) -> str:
@@ -79,7 +79,7 @@ class StoredEntry:
     """A number that orders entries of the same priority."""
     state: str = "waiting"
     """``waiting``, ``started`` or ``cancelled``: by a process that has not ended the run yet."""
-    held: str = ""
+    hold_reason: str = ""
     """Why it is held; empty if it is not."""
     reason: str = ""
     """Why it waits, as of the last look."""

@@ -18,7 +18,7 @@ from accel_engine.run.store.database import DATABASE, reading
 from accel_engine.run_queue.decision import Decision, FreeDevices, WaitingRun, decide
 from accel_engine.run_queue.dependencies import end_cancelled, waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory
-from accel_engine.run_queue.machine import MachineReader, active_runs, occupies_devices
+from accel_engine.run_queue.machine import MachineReader, active_runs, is_reserved, occupies_devices
 from accel_engine.run_queue.needs import RunNeeds, find_need
 from accel_engine.run_queue.queue_database import QueueDatabase
 from accel_engine.run_queue.queue_entries import StoredEntry
@@ -69,7 +69,7 @@ class Waiter:
         """Whether a run waits for something that happens without the user."""
         return any(
             entry.state == "cancelled"
-            or (entry.is_waiting and not entry.held and not waits_for(entry.request.after).is_blocked)
+            or (entry.is_waiting and not entry.hold_reason and not waits_for(entry.request.after).is_blocked)
             for entry in self._queue.entries()
         )
 
@@ -88,7 +88,7 @@ class Waiter:
     def _signature(self) -> tuple[object, ...]:
         """Changes with the queue, and as engines exit."""
         exited = [run for run, engine in self._engines.items() if engine.poll() is not None]
-        return self._queue.data_version(), exited, [lock.is_held(directory) for directory in self._queue.started()]
+        return self._queue.data_version(), exited, [lock.is_locked(directory) for directory in self._queue.started()]
 
     def _recover(self) -> None:
         """Remove entries of runs that have ended, and finish what a process was killed at."""
@@ -115,8 +115,8 @@ class Waiter:
             self._queue.remove(entry.run)
 
     def _candidate(self, entry: StoredEntry) -> WaitingRun:
-        if entry.held:
-            return WaitingRun(entry.run, entry.request, blocked=entry.held)
+        if entry.hold_reason:
+            return WaitingRun(entry.run, entry.request, blocked=entry.hold_reason)
         try:
             return WaitingRun(entry.run, entry.request, self._need(entry), waits_for(entry.request.after).reason)
         except AccelError as error:
@@ -140,10 +140,10 @@ class Waiter:
             self._queue.set_reasons(changed)
 
     def _start(self, run: str, devices: tuple[str, ...]) -> None:
-        """Start the engine of a run, unless a user has held or cancelled it in the meantime."""
+        """Start the engine of a run, unless a user has held or cancelled it or a request has taken its device."""
         with self._queue.transaction():
             entry = self._queue.find(run)
-            if entry is None or not entry.is_waiting or entry.held:
+            if entry is None or not entry.is_waiting or entry.hold_reason or any(map(is_reserved, devices)):
                 return
             self._queue.put(replace(entry, state="started", devices=devices, reason=""))
         environment = with_devices(entry.environment, devices, self._machine.devices)
@@ -161,7 +161,7 @@ class Waiter:
         with self._queue.transaction():
             found = self._queue.find(entry.run)
             if found and found.state != "cancelled":
-                self._queue.put(replace(found, state="waiting", devices=(), held=problem))
+                self._queue.put(replace(found, state="waiting", devices=(), hold_reason=problem))
 
 
 def _status(directory: Path) -> Status | None:

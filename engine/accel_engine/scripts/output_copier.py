@@ -28,7 +28,7 @@ class OutputLog:
 
     def __init__(self, path: Path) -> None:
         self._file = LogFile(open_log(path))
-        self._held = b""
+        self._carriage_return = b""
 
     def write(self, data: bytes, *, terminal: bool = False) -> None:
         """Append output.
@@ -38,8 +38,8 @@ class OutputLog:
             terminal: Whether it went through a terminal, which ends lines with a carriage return.
         """
         if terminal:
-            data = self._held + data
-            self._held = b"\r" if data.endswith(b"\r") else b""
+            data = self._carriage_return + data
+            self._carriage_return = b"\r" if data.endswith(b"\r") else b""
             data = data.removesuffix(b"\r").replace(b"\r\n", b"\n")
         self._file.write(data)
 

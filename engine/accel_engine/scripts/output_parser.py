@@ -40,7 +40,7 @@ class ProgressBar:
     def __init__(self) -> None:
         self._count = ""
         self._values: dict[str, float] = {}
-        self._held: ParsedLine | None = None
+        self._pending: ParsedLine | None = None
 
     def add(self, count: str, line: ParsedLine) -> Iterator[ParsedLine]:
         """Return the lines that are known to be steps.
@@ -52,9 +52,9 @@ class ProgressBar:
         is_redrawn, is_new = count == self._count, line.values != self._values
         if is_redrawn and not is_new:
             return
-        if self._held and _number(count) > _number(self._count):  # else it was a redraw, or the last of the last bar
-            yield self._held
-        self._held = None if is_new else line
+        if self._pending and _number(count) > _number(self._count):  # else it was a redraw, or the last of the last bar
+            yield self._pending
+        self._pending = None if is_new else line
         if is_new:
             yield line
         self._count, self._values = count, line.values

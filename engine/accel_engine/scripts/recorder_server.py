@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import astuple
 
 from accel_engine import clock
-from accel_engine.errors import AccelError, format_error
+from accel_engine.errors import AccelError, RunError, format_error
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, from_stored
 from accel_engine.recording.wire import Message, MessageReader, pack_message
 from accel_engine.run import media
@@ -101,6 +101,11 @@ class Recording:
             run.answer(command, obeyed=bool(values["obeyed"]), answer=str(values["text"]))
             with self._changing:
                 self._forwarded.pop(command.id, None)
+        elif "profiled" in values:
+            command = Command(*values["profiled"])
+            with self._changing:
+                self._forwarded.pop(command.id, None)
+            self._reduce_profile(command, values)
         elif "end" in values:
             ended = from_stored(RunEnded.kind(), values["time"], values["end"])
             assert isinstance(ended, RunEnded)  # noqa: S101 (its kind)
@@ -148,6 +153,26 @@ class Recording:
         """Wait until what its connection has sent is received."""
         if self._connection:
             self._connection.done.wait(seconds)
+
+    def _reduce_profile(self, command: Command, values: dict[str, Any]) -> None:
+        """Reduce a trace here, where that slows the script less than in its process; what follows waits."""
+        from accel_engine.op_profile.options import check_size, traced_text  # seldom needed
+        from accel_engine.op_profile.reduction import TraceFacts, reduce_trace
+
+        run, folder = self.run, str(values["folder"])
+        try:
+            if not (run.directory / folder).resolve().is_relative_to(run.directory.resolve()):
+                raise RunError(f"the trace {folder} is not in the run's directory")
+            check_size(run.directory / folder)
+            notes = tuple(map(str, values["notes"]))
+            found = reduce_trace(run.directory / folder, TraceFacts(notes=notes, path=folder))
+            if not found.operations:
+                raise RunError("the trace has no operations of TensorFlow")
+            run.write_diagnostics(found)
+            run.answer_for_recorder(command, traced_text(found, float(values["seconds"])), obeyed=True)
+        except Exception as error:  # noqa: BLE001 (the recording continues)
+            run.warn(f"not profiled: {format_error(error)}")
+            run.answer_for_recorder(command, format_error(error), obeyed=False)
 
     def _end_in_thread(self, reason: str) -> None:
         """End it without waiting for the disk."""

@@ -15,6 +15,7 @@ from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import EpochEnded, Event, RunEnded, RunStarted, Warned
 from accel_engine.process.engine_process import package_versions
 from accel_engine.run import media
+from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.run.directory.disk_problem import disk_problem
 from accel_engine.run.engine.commands import Command, answered
 from accel_engine.run.writing.writer import RunWriter
@@ -101,6 +102,11 @@ class SupervisedRun(ABC):
         """Add an image, a text or a histogram."""
         size = len(media.pack_media(item)[2])
         self._queue.put(lambda: self._writer.write_media(step, time, name, item), size, self.warn)
+
+    def write_diagnostics(self, item: DiagnosticsItem) -> None:
+        """Write diagnostics as of the last step."""
+        step = self.step
+        self._queue.put(lambda: self._writer.write_diagnostics(item, step))
 
     def warn(self, message: str) -> None:
         """Add a warning, also to the log."""

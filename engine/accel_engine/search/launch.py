@@ -49,7 +49,7 @@ def open_study(directory: Path) -> "StudyReader":
 
 def is_search_running(directory: Path) -> bool:
     """Whether a process runs a search."""
-    return lock.is_held(directory, LOCK)
+    return lock.is_locked(directory, LOCK)
 
 
 def reopen_search(directory: Path) -> None:

@@ -145,13 +145,13 @@ class NewTrials:
     def start_run(self, trial: Trial) -> None:
         """Start the run of a trial, which waits; the trial fails if its run cannot be started."""
         try:
-            held = self._runs.start(trial.run)
+            hold_reason = self._runs.start(trial.run)
         except TRIAL_ERRORS as error:
             self._runs.stop(trial.run, str(error))
             self._fail(trial, str(error))
             return
         if not trial.pending:
-            self._study.put(replace(trial, reason=held))
+            self._study.put(replace(trial, reason=hold_reason))
 
     def _fail(self, trial: Trial, reason: str) -> None:
         self._study.end(replace(trial, state=TrialState.FAILED, reason=reason, ended=clock.now()))

@@ -55,7 +55,7 @@ def _run(scheduler: Scheduler, wait: Callable[[float], object]) -> Mapping[str, 
     while not is_confirmed and not scheduler.is_over:
         scheduler.run(poll.turns())
         study.sync()  # another machine may have just started a trial
-        is_confirmed = not scheduler.step() and _confirm(scheduler, poll)
+        is_confirmed = not scheduler.step() and _run_confirmation(scheduler, poll)
     poll.note_time()
     outcome = "failed" if scheduler.failure else "stopped" if scheduler.stopping else "finished"
     reason = scheduler.failure or ("stopped by a user" if scheduler.stopping else scheduler.limit)
@@ -68,7 +68,7 @@ def _run(scheduler: Scheduler, wait: Callable[[float], object]) -> Mapping[str, 
     return ended
 
 
-def _confirm(scheduler: Scheduler, poll: "_Poll") -> bool:
+def _run_confirmation(scheduler: Scheduler, poll: "_Poll") -> bool:
     """Confirm the best plan, unless another machine does; returns whether nothing is left to do."""
     study = scheduler.study
     best = best_trial(study.definition, study.trials.values())

@@ -57,7 +57,7 @@ def common_failure(trials: Sequence[Trial], since: float) -> str:
     Lack of memory is no such reason: it depends on the values, and trials that need as much are not tried again.
 
     Args:
-        trials: All trials with runs of their own.
+        trials: All trials with their own runs.
         since: When the process began, in seconds since the Unix epoch: what failed before may succeed now.
     """
     ended = [each for each in _ended_by_time(trials) if each.state is not TrialState.OUT_OF_MEMORY]

@@ -92,8 +92,8 @@ def format_over(parameter: Parameter) -> str:
 def format_values(parameter: Parameter) -> str:
     """Format the values of a parameter, as after the ``=`` of ``--over``."""
     if parameter.choices:
-        none = SPECS[parameter.name].none
-        return ",".join(none if choice in (None, []) else format_value(choice) for choice in parameter.choices)
+        none_word = SPECS[parameter.name].none_word
+        return ",".join(none_word if choice in (None, []) else format_value(choice) for choice in parameter.choices)
     log = ":log" if parameter.log else ""
     step = f":step={format_value(parameter.step)}" if parameter.step is not None else ""
     return f"{format_value(parameter.low)}{RANGE}{format_value(parameter.high)}{log}{step}"

@@ -175,9 +175,9 @@ class Scheduler:
         """Note what became of a trial whose run has ended."""
         status = observation.status
         if trial.pending is PendingAction.PAUSE and status in (Status.STOPPED, Status.LOST):
-            held = self.study.put(replace(trial, state=TrialState.STOPPED, ended=clock.now()))
+            stopped = self.study.put(replace(trial, state=TrialState.STOPPED, ended=clock.now()))
             if not self.is_over:  # an earlier process has stopped it
-                self.continue_(held)
+                self.continue_(stopped)
             return
         if status is Status.LOST and not observation.out_of_memory and not trial.lost and not trial.pending:
             self.study.put(replace(trial, lost=trial.lost + 1, pending=PendingAction.CONTINUE))

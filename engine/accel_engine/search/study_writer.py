@@ -51,7 +51,7 @@ class StudyWriter(StudyReader):
 
     @property
     def own(self) -> list[Trial]:
-        """The trials of this machine that have runs of their own."""
+        """The trials of this machine that have their own runs."""
         return [each for each in self.trials.values() if not each.machine and each.duplicate_of is None]
 
     @property

@@ -157,7 +157,7 @@ class LiveLog:
     def __init__(self, directory: Path, on_problem: Callable[[str], None]) -> None:
         self._directory = directory
         self._on_problem = on_problem
-        self._over = threading.Event()
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tensorboard", daemon=True)
 
     def start(self) -> None:
@@ -166,25 +166,25 @@ class LiveLog:
 
     def stop(self) -> None:
         """Write the remaining steps, and end the thread."""
-        self._over.set()
+        self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join()
 
     def _run(self) -> None:
         while True:
-            is_last = self._over.is_set()
+            is_last = self._stopping.is_set()
             try:
                 return self._follow()
             except (OSError, RunError) as error:
                 if is_last or not disk_problem(error, self._directory):
                     return self._on_problem(f"cannot write TensorBoard events any more: {error}")
-            self._over.wait(INTERVAL)  # then the files are written again, if the disk has room
+            self._stopping.wait(INTERVAL)  # then the files are written again, if the disk has room
 
     def _follow(self) -> None:
         with (
             closing(RunReader(self._directory)) as source,
             closing(RunLog(source, self._directory / DIRECTORY)) as log,
         ):
-            while not self._over.wait(INTERVAL):
+            while not self._stopping.wait(INTERVAL):
                 log.extend()
             log.extend()

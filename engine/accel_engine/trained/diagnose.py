@@ -15,13 +15,14 @@ from accel_engine.keras_support.divisibility import answers_by_example
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.models.model_call import call_model
 from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
+from accel_engine.requests.protocol.model_reference import EXAMPLES_AT_A_TIME
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.diagnostics import DiagnosticsItem, ValidationReport
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.trained.open_trained import TrainedModel, open_trained
-from accel_engine.trained.split_batches import EXAMPLES_AT_A_TIME, ProgressReports, batches, number_of_examples
+from accel_engine.trained.split_batches import ProgressReports, batches, number_of_examples
 from accel_engine.training.evaluation.reports.choice import CUSTOM_STEP_REASON, report_for
 from accel_engine.training.evaluation.task_report import input_spec_of
 from accel_engine.training.evaluation.worst_examples import WorstExamples

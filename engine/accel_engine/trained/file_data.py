@@ -78,7 +78,7 @@ def _with_columns(path: Path, model: keras.Model, columns: dict[str, str], plan:
         if len(others) > 1:
             notes.append(f"the model takes no column {' or '.join(others)}: the last of them is taken as its target")
     taken = {input_key(name): name for name in header}
-    if known <= taken.keys() and NUMBERS not in columns:  # none is a part of a date; named, all are kept
+    if known <= taken.keys() and NUMBERS not in columns:  # without parts of dates; named, all are kept
         plan = plan.replace(features=tuple(name for key, name in taken.items() if key in known))
     dataset = data.load(plan.data, _options(path, model, columns, plan), progress)
     every = dataset.raw_inputs["training"].inputs

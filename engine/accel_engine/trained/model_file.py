@@ -47,7 +47,7 @@ def describe_file(model: keras.Model, file: str) -> FileSignature:
     """
     if not getattr(model, "inputs", None):
         raise ModelError(
-            f"the model in {file} is a class of its own, whose inputs are not in the file: call it on a "
+            f"the model in {file} is a custom class, whose inputs are not in the file: call it on a "
             "keras.Input, and save keras.Model(input, model(input))"
         )
     named = {tensor.name: _spec(tensor) for tensor in model.inputs}

@@ -9,9 +9,7 @@ import numpy.typing as npt
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.fingerprint import of_arrays
 from accel_engine.data.structure import Batch, flatten
-
-EXAMPLES_AT_A_TIME = 256
-"""Examples of a batch where nothing depends on it."""
+from accel_engine.requests.protocol.model_reference import EXAMPLES_AT_A_TIME
 
 PROGRESS_SECONDS = 0.2
 """How often progress is reported."""

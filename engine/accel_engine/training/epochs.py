@@ -1,16 +1,18 @@
 """Trains the epochs of a run: steps, and what comes between them."""
 
 import time
+from functools import partial
 
 from accel_engine import clock
 from accel_engine.events import EpochEnded, Outcome, Phase, Validated, Warned
+from accel_engine.measure.tried_gpus import note_tried
 from accel_engine.run.history.history import skipped_steps
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.autotuning.mode_choice import plan_mode
 from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_handler import CommandHandler
-from accel_engine.training.commands.command_mailbox import CommandMailbox
+from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.feed import Segment
@@ -25,6 +27,7 @@ from accel_engine.training.progress.run_progress import EndTraining, RunProgress
 from accel_engine.training.recovery.loss_watch import LossWatch
 from accel_engine.training.recovery.replay import advance_optimizers, separated
 from accel_engine.training.reporting.mfu import MfuMeter
+from accel_engine.training.reporting.op_profiler import OpProfiler
 from accel_engine.training.reporting.run_reporter import RunReporter
 from accel_engine.training.reporting.step_recorder import EPOCH_SECONDS, StepRecorder, TimeMeter
 
@@ -68,8 +71,9 @@ class Epochs:
         self._mailbox, self._sync = mailbox, sync
         self._hardware, self._threads = hardware, threads
         commands = SharedCommands(mailbox, sync) if sync else mailbox
+        self._profiler = OpProfiler(assembly, reporter, hardware, lambda: self._loop.graphs)
         self._commands = CommandHandler(
-            commands, assembly, reporter, saver, self._validate_by_command, progress.change_interval
+            commands, assembly, reporter, saver, self._validate_by_command, progress.change_interval, self._profiler
         )
         self._recorder = StepRecorder(reporter, states)
         self._time = TimeMeter(reporter, assembly.feed.take_input_wait)
@@ -111,6 +115,19 @@ class Epochs:
             StopRequested: A command stopped the run.
             NotANumberError: Losses or weights are not finite, and the plan does not say to continue.
         """
+        try:
+            end = self._train()
+        except StopRequested as stop:
+            if stop.now:
+                self._profiler.abandon()
+            raise
+        finally:
+            self._profiler.close()
+        if self._assembly.on_gpu:
+            note_tried(filter(None, self._hardware))
+        return end
+
+    def _train(self) -> EndTraining | None:
         self._handle_commands()
         self._trace()
         try:
@@ -133,42 +150,56 @@ class Epochs:
         missing = self._progress.validation_is_missing(None if done else reporter.epochs)
         if reporter.epochs >= last or missing:
             self._validate()
+        if reporter.epochs < last:
+            self._begin_epoch()
         while reporter.epochs < last:
-            self._progress.raise_if_over()
-            if self._assembly.freezing.is_due(reporter.epochs + 1):
-                self._unfreeze()
-            reporter.enter_phase(Phase.TRAINING)
-            self._handle_commands()
-            self._train_epoch(done)
-            self._end_epoch()
+            self._train_segments(done)
             done = 0
 
-    def _train_epoch(self, done: int) -> None:
-        all_segments = self._batches.segments(self._reporter.epochs, done, lambda: self._loop.chunk_steps)
+    def _begin_epoch(self) -> None:
+        self._progress.raise_if_over()
+        if self._assembly.freezing.is_due(self._reporter.epochs + 1):
+            self._unfreeze()
+        self._reporter.enter_phase(Phase.TRAINING)
+        self._handle_commands()
+
+    def _train_segments(self, done: int) -> None:
+        """Train the epochs of the next segments: all that are left, or one of a stream."""
+        first, batches = self._reporter.epochs, self._batches
+        epochs = self._assembly.plan.epochs - first
+        all_segments = batches.segments(first, done, lambda: self._loop.chunk_steps, epochs)
         segments = separated(all_segments, self._skipped, lambda: self._reporter.step)
         for (segment, is_skipped), waited in self._time.waiting(segments):
             if is_skipped:
                 self._skip_step()
                 continue
-            position = 0
+            position, last = 0, partial(self._last, segment, self._reporter.step)
             while position < segment.steps:
-                last = self._last(segment, position)
-                self._loop = self._loop_for(segment)
-                for chunk in self._loop.run(segment, position, last):
-                    taken = chunk if position else chunk.with_wait(waited)
-                    self._recorder.record(taken)
-                    self._time.add("steps", taken.seconds)
-                    self._batches.count(chunk.count)
+                loop = self._loop = self._loop_for(segment)
+                for chunk in loop.run(segment, position, last):
+                    self._record(chunk if position else chunk.with_wait(waited))
                     position += chunk.count
-                    self._watch.observe(chunk.series)
-                    self._do_between_chunks()
                     if self._meter:
                         self._meter.update_peak(self._recorder.rate.seconds, self._recorder.rate.value)
                     self._observe(chunk, segment)
                     self._time.report_if_due()
-                    if self._loop_for(segment) is not self._loop or self._last(segment, position) < last:
-                        break  # continue with the loop chosen, to the step that a command has chosen
-                self._time.add("tracing", self._loop.take_tracing_seconds())
+                    self._do_between_chunks()
+                    if self._loop_for(segment) is not loop:
+                        break  # continue with the loop chosen
+                self._time.add("tracing", loop.take_tracing_seconds())
+        if not batches.spans_epochs:
+            self._end_epoch()
+
+    def _record(self, chunk: ChunkResult) -> None:
+        """Write a chunk, and the ends of epochs within it, with which nothing is due."""
+        self._recorder.rate.add(chunk)
+        self._time.add("steps", chunk.seconds)
+        for index, part in enumerate(chunk.divided(self._batches.divide(chunk.count))):
+            if index:
+                self._write_end_of_epoch()
+            self._recorder.record(part)
+            self._batches.count(part.count)
+            self._watch.observe(part.series)
 
     def _skip_step(self) -> None:
         """Take a step without an update."""
@@ -178,8 +209,10 @@ class Epochs:
         self._do_between_chunks()
 
     def _do_between_chunks(self) -> None:
-        # At the end of an epoch, EpochEnded comes before any command.
-        if not self._batches.epoch_ended and self._loop.is_idle:
+        if self._batches.epoch_ended:  # EpochEnded comes before any command
+            if self._batches.spans_epochs:
+                self._end_epoch() if self._loop.is_idle else self._write_end_of_epoch()
+        elif self._loop.is_idle:
             self._handle_commands()
             if self._progress.within_epochs:
                 self._do_what_is_due(None)
@@ -195,10 +228,26 @@ class Epochs:
     def _loop_for(self, segment: Segment) -> Loop:
         return self._autotuner.loop_for(segment) if self._autotuner else self._loop
 
-    def _last(self, segment: Segment, position: int) -> int:
-        """The position in a segment up to which nothing is due."""
-        ahead = self._progress.steps_until_next
-        return segment.steps if ahead is None else min(segment.steps, position + ahead)
+    def _last(self, segment: Segment, first_step: int, position: int) -> int:
+        """The position in a segment up to which nothing is due, after another one.
+
+        Args:
+            segment: The segment.
+            first_step: Steps taken before it.
+            position: A position in it at which nothing is due any more.
+        """
+        step = first_step + position
+        ahead = self._progress.steps_until_next(step)
+        last = segment.steps if ahead is None else min(segment.steps, position + ahead)
+        if self._batches.spans_epochs:
+            each = self._assembly.step_counts.steps_per_epoch
+            last = min(last, self._next_epoch(1 + step // each) * each - first_step)
+        return last
+
+    def _next_epoch(self, epoch: int) -> int:
+        """The first epoch, from one on, after which something may be due."""
+        frozen, due = self._assembly.freezing.epoch, self._progress.next_epoch(epoch, lambda: self._saver.is_due)
+        return min(due, frozen - 1) if frozen is not None and frozen > epoch else due
 
     def _trace(self) -> None:
         """Create and trace the loop in the plan's execution mode."""
@@ -238,11 +287,22 @@ class Epochs:
         self._trace()
 
     def _end_epoch(self) -> None:
+        """End an epoch after whose last step no other has been taken, and begin the next one."""
+        self._write_end_of_epoch()
+        reporter = self._reporter
+        self._watch.observe_scale()
+        self._handle_commands()
+        self._do_what_is_due(reporter.epochs)
+        self._time.report_if_due(EPOCH_SECONDS)
+        if reporter.epochs < self._assembly.plan.epochs:
+            self._begin_epoch()
+
+    def _write_end_of_epoch(self) -> None:
         reporter, measured = self._reporter, self._recorder.end_epoch(self._loop)
         reporter.epochs += 1
         if measured.measured < measured.steps:  # its checkpoint did not have the others
             part = f"the last {measured.measured:,} of {measured.steps:,} steps"
-            reporter.emit(Warned, message=f"the metrics of epoch {reporter.epochs} are those of {part}")
+            reporter.emit(Warned, message=f"the metrics of epoch {reporter.epochs} are of {part}")
         ended = EpochEnded(
             time=clock.now(),
             epoch=reporter.epochs,
@@ -251,10 +311,6 @@ class Epochs:
             seconds=measured.seconds,
         )
         self._run.write_event(self._progress.observe(ended))
-        self._watch.observe_scale()
-        self._handle_commands()
-        self._do_what_is_due(reporter.epochs)
-        self._time.report_if_due(EPOCH_SECONDS)
 
     def _do_what_is_due(self, epoch: int | None) -> None:
         """Validate, save a checkpoint and end the run, as far as it is due.

@@ -76,7 +76,7 @@ def _check(assembly: Assembly) -> None:
         raise RunError("the model's custom train_step has several optimizers, whose learning rates only it can set")
     inner = inner_optimizer(optimizer)
     if not has_constant_rate(inner) and schedule_of(inner) is None:
-        raise RunError(f"the learning rate of {optimizer_name(inner)} is a function of its own, and cannot be set")
+        raise RunError(f"the learning rate of {optimizer_name(inner)} is a custom function, and cannot be set")
     if schedule_of(inner) is not None and _is_models_own(plan):
         raise RunError(
             f"the model's optimizer has the schedule {schedule_name(inner)}, which ignores --learning-rate: replace it "

@@ -107,6 +107,11 @@ class PlanStepper:
         return self._assembly
 
     @property
+    def graphs(self) -> list[tf.Graph]:
+        """The graphs of the steps."""
+        return self._loop.graphs
+
+    @property
     def device_memory(self) -> int | None:
         """Memory of each device in bytes; ``None`` for host memory."""
         return self._device_memory
@@ -126,7 +131,7 @@ class PlanStepper:
         """Trace and compile steps of a batch size, and take one, as XLA compiles some only then."""
         if self._assembly.single_process:
             self._loop.compile(segment)
-        next(self._loop.run(segment, 0, 1))
+        next(self._loop.run(segment, 0, lambda _: 1))
 
     def restore(self, seed: int | None = None, *, initialize: bool = False) -> None:
         """Return to the step of the start.
@@ -240,11 +245,14 @@ class PlanStepper:
         while (chunk := next(self._running, None)) is None:
             if self._segment is None or self._position >= self._segment.steps:
                 self._segment, self._position = next(self._segments), 0
-            end = self._segment.steps if most is None else min(self._segment.steps, self._position + most)
-            self._running = self._loop.run(self._segment, self._position, end)
+            self._running = self._run(self._segment, most)
         self._position += chunk.count
         self._batches.count(chunk.count)
         return chunk
+
+    def _run(self, segment: Segment, most: int | None) -> Iterator[ChunkResult]:
+        end = segment.steps if most is None else min(segment.steps, self._position + most)
+        return self._loop.run(segment, self._position, lambda _: end)
 
     def validate(self) -> tuple[dict[str, float], float]:
         """Validate the model; returns its metrics, empty without validation data, and how long it took in seconds."""

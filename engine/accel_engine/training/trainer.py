@@ -111,7 +111,7 @@ class Trainer:
         try:
             self._epochs, self._saver = self._preparation.prepare()
             end = self._epochs.train()
-            self._saver.save_model()
+            self._saver.save_model(prove=True)
             self._preparation.wait_for_workers()
         except StopRequested as stop:
             if not stop.now:

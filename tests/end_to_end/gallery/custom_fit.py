@@ -1,4 +1,4 @@
-"""A ``train_step`` of its own: half of the gradient comes from inputs with noise."""
+"""A custom ``train_step``: half of the gradient comes from inputs with noise."""
 
 import keras
 import numpy as np

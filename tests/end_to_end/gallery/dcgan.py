@@ -13,7 +13,7 @@ def load():
 
 
 class GAN(keras.Model):
-    """Each network has an optimizer and a loss of its own."""
+    """Each network has its own optimizer and loss."""
 
     def __init__(self):
         super().__init__()

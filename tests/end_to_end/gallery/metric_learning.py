@@ -31,7 +31,7 @@ def load(seed):
 
 
 class Search(keras.Model):
-    """Each anchor has to find its own positive among those of all digits."""
+    """Each anchor has to find its own positive among the positives of all digits."""
 
     def __init__(self):
         super().__init__()

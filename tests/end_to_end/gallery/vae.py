@@ -1,4 +1,4 @@
-"""A variational autoencoder with a ``train_step`` of its own; images have no targets."""
+"""A variational autoencoder with a custom ``train_step``; images have no targets."""
 
 from pathlib import Path
 

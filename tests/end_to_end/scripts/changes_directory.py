@@ -1,4 +1,4 @@
-"""Works in a directory of its own, under which it writes everything; asks for details in the environment."""
+"""Works in a separate directory, under which it writes everything; asks for details in the environment."""
 
 import json
 import os

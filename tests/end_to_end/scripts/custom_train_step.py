@@ -1,4 +1,4 @@
-"""Customizing what happens in fit(): a train_step and a test_step with trackers of their own."""
+"""Customizing what happens in fit(): a train_step and a test_step with their own trackers."""
 
 import json
 

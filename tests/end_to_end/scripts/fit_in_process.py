@@ -1,4 +1,4 @@
-"""Trains each model in a process of its own, so that its memory is free afterwards."""
+"""Trains each model in a separate process, so that its memory is free afterwards."""
 
 import argparse
 import json

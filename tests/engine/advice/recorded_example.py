@@ -124,7 +124,7 @@ def learned(
 
 
 def in_buckets(run: Recorded, width: int) -> Recorded:
-    """A run whose series are in buckets of some steps, as those of a long run."""
+    """A run whose series are in buckets of some steps, as of a long run."""
     return replace(run, series={name: _merged(each, width) for name, each in run.series.items()})
 
 

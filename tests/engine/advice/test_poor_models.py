@@ -407,7 +407,7 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         ),
         "below-baseline",
     ),
-    "errors above those of the last value": (
+    "errors above the last value's": (
         learned(
             falling(400),
             validation={"mean_absolute_error": [14.0, 11.0], "root_mean_squared_error": [18.0, 16.0]},

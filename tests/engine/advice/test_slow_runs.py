@@ -11,6 +11,7 @@ from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import Diagnostics, Layer, LayerTable
 from accel_engine.run.engine.status import Status
 from engine.advice.records import recorded, samples, started
+from example_profile import profiled
 
 
 def found(run: Recorded) -> list[Finding]:
@@ -69,6 +70,11 @@ HOST = {"utilization": 30, "memory_total": 16e9, "memory_used": 4e9, "engine_mem
 
 HEALTHY: dict[str, Recorded] = {
     "nothing is known": recorded(),
+    "a device that is busy": recorded(kind="gpu", diagnostics=Diagnostics(operations=profiled())),
+    "a trace with a validation": recorded(
+        kind="gpu",
+        diagnostics=Diagnostics(operations=profiled(busy=0.5, notes=("The trace has a validation, too.",))),
+    ),
     "input is hidden": recorded(*spent(steps=9.0, input=0.4)),
     "a continued run, which traces once in each engine": recorded(
         *spent(steps=9.5), started(first_step=500), *spent(steps=9.5), started(first_step=500), *spent(steps=9.5)
@@ -156,6 +162,11 @@ TROUBLED: dict[str, tuple[str, Recorded, Mapping[str, Any]]] = {
         {"devices": ("gpu:0",), "strategy": "default"},
     ),
     "small steps": ("small-steps", recorded(kind="gpu", readings=gpu(utilization=20)), {"batch_size": 128}),
+    "gaps between kernels": (
+        "idle-device",
+        recorded(kind="gpu", diagnostics=Diagnostics(operations=profiled(busy=0.5))),
+        {"batch_size": 128},
+    ),
     "heat": ("throttling", recorded(kind="gpu", readings=gpu(throttling=("HW thermal slowdown",), clock_sm=900)), {}),
     "a limit of power at a low clock": (
         "throttling",

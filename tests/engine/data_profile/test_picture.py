@@ -14,7 +14,7 @@ HOUSES = 60
 pytestmark = pytest.mark.usefixtures("two_cpus")
 
 
-def look(spec: str | Path, **options: object) -> DataPicture:
+def picture_of(spec: str | Path, **options: object) -> DataPicture:
     found = data_picture(data.load(str(spec), DataOptions(**options)), str(options.get("task", "auto")))
     assert found is not None
     return found
@@ -29,7 +29,7 @@ def houses(tmp_path: Path) -> Path:
 
 
 def test_columns_of_a_table_are_shown_in_their_units_and_words(houses):
-    found = {column.name: column for column in look(houses, target=("price",), split="none").columns}
+    found = {column.name: column for column in picture_of(houses, target=("price",), split="none").columns}
     assert [*found] == ["area", "city", "price"]
     area, city, price = found.values()
     assert (area.low, area.high, area.count, area.distinct) == pytest.approx((50, 109, HOUSES + 2, HOUSES))
@@ -40,7 +40,7 @@ def test_columns_of_a_table_are_shown_in_their_units_and_words(houses):
 
 
 def test_equal_rows_and_the_error_of_the_mean_are_found(houses):
-    found = look(houses, target=("price",), split="none")
+    found = picture_of(houses, target=("price",), split="none")
     assert found.equal.duplicates == 2
     prices = np.array([*(1000 * (50 + np.arange(HOUSES))), 50_000, 50_000])
     assert found.baseline == "mean of the training targets"
@@ -51,7 +51,7 @@ def test_equal_rows_and_the_error_of_the_mean_are_found(houses):
 def test_the_baseline_of_classes_is_their_most_frequent_one(tmp_path):
     labels = np.array([0] * 10 + [2] * 30)
     np.savez(tmp_path / "mine.npz", x=np.arange(80, dtype=np.float32).reshape(40, 2), y=labels)
-    found = look(tmp_path / "mine.npz", split="none")
+    found = picture_of(tmp_path / "mine.npz", split="none")
     assert found.baseline == "most frequent class: 2"
     assert dict(found.metrics) == {"accuracy": 0.75}
     assert [column.is_constant for column in found.columns] == [False, False]
@@ -60,7 +60,7 @@ def test_the_baseline_of_classes_is_their_most_frequent_one(tmp_path):
 def test_the_baseline_of_a_series_is_its_last_value_in_its_unit(tmp_path):
     values = np.cumsum(np.where(np.arange(100) % 3, 5.0, -2.0))
     (tmp_path / "load.csv").write_text("\n".join(["load", *map(str, values)]))
-    found = look(tmp_path / "load.csv", target=("load",), window=4, split="none")
+    found = picture_of(tmp_path / "load.csv", target=("load",), window=4, split="none")
     assert found.baseline == "last known value"
     expected = np.abs(np.diff(values))[3:].mean()
     assert dict(found.metrics)["mean_absolute_error"] == pytest.approx(expected, rel=1e-4)
@@ -70,7 +70,7 @@ def test_a_look_at_each_class_is_reduced(tmp_path):
     pixels = np.zeros((20, 80, 40, 3), np.uint8)
     pixels[:, :, :20] = 255
     np.savez(tmp_path / "mine.npz", x=pixels, y=np.arange(20) % 2)
-    shown = look(tmp_path / "mine.npz", split="none").pictures
+    shown = picture_of(tmp_path / "mine.npz", split="none").pictures
     assert {picture.label for picture in shown} == {"0", "1"}
     height, width, channels = shown[0].shape
     assert height <= SIDE
@@ -82,13 +82,13 @@ def test_a_look_at_each_class_is_reduced(tmp_path):
 
 def test_a_column_without_a_difference_and_texts_of_their_own_are_named(tmp_path):
     np.savez(tmp_path / "mine.npz", x=np.stack([np.ones(30), np.arange(30)], 1).astype(np.float32), y=np.arange(30) % 2)
-    first, second = look(tmp_path / "mine.npz").columns
+    first, second = picture_of(tmp_path / "mine.npz").columns
     assert first.is_constant
     assert not second.is_constant
 
 
 def test_all_of_it_can_be_written_as_json(houses):
-    written = look(houses, target=("price",)).to_json()
+    written = picture_of(houses, target=("price",)).to_json()
     assert written["duplicates"] == 2
     assert "pictures" not in written
     assert written["baseline_metrics"].keys() == {"mean_absolute_error"}

@@ -178,7 +178,7 @@ def test_a_processor_that_nothing_names_has_a_name_still(tmp_path: Path, monkeyp
 
 
 class Machine:
-    """Counts what it is told to count, at a time of its own."""
+    """Counts what it is told to count, at a time that the test sets."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0

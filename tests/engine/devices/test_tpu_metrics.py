@@ -177,7 +177,7 @@ def test_a_runtime_that_stalls_is_left_alone_ever_longer_and_read_again(
         now += pause - 0.5
         client.read()
         now += 0.5
-    # A question may be called off before it gets there: none is asked twice in a pause.
+    # A question may be called off before it gets there: no question is asked twice in a pause.
     assert runtime.questions <= asked + 8
     monkeypatch.setattr(tpu_metrics, "READ_TIMEOUT", 30.0)
     runtime.flow()

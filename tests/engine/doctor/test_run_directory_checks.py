@@ -134,7 +134,7 @@ def test_a_disk_without_locks(machine, monkeypatch) -> None:
 
 
 def test_a_disk_whose_locks_others_do_not_see(machine, monkeypatch) -> None:
-    monkeypatch.setattr(run_directory_checks, "is_held", lambda _: False)
+    monkeypatch.setattr(run_directory_checks, "is_locked", lambda _: False)
     assert check_run_lock(machine()).verdict is CheckResult.FAIL
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow, asked in a process of its own: the true one, and processes that end in every way."""
+"""TensorFlow, asked in a separate process: the true one, and processes that end in every way."""
 
 import sys
 from pathlib import Path

@@ -35,7 +35,7 @@ def paused(
     engines: list["subprocess.Popen[str]"],
     wait_until: Callable[..., None],
 ) -> Iterator[Path]:
-    """The directory of a run whose engine is paused, on a disk of 24 MB of its own."""
+    """The directory of a run whose engine is paused, on a separate disk of 24 MB."""
     with small_disk(tmp_path / "disk", 24) as disk:
         monkeypatch.setenv("ACCEL_TUI_HOME", str(disk / "home"))
         directory = run.create(Plan(model="mlp", epochs=100_000, validation="off", xla="off"))

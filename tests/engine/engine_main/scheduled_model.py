@@ -1,4 +1,4 @@
-"""A user's model with random numbers, moving averages, and a learning rate that follows a schedule of its own."""
+"""A user's model with random numbers, moving averages, and a learning rate that follows its own schedule."""
 
 import keras
 import numpy as np

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from accel_engine import run
+from accel_engine.devices.preemption import HOST_VARIABLE
 from accel_engine.events import Outcome, Recovered, RunEnded, RunStarted
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
@@ -18,6 +19,7 @@ from accel_engine.run import RunReader
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import WATCHER_LOCK, latest_checkpoint
 from accel_engine.run.engine.commands import read_answer
+from metadata_server import GOOGLE, MetadataServer
 
 from .record import events, last, status, steps
 
@@ -67,7 +69,7 @@ def all_of(directory: Path, kind: type) -> list:
 
 
 def is_over(directory: Path) -> bool:
-    return not status(directory).live and not lock.is_held(directory, WATCHER_LOCK)
+    return not status(directory).live and not lock.is_locked(directory, WATCHER_LOCK)
 
 
 def test_a_killed_engine_is_started_again(
@@ -125,6 +127,31 @@ def test_a_preempted_engine_saves_and_is_started_again(
     run.request(directory, "stop")
     wait_until(lambda: is_over(directory), "the end")
     assert not last(directory).temporary
+
+
+def test_a_machine_that_a_cloud_takes_away_is_left_with_a_checkpoint(
+    engines: list["subprocess.Popen[str]"],
+    wait_until: Wait,
+    watched: Callable[[Path], list[psutil.Process]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with MetadataServer() as server:
+        monkeypatch.setenv(HOST_VARIABLE, server.address)
+        server.answer("GET", GOOGLE, "FALSE")
+        directory = run.create(PLAN.replace(steps_per_epoch=100_000, preemption_notice="gce"))
+        engines.append(start(directory))
+        wait_until(lambda: steps(directory) > 20, "training")
+        watched(directory)
+        server.answer("GET", GOOGLE, "TRUE")
+        assert engines[0].wait(120) == 0
+
+    ended = last(directory)
+    assert (ended.outcome, ended.temporary) == (Outcome.STOPPED, False)
+    assert ended.reason == "stop requested by Google Cloud (it preempts this machine)"
+    assert latest_checkpoint(directory) == ended.steps > 20
+    wait_until(lambda: is_over(directory), "the end")
+    wait_until(lambda: not watched(directory), "the end of the process that watches")
+    assert not all_of(directory, Recovered)
 
 
 def test_a_run_that_fails_for_good_ends(

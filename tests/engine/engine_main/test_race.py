@@ -72,7 +72,7 @@ def test_workers_are_measured_beside_one_process(tmp_path: Path, monkeypatch: py
     assert alone.losses.difference <= 1e-5
     assert alone.memory is not None
     assert workers.memory is not None
-    assert workers.memory > alone.memory  # that of both processes
+    assert workers.memory > alone.memory  # of both processes
     assert list((tmp_path / "runs").iterdir()) == []
 
 

@@ -68,6 +68,26 @@ def test_a_run_without_memory_for_another_process_has_failed(
     assert ended.reason.endswith("the engine cannot be started again: Cannot allocate memory")
 
 
+def test_the_shutdown_after_a_notice_does_not_hurry_the_stop(
+    supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = supervisor._commands
+
+    def training() -> None:
+        for _ in range(2):  # several clouds cannot be, but the second is no second Ctrl-C
+            commands.stop_before_end("AWS", "it plans to terminate this machine at 12:00")
+        wait_until(lambda: commands.stop)
+        os.kill(os.getpid(), signal.SIGTERM)
+        wait_until(lambda: not commands._signals)
+        assert not commands.is_stop_overdue
+        supervisor._ended = supervisor._make_end(Outcome.STOPPED, commands.stop.origin)
+
+    ended = trains(supervisor, monkeypatch, training)
+    assert ended.reason == "stop requested by AWS (it plans to terminate this machine at 12:00)"
+    assert not ended.temporary
+    assert [commands.mailbox.take().name, commands.mailbox.take()] == ["stop", None]
+
+
 @pytest.mark.parametrize("by_user", [False, True])
 def test_the_stop_of_a_user_after_sigterm_is_for_good(
     supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch, by_user: bool

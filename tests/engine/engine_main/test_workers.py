@@ -93,7 +93,7 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues_until
     engines.append(start(directory))
     wait_until(lambda: run.list_runs()[0].steps > 50, "training", timeout=120.0)
     if not network_namespace.why_not():
-        # TensorFlow's servers listen on all interfaces, but those of a network of their own.
+        # TensorFlow's servers listen on all interfaces, except in a separate network.
         assert listening(engines[0].pid, seen_from=engines[0].pid) >= 2
         assert listening(engines[0].pid, seen_from=os.getpid()) == 0
     worker = worker_of(directory)

@@ -19,7 +19,7 @@ from accel_engine.imported_runs.source_run import Epoch, ImportedMetric, SourceR
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.imported_runs.write_run import remove_abandoned
 from accel_engine.run import RunReader, Status, list_runs, runs_directory
-from accel_engine.run.directory.lock import WriterLock, is_held
+from accel_engine.run.directory.lock import WriterLock, is_locked
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.worker_runs import run_to_continue
 from accel_engine.run.store.database import reading
@@ -34,11 +34,11 @@ from pathlib import Path
 from accel_engine.imported_runs import write_run
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.run import runs_directory
-from accel_engine.run.directory.lock import is_held
+from accel_engine.run.directory.lock import is_locked
 
 def killed(*_):
     (unfinished,) = runs_directory().glob(".import-*")
-    print(is_held(unfinished), flush=True)
+    print(is_locked(unfinished), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 write_run._end = killed
@@ -291,7 +291,7 @@ def test_the_next_import_removes_what_a_killed_one_has_left(tmp_path: Path) -> N
     killed = subprocess.run([sys.executable, "-c", KILLED, file], capture_output=True, text=True)
     assert (killed.returncode, killed.stdout, killed.stderr) == (-signal.SIGKILL, "True\n", "")
     (left,) = runs_directory().iterdir()
-    assert not is_held(left)
+    assert not is_locked(left)
     age(left)
     run_id, _ = import_run(find(file)[0])
     assert [path.name for path in runs_directory().iterdir()] == [run_id]

@@ -1,4 +1,4 @@
-"""What the process that watches a run does about trouble of its own, and about a user's stop."""
+"""What the process that watches a run does about its own trouble, and about a user's stop."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -115,7 +115,7 @@ def test_a_stop_while_workers_exit_is_obeyed(watched: Path, monkeypatch: pytest.
         return True
 
     monkeypatch.setattr(watcher, "worker_runs_of", lambda _: {1: watched})
-    monkeypatch.setattr(watcher, "is_held", still_held)
+    monkeypatch.setattr(watcher, "is_locked", still_held)
     Watcher(watched).watch()
 
     assert status(watched) is Status.LOST

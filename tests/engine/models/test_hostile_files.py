@@ -1,4 +1,4 @@
-"""Model and data files from elsewhere run no code: those of ``tests/hostile_files`` try, and would make a file."""
+"""Model and data files from elsewhere run no code: the files of ``tests/hostile_files`` try, and would make a file."""
 
 import pickle
 import shutil
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Skipping invalid path during arc
 
 @pytest.fixture(autouse=True)
 def _nothing_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Run the test in a directory of its own, in which and beside which no file may be made."""
+    """Run the test in a separate directory, in which and beside which no file may be made."""
     place = tmp_path / "inside"
     place.mkdir()
     monkeypatch.chdir(place)

@@ -14,7 +14,7 @@ from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.process import ask as asking
 from accel_engine.process import engine_process
-from accel_engine.process.ask import Asked, ask
+from accel_engine.process.ask import EngineCall, ask
 from accel_engine.requests.describe_data import DataRequest
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol import model_reference
@@ -93,7 +93,7 @@ def test_a_request_that_the_engine_does_not_understand_is_a_problem() -> None:
 
 def test_an_engine_ends_with_the_program_that_asked(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text("import time\ndef load():\n    time.sleep(600)\n")
-    asked = Asked(DataRequest(Plan(data=f"{tmp_path}/slow.py:load")))
+    asked = EngineCall(DataRequest(Plan(data=f"{tmp_path}/slow.py:load")))
     asked.connection.channel.send(asked._request)
     asked.connection.channel.stop_sending()
     assert asked.connection.process.wait(120) == 0
@@ -101,7 +101,7 @@ def test_an_engine_ends_with_the_program_that_asked(tmp_path: Path) -> None:
 
 
 def test_an_engine_removes_the_folder_of_a_killed_program(tmp_path: Path) -> None:
-    asked = Asked(PredictionRequest(tmp_path / "absent.keras", folder=tmp_path))
+    asked = EngineCall(PredictionRequest(tmp_path / "absent.keras", folder=tmp_path))
     (folder,) = tmp_path.iterdir()
     (folder / "values.npy").touch()
     asked.connection.channel.send(asked._request)
@@ -136,7 +136,7 @@ def test_a_folder_has_the_files_of_an_answer_until_the_end(tmp_path: Path, monke
         return subprocess.Popen([sys.executable, "-c", WRITES], text=True, **pipes)
 
     monkeypatch.setattr(asking, "spawn", spawn)
-    with Asked(_WithFolder(folder=tmp_path)) as asked:
+    with EngineCall(_WithFolder(folder=tmp_path)) as asked:
         assert asked.result() == _Written(40)
         (folder,) = tmp_path.iterdir()
         assert (folder / "report").read_text() == "found"
@@ -150,10 +150,10 @@ def test_nothing_is_left_where_no_engine_starts(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(asking, "spawn", spawn)
     with pytest.raises(RunError, match="no TensorFlow"):
-        Asked(_WithFolder(folder=tmp_path))
+        EngineCall(_WithFolder(folder=tmp_path))
     assert not any(tmp_path.iterdir())
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=f"cannot write to {tmp_path}/absent: No such file or directory"):
-        Asked(_WithFolder(folder=tmp_path / "absent"))
+        EngineCall(_WithFolder(folder=tmp_path / "absent"))

@@ -64,7 +64,7 @@ class Stand:
 
 @pytest.fixture
 def query(monkeypatch):
-    monkeypatch.setattr(inference_bench, "Asked", Stand)
+    monkeypatch.setattr(inference_bench, "EngineCall", Stand)
     monkeypatch.setattr(Stand, "asked", [])
     monkeypatch.setattr(Stand, "metrics", [])
     return Stand

@@ -27,13 +27,13 @@ MODULES = {
     for module in pkgutil.iter_modules(accel_engine.recording.__path__, "accel_engine.recording.")
 }
 
-OF_LOOPS = {name for name in MODULES if name.startswith("loop_")} | {"held_values"}
+OF_LOOPS = {name for name in MODULES if name.startswith("loop_")} | {"value_snapshots"}
 """The modules that only a loop's recorder uses."""
 
 OF_BOTH = {"recorder_thread", "run_link", "watch_hint", "wire"}
 """The modules that both recorders use."""
 
-ESCAPE = {"guarded", "_give_up", "warn", "observe", "FitCall.__init__"}
+ESCAPE = {"guarded", "_on_error", "warn", "observe", "FitCall.__init__"}
 """What a failure goes through on its way to the user, what runs at import alone, and what sets two attributes."""
 
 Functions = dict[str, tuple[object, str]]

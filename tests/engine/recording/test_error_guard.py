@@ -13,7 +13,7 @@ class Guarded:
         self.errors: list[Exception] = []
         self.fails = fails
 
-    def _give_up(self, error: Exception) -> None:
+    def _on_error(self, error: Exception) -> None:
         self.errors.append(error)
         if self.fails:
             raise LookupError

@@ -80,7 +80,7 @@ def test_validation_has_the_names_of_training() -> None:
 
 
 class Tells(keras.Model):
-    """Has a step of its own, which tells what names cannot be recorded as they are."""
+    """Has a custom step, which tells what names cannot be recorded as they are."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -21,7 +21,7 @@ def loss() -> Any:
 
 @pytest.fixture
 def model(loss: Any) -> Any:
-    """With a ``train_step`` of its own."""
+    """With a custom ``train_step``."""
     return SimpleNamespace(metrics=[SimpleNamespace(metrics=[loss])])
 
 

@@ -1,4 +1,4 @@
-"""A script of the user's in a process of its own, however it ends."""
+"""A script of the user's in a separate process, however it ends."""
 
 import shlex
 import subprocess

@@ -17,7 +17,7 @@ from .conftest import Read, examples
 
 
 class Variational(keras.Model):
-    """An autoencoder with a step of its own and no ``call``."""
+    """An autoencoder with a custom step and no ``call``."""
 
     def __init__(self) -> None:
         super().__init__()

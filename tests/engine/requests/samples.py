@@ -9,12 +9,14 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from accel_engine.json_values import Number
 from accel_engine.plan import Plan
 
 PLAIN: dict[Any, Any] = {
     bool: True,
     int: 7,
     float: math.nan,
+    Number: math.nan,
     str: "é\udcff\x1b[2J[/]",  # the name of a file in no encoding, with a control sequence
     bytes: b"\0\xff",
     Path: Path("/a\udcff"),

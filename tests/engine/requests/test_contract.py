@@ -10,18 +10,22 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tensorflow as tf
 
 from accel_engine.engine_main import request_server
 from accel_engine.engine_main.request_server import answer
 from accel_engine.errors import AccelError, RunError
 from accel_engine.process import ask
-from accel_engine.process.ask import Asked
+from accel_engine.process.ask import EngineCall
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
 from accel_engine.requests.protocol.request import (
+    ComputeDevice,
+    DeviceRequest,
     EngineRequest,
     FolderRequest,
     Problem,
@@ -29,6 +33,7 @@ from accel_engine.requests.protocol.request import (
     request_name,
     request_names,
 )
+from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
 
 from .samples import sample
 
@@ -72,7 +77,7 @@ class TestRequest:
     def asked(self, monkeypatch: pytest.MonkeyPatch, kind: type[EngineRequest[Any]], tmp_path: Path) -> Any:
         """Asks an engine that writes some lines, for which a script stands in."""
 
-        def begin(*lines: str, waits: bool = False) -> Asked[Any]:
+        def begin(*lines: str, waits: bool = False) -> EngineCall[Any]:
             def spawn(*options: str, stderr: Any, **_: Any) -> "subprocess.Popen[str]":
                 assert options == ("--request", request_name(kind))
                 command = [sys.executable, "-c", _STAND_IN.format(lines=lines, waits=waits)]
@@ -84,7 +89,7 @@ class TestRequest:
             request = sample(kind)
             if issubclass(kind, FolderRequest):
                 object.__setattr__(request, "folder", tmp_path)
-            return Asked(request)
+            return EngineCall(request)
 
         return begin
 
@@ -119,9 +124,12 @@ class TestRequest:
 
             return lambda _: fail
 
+        request = sample(kind)
+        if isinstance(request, DeviceRequest):
+            request = replace(request, device=ComputeDevice())
         for error, text in ((AccelError("no data"), "no data"), (ValueError("oh no"), "ValueError: oh no")):
             monkeypatch.setattr(request_server, "request_function", failing(error))
-            assert answer(sample(kind), print, Tensorflow()) == Problem(text)  # type: ignore[arg-type]
+            assert answer(request, print, Tensorflow()) == Problem(text)  # type: ignore[arg-type]
         assert "Traceback" in capsys.readouterr().err  # of the unexpected one, in the log
 
     def test_parts_come_before_the_result(self, kind: type[EngineRequest[Any]], asked: Any, tmp_path: Path) -> None:
@@ -151,6 +159,47 @@ class TestRequest:
                 question.result()
         assert question.connection.process.returncode == -9
         assert not any(tmp_path.iterdir())
+
+
+def test_the_result_tells_the_device_that_computed_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    gpu = ComputeDevice("gpu:1", "NVIDIA H200", {"CUDA_VISIBLE_DEVICES": "GPU-2"})
+    asked: list[ComputeDevice] = []
+
+    def revalidate(request: RevalidationRequest, _: object) -> Revalidation:
+        asked.append(request.device)
+        return Revalidation(7, ())
+
+    def device_of(device: ComputeDevice) -> Any:
+        result = answer(RevalidationRequest(tmp_path, device=device), print, Tensorflow())  # type: ignore[arg-type]
+        return getattr(result, "device", result)
+
+    monkeypatch.setattr(request_server, "request_function", lambda _: revalidate)
+    assert device_of(ComputeDevice()) == ComputeDevice()
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: [])
+    replaced = device_of(gpu)  # TensorFlow cannot use it
+    assert replaced.text == "on the CPU (TensorFlow cannot use gpu:1: see accel-tui doctor)"
+    assert device_of(replace(gpu, is_required=True)) == Problem("TensorFlow cannot use gpu:1: see accel-tui doctor")
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: ["GPU:0"])
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda _: [])
+    rounds = tf.config.experimental.tensor_float_32_execution_enabled()
+    try:
+        assert device_of(gpu) == gpu
+        assert not tf.config.experimental.tensor_float_32_execution_enabled()
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(rounds)
+    assert asked == [ComputeDevice(), replaced, gpu]
+
+
+def test_a_gpu_whose_memory_runs_out_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fill(*_: object) -> None:
+        raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor with shape[64]")
+
+    monkeypatch.setattr(request_server, "request_function", lambda _: fill)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: ["GPU:0"])
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda _: [])
+    request = RevalidationRequest(tmp_path, device=ComputeDevice("gpu:0", "NVIDIA H200"))
+    answered = answer(request, print, Tensorflow())  # type: ignore[arg-type]
+    assert answered == Problem("the memory of gpu:0 ran out: choose --device cpu")
 
 
 def test_a_message_that_is_cut_off_is_the_end() -> None:

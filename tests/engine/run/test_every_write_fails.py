@@ -1,6 +1,6 @@
 """Every operation that writes fails once: the run is readable afterwards, and continues exactly.
 
-`make faults` tries every operation of a run's life with every fault; here, those of short parts, and some of the whole.
+`make faults` tries every operation of a run's life with every fault; this is short parts of it, and some of the whole.
 """
 
 import os

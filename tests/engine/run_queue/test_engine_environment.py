@@ -1,4 +1,4 @@
-"""The environment of an engine: that of the terminal where its run was queued, and its devices."""
+"""The environment of an engine: as in the terminal where its run was queued, and its devices."""
 
 import os
 from dataclasses import replace

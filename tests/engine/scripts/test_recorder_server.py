@@ -22,11 +22,12 @@ from accel_engine.events import (
     RunEnded,
     Warned,
 )
+from accel_engine.protobuf import bytes_field, integer_field, text_field
 from accel_engine.recording import run_link, supervisor
 from accel_engine.recording.error_guard import warn
 from accel_engine.recording.run_link import RunLink
-from accel_engine.run import RunReader, request
-from accel_engine.run.engine.commands import read_answer
+from accel_engine.run import RunReader, diagnostics, request
+from accel_engine.run.engine.commands import Command, read_answer
 from accel_engine.run.media import LoggedText
 from accel_engine.scripts.recorder_server import RecorderServer
 from accel_engine.scripts.script_run import ScriptRun
@@ -66,6 +67,34 @@ def test_what_a_part_records_is_in_the_run_when_it_has_ended(run: ScriptRun, ser
         (series,) = reader.media_list()
         assert reader.media(series, 2) == (2, LoggedText("what it writes"))
     second.close()
+
+
+def test_a_trace_of_a_script_becomes_a_profile_of_its_run(run: ScriptRun, server: RecorderServer) -> None:
+    event = bytes_field(4, integer_field(1, 1) + integer_field(2, 5) + integer_field(3, 2 * 10**9))
+    named = bytes_field(4, integer_field(1, 1) + bytes_field(2, text_field(2, "net/dense/MatMul:MatMul")))
+    folder = run.directory / "profiles/plugins/profile/1"
+    folder.mkdir(parents=True)
+    plane = text_field(2, "/host:CPU") + bytes_field(3, event) + named
+    (folder / "host.xplane.pb").write_bytes(bytes_field(1, plane))
+    command = Command(request(run.directory, "profile", 1.0), clock.now(), "ann@box", "profile", 1.0)
+    outside = Command(request(run.directory, "profile", 1.0), clock.now(), "ann@box", "profile", 1.0)
+
+    part = begun()
+    part.profiled(command, "profiles/plugins/profile/1", 1.0, ["a note."])
+    part.profiled(outside, "../elsewhere", 1.0, [])
+    part.end(ended())
+    run.flush()
+
+    profile = diagnostics.read(run.directory).operations
+    assert profile is not None
+    assert [(each.name, each.group, each.seconds) for each in profile.operations] == [
+        ("net/dense/MatMul", "net/dense", 2e-3)
+    ]
+    assert (profile.steps, profile.notes, profile.trace) == (None, ("a note.",), "profiles/plugins/profile/1")
+    assert read_answer(run.directory, command.id) == (True, "profiled 1.0 s")
+    problem = "the trace ../elsewhere is not in the run's directory"
+    assert read_answer(run.directory, outside.id) == (False, problem)
+    assert f"not profiled: {problem}" in [each.message for each in all_of(run, Warned)]
 
 
 def test_a_second_part_at_once_is_refused_and_one_after_it_is_not(server: RecorderServer) -> None:

@@ -52,11 +52,11 @@ class Search:
         """Run to the end; ``each`` is called at each wait."""
         with self.study() as study:
 
-            def look(_: float) -> None:
+            def inspect(_: float) -> None:
                 study.refresh()
                 each(study)
 
-            return run_search(self.directory, self.runs, look)
+            return run_search(self.directory, self.runs, inspect)
 
     def study(self) -> StudyReader:
         return StudyReader(self.directory)
@@ -66,7 +66,7 @@ class Search:
             return list(study.trials.values())
 
     def values(self) -> list[Mapping[str, Any]]:
-        """The values of the trials that have runs of their own."""
+        """The values of the trials that have their own runs."""
         return [each.values for each in self.trials() if each.duplicate_of is None]
 
     def request(self, name: str, trial: int | None = None, argument: Any = None) -> int:

@@ -18,7 +18,7 @@ def test_every_command_is_answered() -> None:
 
 
 def at(done: int, name: str, argument: Any = None, trial: int = 0) -> Any:
-    """Called at each wait: sends a command once when the first trial has trained so many epochs."""
+    """Called at each wait: sends a command once when the first trial has trained a number of epochs."""
     sent: list[int] = []
 
     def each(study: StudyReader) -> None:

@@ -21,7 +21,7 @@ GPU = (*CPU, Device("gpu:0", "gpu", "a graphics card"))
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Ids of the runs that are started at once; the queue has no process of its own."""
+    """Ids of the runs that are started at once; the queue has no separate process."""
     ids: list[str] = []
     monkeypatch.setattr(engine_runs.DirectStarter, "start", lambda _, directory: ids.append(directory.name))
     monkeypatch.setattr(run_queue, "ensure_waiter", lambda: None)
@@ -75,7 +75,7 @@ def test_why_the_queue_holds_a_run_and_a_queue_that_was_deleted(started: list[st
     with changing_queue() as queue:
         entry = queue.find(directory.name)
         assert entry is not None
-        queue.put(replace(entry, held="cannot be started: its data is gone"))
+        queue.put(replace(entry, hold_reason="cannot be started: its data is gone"))
     with pytest.raises(DataError, match="cannot be started: its data is gone"):
         starter.start(directory)
     with changing_queue() as queue:

@@ -22,7 +22,7 @@ class Killed(BaseException):
 
 
 def kill_after(looks: int) -> Any:
-    """Called at each wait: raises after so many."""
+    """Called at each wait: raises after a number of them."""
     left = [looks]
 
     def each(_: StudyReader) -> None:

@@ -330,7 +330,7 @@ def added_loss_model():
 
 
 class OwnStep(keras.Model):
-    """The loss is that of ``compile``, halved; it is returned as it is for each batch."""
+    """The loss is ``compile``'s, halved; it is returned as it is for each batch."""
 
     def train_step(self, data):
         x, y = data[:2]

@@ -1,4 +1,4 @@
-"""Every step with class weights equals that of plain Keras with ``class_weight``."""
+"""Every step with class weights equals plain Keras' with ``class_weight``."""
 
 from functools import cache
 from pathlib import Path

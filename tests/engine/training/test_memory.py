@@ -47,7 +47,7 @@ def test_the_peak_of_a_new_process_is_within_the_range(plan: Plan) -> None:
 
 
 def peak_memory(pid: int) -> int:
-    """Bytes that a process has taken at most; not its ``ru_maxrss``, which includes that of the one that started it."""
+    """Bytes that a process has taken at most; not its ``ru_maxrss``, which includes its parent's."""
     with suppress(OSError):
         if found := re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text()):
             return int(found[1]) * 1024

@@ -19,7 +19,7 @@ from accel_engine.inference.origin import DESCRIPTION
 from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.model_export.export import _keep, _keep_all, _written, export
 from accel_engine.plan import Plan
-from accel_engine.process.ask import Asked, ask
+from accel_engine.process.ask import EngineCall, ask
 from accel_engine.requests.evaluate import EvaluationOptions, EvaluationRequest
 from accel_engine.requests.export_model import (
     Export,
@@ -181,7 +181,7 @@ def test_an_export_that_is_ended_leaves_nothing(gym: Gym, tmp_path: Path) -> Non
     wanted = (ExportTarget("keras", "keras", "none", str(place / "m.keras"), 1e-4),)
     with (
         pytest.raises(RunError, match="the engine exited"),
-        Asked(ExportRequest(ModelReference(directory), wanted, "last", folder=place)) as asked,
+        EngineCall(ExportRequest(ModelReference(directory), wanted, "last", folder=place)) as asked,
     ):
         asked.result(lambda part: isinstance(part, WritingFormat) and asked.cancel())
     assert not any(place.iterdir())

@@ -143,7 +143,7 @@ def random_states(assembly: Assembly) -> list[keras.Variable]:
 
 
 def variables_of(trial: PlanStepper) -> dict[str, np.ndarray]:
-    """Every variable of a trial: weights, statistics, random states, and those of the optimizer."""
+    """Every variable of a trial: weights, statistics, random states, and the optimizer's."""
     assembly = trial.assembly
     found = [*assembly.model.variables, *assembly.model.optimizer.variables, *random_states(assembly)]
     return {f"{index} {each.path}": np.asarray(each) for index, each in enumerate(found)}

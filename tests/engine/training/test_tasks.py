@@ -1,4 +1,4 @@
-"""Every step of each task equals that of plain Keras, on one device and on two replicas."""
+"""Every step of each task equals plain Keras', on one device and on two replicas."""
 
 from functools import cache
 from pathlib import Path

@@ -103,7 +103,7 @@ def test_a_nan_loss_causes_one_warning_and_no_checkpoint(gym: Gym) -> None:
     of_loss, of_checkpoint, of_model = (warning.message for warning in trained.all(Warned))
     assert "is NaN or infinite" in of_loss
     assert "no checkpoint is saved, as " in of_checkpoint
-    assert "is not finite after step 5: there is none to continue from" in of_checkpoint
+    assert "are not finite after step 5: there is none to continue from" in of_checkpoint
     assert "is not finite after step 10: the model is not saved" in of_model
     assert trained.all(CheckpointSaved) == []
     assert not (trained.directory / MODEL).exists()

@@ -101,7 +101,7 @@ def test_a_terminal_that_goes_away_ends_it_though_no_signal_says_so(tmp_path, wa
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(in_init="pass", in_run="pass"))
     terminal, side = pty.openpty()
-    # In a session without a terminal of its own, so that the kernel sends it no hang-up.
+    # In a session without a controlling terminal, so that the kernel sends it no hang-up.
     process = subprocess.Popen([sys.executable, program], stdin=side, stdout=side, stderr=side, start_new_session=True)
     os.close(side)
     try:

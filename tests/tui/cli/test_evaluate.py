@@ -57,7 +57,7 @@ def asked(monkeypatch, new_run):
 def test_a_model_has_its_metrics_with_intervals_and_its_classes(run_command, asked):
     result = run_command("evaluate last")
     assert (result.status, result.err) == (0, "accel-tui: a note\n")
-    assert result.lines[0] == "20 test examples; 95% confidence intervals of 1,000 resamples"
+    assert result.lines[0] == "20 test examples, on the CPU; 95% confidence intervals of 1,000 resamples"
     told = [" ".join(line.split()) for line in result.lines]
     assert "accuracy 0.9000 (0.8500 to 0.9500)" in told
     first = told.index("baseline accuracy 0.6000")

@@ -51,7 +51,7 @@ def asked(monkeypatch):
 def test_a_model_is_named_after_the_run_and_shown_beside_the_trained_one(run_command, run, asked, here):
     result = run_command("export last --to onnx --checkpoint best")
     assert (result.status, result.err) == (0, "accel-tui: a note\n")
-    assert result.lines[0] == f"{run} at step 40, verified on 200 test examples"
+    assert result.lines[0] == f"{run} at step 40, verified on 200 test examples, on the CPU"
     assert result.lines[2].split() == ["SIGNATURE", "NAME", "TYPE"]
     assert "input      inputs         uint8 8x8x1" in result.lines
     assert "trained model  0.2500  0.9000                39.1 KiB  2.00 ms" in result.lines

@@ -22,7 +22,7 @@ from accel_tui.formatting.finders import size_progress
 from tui.finder_results import found_rate, found_size, nothing_found
 
 
-class Asked:
+class FakeFinders:
     """Stands in for both finders.
 
     Attributes:
@@ -88,8 +88,8 @@ class Asked:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    made = Asked()
+def finders(monkeypatch: pytest.MonkeyPatch) -> FakeFinders:
+    made = FakeFinders()
     monkeypatch.setattr(finder_output, "find_learning_rate", made.find_rate)
     monkeypatch.setattr(finder_output, "find_rate_of_run", made.find_rate)
     monkeypatch.setattr(finder_output, "find_batch_size", made.find_size)
@@ -102,29 +102,31 @@ def test_every_field_of_the_plan_has_a_flag(run_command, what):
     assert all(str(FieldValue(name)) in told for name in SPECS)
 
 
-def test_the_learning_rate_is_printed_with_its_curve_its_spread_and_the_command(run_command, asked):
+def test_the_learning_rate_is_printed_with_its_curve_its_spread_and_the_command(run_command, finders):
     result = run_command("find learning-rate --optimizer sgd --momentum 0.9 --seeds 2 --lowest 1e-5")
     assert result.status == 0
-    assert asked.plans[0].momentum == 0.9
-    assert asked.options == [RampOptions(lowest=1e-5, seeds=2)]
+    assert finders.plans[0].momentum == 0.9
+    assert finders.options == [RampOptions(lowest=1e-5, seeds=2)]
     assert result.lines[0].startswith("loss")
     assert all(name in result.lines[0] for name in ("┊ steepest", "│ valley", "‖ minimum / 10", "┃ minimum / 3"))
-    command = f"accel-tui train --model cnn --optimizer sgd --learning-rate {asked.rate.learning_rate:g} --momentum 0.9"
+    command = (
+        f"accel-tui train --model cnn --optimizer sgd --learning-rate {finders.rate.learning_rate:g} --momentum 0.9"
+    )
     assert result.lines[-1] == command
 
 
-def test_the_last_line_of_json_has_the_result(run_command, asked):
+def test_the_last_line_of_json_has_the_result(run_command, finders):
     result = run_command("find learning-rate --json")
     lines = [json.loads(line) for line in result.lines]
     assert {line["event"] for line in lines[:-1]} == {"ramp_steps"}
-    assert sum(len(line["rates"]) for line in lines[:-1]) == sum(len(ramp.rates) for ramp in asked.rate.ramps)
+    assert sum(len(line["rates"]) for line in lines[:-1]) == sum(len(ramp.rates) for ramp in finders.rate.ramps)
     assert lines[-1]["event"] == "learning_rate_found"
-    assert (lines[-1]["learning_rate"], lines[-1]["problem"]) == (asked.rate.learning_rate, None)
+    assert (lines[-1]["learning_rate"], lines[-1]["problem"]) == (finders.rate.learning_rate, None)
     assert [each["rule"] for each in lines[-1]["suggestions"]] == ["steepest", "valley", "minimum / 10", "minimum / 3"]
 
 
-def test_without_a_suggestion_the_reason_is_the_last_line_and_the_status_is_1(run_command, asked):
-    asked.rate = nothing_found()
+def test_without_a_suggestion_the_reason_is_the_last_line_and_the_status_is_1(run_command, finders):
+    finders.rate = nothing_found()
     result = run_command("find learning-rate")
     assert result.status == 1
     assert "the loss is flat" in result.err
@@ -133,10 +135,10 @@ def test_without_a_suggestion_the_reason_is_the_last_line_and_the_status_is_1(ru
     assert "flat" in last["problem"]
 
 
-def test_the_batch_size_is_printed_with_what_it_means(run_command, asked):
+def test_the_batch_size_is_printed_with_what_it_means(run_command, finders):
     result = run_command("find batch-size --largest 4096")
     assert result.status == 0
-    assert asked.options[0].largest == 4096
+    assert finders.options[0].largest == 4096
     text = " ".join(result.out.split())
     assert "knee" in text
     assert "larger ones are slower" in text
@@ -147,7 +149,7 @@ def test_the_batch_size_is_printed_with_what_it_means(run_command, asked):
     ]
 
 
-def test_the_last_line_of_json_has_the_batch_size(run_command, asked):
+def test_the_last_line_of_json_has_the_batch_size(run_command, finders):
     lines = [json.loads(line) for line in run_command("find batch-size --json").lines]
     assert [line["event"] for line in lines] == ["batch_size_started", "batch_size_measured"] * 5 + ["batch_size_found"]
     assert (lines[-1]["batch_size"], lines[-1]["fastest"], lines[-1]["largest"]) == (128, 256, 256)
@@ -161,16 +163,16 @@ def test_the_time_left_is_shown_unless_it_is_over_or_unknown(left, text):
     assert size_progress(SizeProgress("measuring 8", seconds_left=left)) == text
 
 
-def test_ctrl_c_ends_it_with_status_130(run_command, asked):
-    asked.interrupts = True
+def test_ctrl_c_ends_it_with_status_130(run_command, finders):
+    finders.interrupts = True
     result = run_command("find learning-rate")
     assert (result.status, result.err) == (130, "")
     last = json.loads(run_command("find learning-rate --json").lines[-1])
     assert (last["learning_rate"], last["problem"]) == (None, "interrupted")
 
 
-def test_ctrl_c_shows_the_batch_sizes_that_were_measured(run_command, asked):
-    asked.interrupts = True
+def test_ctrl_c_shows_the_batch_sizes_that_were_measured(run_command, finders):
+    finders.interrupts = True
     result = run_command("find batch-size")
     assert (result.status, result.err.strip()) == (130, "accel-tui: interrupted: no batch size was chosen")
     assert [line.split()[0] for line in result.lines[-3:]] == ["BATCH", "16", "32"]
@@ -180,8 +182,8 @@ def test_ctrl_c_shows_the_batch_sizes_that_were_measured(run_command, asked):
 
 
 @pytest.mark.parametrize("what", ["learning-rate", "batch-size"])
-def test_the_last_line_of_json_has_the_error(run_command, asked, what):
-    asked.error = RunError("the loss is a list")
+def test_the_last_line_of_json_has_the_error(run_command, finders, what):
+    finders.error = RunError("the loss is a list")
     result = run_command(f"find {what} --json")
     assert result.status == 1
     assert json.loads(result.lines[-1])["problem"] == "the loss is a list"
@@ -195,14 +197,14 @@ def test_the_last_line_of_json_has_the_error(run_command, asked, what):
         (Status.STOPPED, False, "continue"),
     ],
 )
-def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, asked, monkeypatch, status, schedule, command):
-    asked.rate = replace(found_rate(), factor=2.0, has_schedule=schedule)
+def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, finders, monkeypatch, status, schedule, command):
+    finders.rate = replace(found_rate(), factor=2.0, has_schedule=schedule)
     monkeypatch.setattr("accel_tui.cli.find.find_run", lambda _: Path("of-2"))
     monkeypatch.setattr(finder_output, "read_run", lambda _: SimpleNamespace(status=status))
     words = run_command("find learning-rate --run of-2").lines[-1].split()
-    assert asked.rate.optimizer_rate == pytest.approx(2 * asked.rate.learning_rate, rel=0.01)
+    assert finders.rate.optimizer_rate == pytest.approx(2 * finders.rate.learning_rate, rel=0.01)
     assert words[:4] == ["accel-tui", command, "of-2", "--learning-rate"]
-    assert float(words[4]) == (asked.rate.optimizer_rate if command == "set" else asked.rate.learning_rate)
+    assert float(words[4]) == (finders.rate.optimizer_rate if command == "set" else finders.rate.learning_rate)
 
 
 @pytest.mark.parametrize(
@@ -220,8 +222,8 @@ def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, asked, monkeypat
         ("", "accel-tui: give what to find: batch-size or learning-rate\n"),
     ],
 )
-def test_wrong_usage_ends_before_an_engine_starts(run_command, asked, arguments, words, home: Path):
+def test_wrong_usage_ends_before_an_engine_starts(run_command, finders, arguments, words, home: Path):
     result = run_command(f"find {arguments}")
     assert result.status == 2
     assert words in result.err
-    assert not asked.plans
+    assert not finders.plans

@@ -144,6 +144,7 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "serve": (("--host", HOSTILE), ("--port", HOSTILE)),
     "settings": ((), ("path",), ("check",), (HOSTILE,)),
     "demo": (("--seconds", HOSTILE),),
+    "profile": (("--seconds", HOSTILE), (HOSTILE,), ("--model", HOSTILE)),
     "race": (("--ways", HOSTILE), (HOSTILE,), ("--model", HOSTILE)),
     "completion": (("bash",), ("zsh",), (HOSTILE,)),
     "models": ((), (HOSTILE,)),

@@ -4,6 +4,7 @@ import csv
 import errno
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.image_files import read_pixels
 from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
-from accel_engine.requests.protocol.request import unheard
+from accel_engine.requests.protocol.request import ComputeDevice, unheard
 from accel_engine.requests.write_text import WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.run.diagnostics.data_items import TableFormat
@@ -69,6 +70,19 @@ def test_rows_have_a_line_each_with_their_class(run_command, asked):
     assert requests[0][1:] == ((), "auto")
 
 
+def test_the_gpu_that_computed_is_told_and_one_that_is_not_there_is_refused(run_command, asked):
+    gpu = ComputeDevice("gpu:1", "NVIDIA H200")
+    requests = asked(TABLE, replace(told(CLASSES), device=gpu))
+    assert run_command("predict last rows.csv").err == "accel-tui: computed on gpu:1 (NVIDIA H200)\n"
+    assert json.loads(run_command("predict last rows.csv --json").lines[0])["device"] == "gpu:1"
+    requests.clear()
+    for words in ("predict last rows.csv --device gpu:7", "predict last --device tpu:0 rows.csv"):
+        result = run_command(words)
+        reasons = ("no device gpu:7: this machine has cpu", "'tpu:0' is none of auto, cpu and such as gpu:0")
+        assert (result.status, any(reason in result.err for reason in reasons)) == (2, True), result.err
+    assert requests == []
+
+
 def test_rows_of_standard_input_are_read_as_a_table(run_command, asked, monkeypatch):
     requests = asked(TABLE, told(CLASSES))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"area,city\n3,Ulm\n")))
@@ -86,6 +100,7 @@ def test_json_has_an_object_for_each_row_and_a_bad_one_makes_the_status_1(run_co
     assert first == {
         "run": "abcd-run",
         "step": 22,
+        "device": "cpu",
         "file": "rows.csv",
         "example": "1",
         "problem": "",
@@ -93,7 +108,7 @@ def test_json_has_an_object_for_each_row_and_a_bad_one_makes_the_status_1(run_co
         "probability": 0.75,
         "probabilities": {"cat": 0.75, "dog": 0.25},
     }
-    assert second == {"run": "abcd-run", "step": 22, "file": "rows.csv", "example": "2", "problem": "row 2 is bad"}
+    assert (second["device"], second["example"], second["problem"]) == ("cpu", "2", "row 2 is bad")
     assert (third["example"], third["label"]) == ("3", "dog")
 
 
@@ -221,7 +236,14 @@ def test_a_text_is_shown_as_it_is_written_without_control_characters(run_command
     assert (options.prompt, options.tokens, options.temperature, options.seed) == ("Once", 3, 0.5, 4)
     assert options.checkpoint == "best"
     line = json.loads(run_command("predict last --prompt Once --json").lines[0])
-    assert line == {"run": "abcd-run", "step": 7, "prompt": "Once", "text": " up\x1b[2Jon", "tokens": 3}
+    assert line == {
+        "run": "abcd-run",
+        "step": 7,
+        "prompt": "Once",
+        "text": " up\x1b[2Jon",
+        "tokens": 3,
+        "device": "cpu",
+    }
 
 
 @pytest.mark.parametrize("name", ["../../outside", "/outside", "a\\..\\b", "x" * 300, "é" * 300, ".."])
@@ -286,6 +308,7 @@ def test_json_of_images_has_the_same_fields_with_every_checkpoint(run_command, a
         assert first == {
             "run": "abcd-run",
             "step": 22,
+            "device": "cpu",
             "example": "a.png",
             "problem": "",
             "label": "dog",

@@ -8,7 +8,7 @@ from accel_tui.cli.terminal_checks import Terminal, checks
 GOOD = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 
-def look(name, environment=None, interactive=True, size=(120, 40), encoding="utf-8"):
+def finding_of(name, environment=None, interactive=True, size=(120, 40), encoding="utf-8"):
     terminal = Terminal(GOOD if environment is None else environment, interactive, size, encoding)
     (check,) = (check for check in checks(terminal) if check.name == f"terminal.{name}")
     return check.run()
@@ -16,15 +16,15 @@ def look(name, environment=None, interactive=True, size=(120, 40), encoding="utf
 
 @pytest.mark.parametrize("name", ["type", "size", "colours", "unicode"])
 def test_a_good_terminal_passes(name):
-    finding = look(name)
+    finding = finding_of(name)
     assert finding.verdict is CheckResult.PASS
     assert not finding.cause + finding.fix
 
 
 @pytest.mark.parametrize("name", ["size", "colours", "unicode"])
 def test_without_a_terminal_only_that_is_told(name):
-    assert look(name, interactive=False, size=(80, 24)).verdict is CheckResult.PASS
-    finding = look("type", interactive=False)
+    assert finding_of(name, interactive=False, size=(80, 24)).verdict is CheckResult.PASS
+    finding = finding_of("type", interactive=False)
     assert finding.verdict is CheckResult.WARN
     assert "accel-tui train" in finding.fix
 
@@ -45,7 +45,7 @@ def test_without_a_terminal_only_that_is_told(name):
     ],
 )
 def test_types(environment, verdict, words):
-    finding = look("type", environment)
+    finding = finding_of("type", environment)
     assert finding.verdict is verdict
     assert words in f"{finding.summary} {finding.cause} {finding.fix}"
 
@@ -61,7 +61,7 @@ def test_types(environment, verdict, words):
     ],
 )
 def test_sizes(size, verdict, words):
-    finding = look("size", size=size)
+    finding = finding_of("size", size=size)
     assert finding.verdict is verdict
     assert words in f"{finding.summary} {finding.cause}"
 
@@ -76,7 +76,7 @@ def test_sizes(size, verdict, words):
     ],
 )
 def test_colours(environment, verdict, found):
-    finding = look("colours", environment)
+    finding = finding_of("colours", environment)
     assert (finding.verdict, finding.summary) == (verdict, found)
 
 
@@ -90,7 +90,7 @@ def test_colours(environment, verdict, found):
     ],
 )
 def test_unicode(environment, encoding, verdict, words):
-    finding = look("unicode", environment, encoding=encoding)
+    finding = finding_of("unicode", environment, encoding=encoding)
     assert finding.verdict is verdict
     assert words in f"{finding.summary} {finding.cause} {finding.fix}"
 

@@ -273,7 +273,7 @@ def test_what_json_cannot_hold_is_null(engines, run_command):
 
 
 def test_plain_is_a_line_an_epoch(engines, run_command, monkeypatch):
-    monkeypatch.setattr(progress, "EVERY", 600.0)  # on a slow machine an epoch would have lines of its own
+    monkeypatch.setattr(progress, "EVERY", 600.0)  # on a slow machine an epoch would have separate lines
     result = run_command("train --epochs 2 --plain --name first")
     assert (result.status, result.err) == (0, "")
     texts = [line[9:] for line in result.lines]  # after the time of day

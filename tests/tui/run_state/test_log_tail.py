@@ -116,7 +116,7 @@ def test_older_lines_are_read_backwards_until_the_beginning(log: Path, monkeypat
     logs = Logs(log.parent)
     lines = logs.read()
     assert len(lines) < 10
-    while lines[0].at and (more := logs.before(lines[0].at)):
+    while lines[0].at and (more := logs.read_before(lines[0].at)):
         lines = more + lines
     assert texts(lines) == [f"line {number}" for number in range(100)]
-    assert logs.before(0) == []
+    assert logs.read_before(0) == []

@@ -1,4 +1,4 @@
-"""The parts of a script's run: each has epochs and steps of its own, and counts on from the one before."""
+"""The parts of a script's run: each has its own epochs and steps, and counts on from the one before."""
 
 from pathlib import Path
 

@@ -181,7 +181,7 @@ def test_a_run_of_many_epochs_opens_with_all_that_it_has_said(
         engine.end_epoch()
     engine.enter(Phase.PAUSED)
     request(engine.directory, "pause")
-    assert engine.obey() == ["pause"]
+    assert engine.answer_commands() == ["pause"]
     engine.enter(Phase.CHECKPOINTING)
     with closing(RunReader(engine.directory)) as reader:
         whole = apply_update(RunState(), reader.poll())

@@ -128,7 +128,7 @@ def run(engine: FakeEngine) -> FakeEngine:
 
 @asynccontextmanager
 async def opened(directory: Path, size: tuple[int, int] = WIDE, sees: str = "Looked at") -> AsyncIterator[Pilot[None]]:
-    """The Advice screen, above that of the run."""
+    """The Advice screen, above the run's."""
     async with StubApp(directory).run_test(size=size, notifications=True) as pilot:
         await shows(pilot, "validation")
         await pilot.press("A")

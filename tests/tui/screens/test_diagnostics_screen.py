@@ -317,7 +317,7 @@ class StubQuestion:
 def stub_question(monkeypatch: pytest.MonkeyPatch) -> type[StubQuestion]:
     monkeypatch.setattr(StubQuestion, "asked", [])
     monkeypatch.setattr(StubQuestion, "goes_on", threading.Event())
-    monkeypatch.setattr(diagnostics_screen, "Asked", StubQuestion)
+    monkeypatch.setattr(diagnostics_screen, "EngineCall", StubQuestion)
     return StubQuestion
 
 

@@ -70,7 +70,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
             self.may_answer.set()
 
     Query.asked = []
-    monkeypatch.setattr(job, "Asked", Query)
+    monkeypatch.setattr(job, "EngineCall", Query)
     yield Query
     Query.may_answer.set()
 
@@ -89,7 +89,9 @@ async def test_metrics_and_differences_are_shown_once_they_are_measured(
     async with StubApp().run_test(size=size) as pilot:
         await open_evaluation(pilot)
         query.may_answer.set()
-        await shows(pilot, "2,000 test examples; 95% confidence", "k3fp-a at step 40", "0.5000 (0.4000 to 0.6000)")
+        await shows(
+            pilot, "2,000 test examples, on the CPU; 95% confidence", "k3fp-a at step 40", "0.5000 (0.4000 to 0.6000)"
+        )
         await shows(pilot, "m8w3-b - k3fp-a", "-0.1000 (-0.2000 to -0.0500)", "better", "may be chance")
 
 
@@ -152,7 +154,7 @@ async def test_data_split_and_checkpoint_are_chosen(
         data = form.query_one("#data", PathInput)
         await until(pilot, lambda: data.value == "tes" and data.check_action("complete", ()), "the suggestion")
         await pilot.press("tab", "enter")
-        await shows(pilot, "2,000 test examples; 95% confidence", "may be chance", "o Options")
+        await shows(pilot, "2,000 test examples, on the CPU; 95% confidence", "may be chance", "o Options")
         assert text_of(pilot).count("may be chance") == 1
     assert query.asked == [
         EvaluationOptions(),
@@ -165,6 +167,7 @@ async def test_data_split_and_checkpoint_are_chosen(
     [
         ("split", "some", "'some' must be one of auto, test, validation, training"),
         ("checkpoint", "7", "'7' must be auto, best, last"),
+        ("device", "gpu", "'gpu' is none of auto, cpu and such as gpu:0"),
     ],
 )
 async def test_a_choice_that_is_wrong_is_told_in_the_form(
@@ -175,6 +178,15 @@ async def test_a_choice_that_is_wrong_is_told_in_the_form(
         form.query_one(f"#{field}", Picker).value = text
         await pilot.press("enter")
         await shows(pilot, message)
+    assert len(query.asked) == 1
+
+
+async def test_a_gpu_that_is_not_there_is_told_before_the_engine_starts(home: Path, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        form = await open_form(pilot, query)
+        form.query_one("#device", Picker).value = "gpu:99"
+        await pilot.press("enter")
+        await shows(pilot, "no device gpu:99: this machine has cpu", "o Options")
     assert len(query.asked) == 1
 
 

@@ -59,8 +59,8 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
         def cancel(self) -> None: ...
 
-    monkeypatch.setattr(evaluate_screen, "Asked", Query)
-    monkeypatch.setattr(job, "Asked", Evaluated)
+    monkeypatch.setattr(evaluate_screen, "EngineCall", Query)
+    monkeypatch.setattr(job, "EngineCall", Evaluated)
     yield Query
     Query.may_answer.set()
 

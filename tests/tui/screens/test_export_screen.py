@@ -73,7 +73,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
             self.may_answer.set()
 
     Query.asked = []
-    monkeypatch.setattr(job, "Asked", Query)
+    monkeypatch.setattr(job, "EngineCall", Query)
     yield Query
     Query.may_compare.set()
     Query.may_answer.set()

@@ -91,7 +91,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             return WrittenText("k3fp-novel", 40, "ab ba", 5, ("the checkpoint of step 50 is damaged",))
 
     Query.may_start.set()
-    monkeypatch.setattr(job, "Asked", Query)
+    monkeypatch.setattr(job, "EngineCall", Query)
     yield Query
     Query.may_start.set()
     Query.may_answer.set()
@@ -163,7 +163,7 @@ async def test_each_output_has_a_table_and_long_ones_are_cut(
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, None)
         await pilot.press(*"x.npz", "enter")
-        await shows(pilot, "2 examples; the first 1 are shown, w saves all")
+        await shows(pilot, "2 examples on the CPU; the first 1 are shown, w saves all")
         await shows(pilot, "price", "euros", "12.5", "size", "metres", "0.2500")
         await hides(pilot, "17.25")
 
@@ -179,7 +179,7 @@ async def test_forecasts_are_cut_by_their_steps(run: FakeEngine, query: Any) -> 
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, None)
         await pilot.press(*"x.npz", "enter")
-        await shows(pilot, "60 examples; the first 41 are shown, w saves all", "STEP", "load")
+        await shows(pilot, "60 examples on the CPU; the first 41 are shown, w saves all", "STEP", "load")
         table = pilot.app.screen.query_one(TextTable)
         await until(pilot, lambda: len(table.shown) == 41 * 24, "all rows")
         assert table.shown[40 * 24].texts == ("40", "1", "960")

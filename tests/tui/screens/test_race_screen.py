@@ -135,7 +135,7 @@ async def test_the_form_tells_what_a_race_has_measured(machine: Machine) -> None
         await open_race(pilot)
         await shows(pilot, "The fastest is")
         await pilot.press("escape")
-        await shows(pilot, "measured", "1,000 ±0% examples/s")  # the plan's own, not that of XLA
+        await shows(pilot, "measured", "1,000 ±0% examples/s")  # the plan's own, not XLA's
         await shows(pilot, "1.4 s of steps", "--xla on --threads 1: 2.60")
 
 

@@ -260,6 +260,8 @@ async def test_charts_are_chosen_and_what_is_read_of_devices_is_shown(engine: Fa
         assert not charts_of(pilot).state.device_curves
         await pilot.press("a")
         await shows(pilot, "[x] loss", "[ ] utilization %")
+        applies = pilot.app.screen.active_bindings["escape"].binding
+        assert (applies.description, applies.tooltip) == ("Done", "Show the selected charts")
         await pilot.press("space", "down", "space", "down", "down", "space", "escape")
         await shows(pilot, "1 of 6 charts", "utilization % ── 37", "100 ┤")
         now = time.time()

@@ -55,7 +55,7 @@ async def test_outside_of_a_fit_nothing_is_estimated_and_only_interrupting_is_of
         await shows(pilot, "Interrupt the script?", "SIGTERM")
         assert "Stop this fit" not in text_of(pilot)
         await pilot.press("n")
-        await until(pilot, lambda: script.obey() == ["stop_now"], "the interrupt alone: p does nothing here")
+        await until(pilot, lambda: script.answer_commands() == ["stop_now"], "the interrupt alone: p does nothing here")
 
 
 async def test_a_fit_can_be_stopped_or_the_script_interrupted(script: FakeScript) -> None:
@@ -108,7 +108,7 @@ async def test_a_pause_belongs_to_its_fit(script: FakeScript) -> None:
     async with opened(script.directory) as pilot:
         await shows(pilot, "● training", "p Pause")
         await pilot.press("p")
-        await until(pilot, lambda: script.obey() == ["pause"], "the pause")
+        await until(pilot, lambda: script.answer_commands() == ["pause"], "the pause")
         await shows(pilot, "‖ paused", "part 1 · base", "p Resume")
         script.end_part()
         await shows(pilot, "▶ running the script", "p Pause")

@@ -64,7 +64,7 @@ def strip_of(*parts: tuple[str, Style | None]) -> Strip:
 
 
 def scribble(chance: random.Random, width: int) -> Strip:
-    """Text of all kinds, so many cells wide."""
+    """Text of all kinds, of a width in cells."""
     parts = []
     while sum(part.cell_length for part in parts) < width:
         text = "".join(chance.choices(ALPHABET, k=chance.randint(1, 6)))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from accel_engine.devices import detect
@@ -10,7 +11,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan import USES, Plan
 from accel_engine.plan.plan_checks import alternatives_to, without_ignored
-from accel_engine.plan.plan_file import InvalidPlanError, PlanFile, refers_to, valid_part
+from accel_engine.plan.plan_file import InvalidPlanError, PlanFile, read_plan_file, refers_to, valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.start_run import for_a_new_run
 from accel_engine.run import RunReader, find
@@ -137,3 +138,20 @@ def plan_of_run(reference: str) -> dict[str, Any]:
     if not info.has_engine or info.plan is None:
         raise UsageError(f"run {info.id} has no plan: give the run of a plan, or a plan file")
     return dict(for_a_new_run(info.plan).to_mapping())
+
+
+def is_plan_file(plan_or_run: str) -> bool:
+    """Whether an argument names a plan file, rather than a run."""
+    path = Path(plan_or_run)
+    return path.suffix in (".toml", ".json") or path.is_file()
+
+
+def plan_file_or_run(plan_or_run: str | None, chosen: dict[str, Any]) -> PlanFile | None:
+    """The plan file; the plan of a run, as far as no option overrides it, is added to the options."""
+    if plan_or_run is None:
+        return None
+    if is_plan_file(plan_or_run):
+        return read_plan_file(Path(plan_or_run))
+    for name, value in plan_of_run(plan_or_run).items():
+        chosen.setdefault(name, value)
+    return None

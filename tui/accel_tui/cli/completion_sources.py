@@ -83,11 +83,11 @@ def _runs() -> Candidates:
 
 def _runs_and_searches() -> Candidates:
     """The ids of runs, and the names of searches that run."""
-    from accel_engine.run.directory.lock import is_held
+    from accel_engine.run.directory.lock import is_locked
     from accel_engine.search.study_paths import LOCK, studies
 
     yield from _runs()
-    yield from ((study.name, "a search") for study in studies() if is_held(study, LOCK))
+    yield from ((study.name, "a search") for study in studies() if is_locked(study, LOCK))
 
 
 def _named(typed: str) -> Candidates:

@@ -1,7 +1,6 @@
 """``accel-tui estimate``: shows the steps, the parameters and the memory of a plan without training it."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,13 +11,12 @@ from accel_engine.plan import Plan, resolved_plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
 from accel_engine.plan.memory_remedies import PlanChange, cheapest_change
-from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process.ask import ask
 from accel_engine.process.engine_process import require_installation
 from accel_engine.race.remembered import RememberedResult, remembered_result
 from accel_engine.requests.describe_model import Description, ModelRequest
-from accel_tui.cli.chosen_plan import plan_of_run, with_chosen_plan
+from accel_tui.cli.chosen_plan import plan_file_or_run, with_chosen_plan
 from accel_tui.cli.output import table, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given
 from accel_tui.plan import measured_text, memory_text, plan_preview
@@ -51,24 +49,12 @@ def estimate(plan_or_run: str | None, as_json: bool, **flags: Any) -> None:
     fits is shown: micro-batches, a mixed precision (not on a CPU) or a smaller batch size.
     """
     chosen = given(flags)
-    resolved, description, measured = with_chosen_plan(load(), _plan_file(plan_or_run, chosen), chosen, _describe)
+    resolved, description, measured = with_chosen_plan(load(), plan_file_or_run(plan_or_run, chosen), chosen, _describe)
     training = memory_text.training_of(resolved, description)
     if as_json:
         write_json(_object(resolved, description, measured, training))
     else:
         write("\n".join(_page(resolved, description, measured, training)))
-
-
-def _plan_file(plan_or_run: str | None, chosen: dict[str, Any]) -> PlanFile | None:
-    """The plan file; the plan of a run, as far as no option overrides it, is added to the options."""
-    if plan_or_run is None:
-        return None
-    path = Path(plan_or_run)
-    if path.suffix in (".toml", ".json") or path.exists():
-        return read_plan_file(path)
-    for name, value in plan_of_run(plan_or_run).items():
-        chosen.setdefault(name, value)
-    return None
 
 
 def _describe(plan: Plan, devices: Sequence[Device]) -> tuple[ResolvedPlan, Description, RememberedResult | None]:

@@ -15,6 +15,7 @@ from accel_engine.requests.evaluate import (
     EvaluationRequest,
 )
 from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.run_queue.request_device import placed
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import custom_objects_option, find_model
@@ -39,12 +40,13 @@ def evaluate(targets: tuple[str, ...], options: EvaluationOptions, custom_object
 
     Every metric has a bootstrap confidence interval, classifiers also the precision, recall and F1 of each
     class. Several models are evaluated on the same examples, and a paired permutation test tells how likely
-    a difference from the first one is by chance. Evaluation runs on the CPU.
+    a difference from the first one is by chance.
     """
     if options.data:
         datasets.find(options.data)  # before TensorFlow starts
     models = [find_model(target, options.data, custom_objects) for target in targets]
-    found = ask(EvaluationRequest(tuple(map(ModelReference.of, models)), options))
+    with placed(EvaluationRequest(tuple(map(ModelReference.of, models)), options)) as request:
+        found = ask(request)
     for model in found.models:
         for note in model.notes:
             print_to_stderr(f"{model.name}: {note}" if len(found.models) > 1 else note)
@@ -65,6 +67,7 @@ def _object(found: Evaluation, model: EvaluatedModel, difference: Difference | N
         "step": model.step,
         "split": found.split,
         "examples": found.examples,
+        "device": found.device.id,
         "metrics": {name: metric.value for name, metric in model.metrics.items()},
         "intervals": {name: [metric.low, metric.high] for name, metric in model.metrics.items()},
         "baseline": model.baseline,

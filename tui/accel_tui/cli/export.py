@@ -27,6 +27,7 @@ from accel_engine.process.ask import ask
 from accel_engine.requests.export_model import Export, ExportRequest, MeasuredModel
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run import RunReader, find
+from accel_engine.run_queue.request_device import placed
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
@@ -134,7 +135,16 @@ def _export_model(model: Path | Plan, options: ExportOptions, *, as_json: bool) 
     for warning in device_warnings(("cpu",), can_choose=False):
         print_to_stderr(warning)
     reference = ModelReference.of(model)
-    found = ask(ExportRequest(reference, tuple(targets), options.checkpoint, options.target_latency, folder=folder))
+    asked = ExportRequest(
+        reference,
+        tuple(targets),
+        options.checkpoint,
+        options.target_latency,
+        wanted_device=options.device,
+        folder=folder,
+    )
+    with placed(asked) as request:
+        found = ask(request)
     for note in found.notes:
         print_to_stderr(note)
     if as_json:
@@ -163,6 +173,7 @@ def _model_values(found: Export, model: MeasuredModel) -> dict[str, object]:
         "step": found.step,
         "split": found.split,
         "examples": found.examples,
+        "device": found.device.id,
         "model": model.name,
         "path": model.path if not model.problem else None,
         "batching": model.batching or None,

@@ -3,7 +3,7 @@
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +14,11 @@ import click
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.process.ask import ask
 from accel_engine.requests.predict import ExamplePredictions, PredictionOptions, PredictionRequest
+from accel_engine.requests.protocol.request import ComputeDevice
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import DataFormat
+from accel_engine.run_queue.request_device import placed
 from accel_engine.trained.prediction_files import check_files
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.options import takes
@@ -70,8 +72,8 @@ def predict(
 
     The weights are from the last checkpoint, or from the best one if the run has restore_best.
     PNG, JPEG, GIF and BMP files are converted to the size, colours and scaling of the training data.
-    Prediction runs on the CPU and does not slow down a live run. The exit status is 1 if an example or
-    the model cannot be read, 2 if a file does not exist.
+    Prediction does not slow down a run that trains on a GPU, unless --device names this GPU. The exit
+    status is 1 if an example or the model cannot be read, 2 if a file does not exist.
     """
     target, _ = run_or_file(run)
     if writing.prompt:
@@ -88,7 +90,7 @@ def predict(
         raise UsageError(f"{saving.path} already exists: add --force to overwrite it")
     files = [file for path in inputs for file in ([path] if str(path) == _STANDARD_INPUT else files_of(path))]
     form = diagnostics.read(target).format if is_directory(target) else None
-    chosen = replace(examples, checkpoint=writing.checkpoint)
+    chosen = replace(examples, checkpoint=writing.checkpoint, device=writing.device)
     return _predict(target, form, files, chosen, custom_objects, saving.path, as_json=as_json)
 
 
@@ -96,23 +98,22 @@ def _write_text(target: Path, options: WritingOptions, *, as_json: bool) -> int:
     """Let a model write: as it does on the screen, at once for JSON."""
     if not is_directory(target):
         raise UsageError(f"{target} has no vocabulary: give the run")
-    request = WritingRequest(target, options)
-    if as_json:
-        written = ask(request)
-        values = {"run": written.name, "step": written.step, "prompt": options.prompt, "text": written.text}
-        write_json({**values, "tokens": written.tokens})
-    else:
-        shown: list[str] = []
+    shown: list[str] = []
 
-        def show(part: WrittenPart) -> None:
+    def show(part: WrittenPart) -> None:
+        if not as_json:
             write(part.text if shown else f"{options.prompt}{part.text}", end="")
             sys.stdout.flush()
             shown.append(part.text)
 
+    with placed(WritingRequest(target, options)) as request:
         written = ask(request, show)
+    if as_json:
+        values = {"run": written.name, "step": written.step, "prompt": options.prompt, "text": written.text}
+        write_json({**values, "tokens": written.tokens, "device": written.device.id})
+    else:
         write()
-    for note in written.notes:
-        print_to_stderr(note)
+    _print_notes(written.device, written.notes)
     return 0
 
 
@@ -131,26 +132,36 @@ def _predict(
     with _read_files(files, form) as readable:
         if form is not None:
             check_files(target.name, form, readable)
-        found = ask(PredictionRequest(target, tuple(readable), options.texts, options.checkpoint, custom_objects))
+        asked = PredictionRequest(
+            target, tuple(readable), options.texts, options.checkpoint, custom_objects, options.device
+        )
+        with placed(asked) as request:
+            found = ask(request)
     saved = {str(path) for path in readable} - {str(path) for path in files}
     found = replace(found, names=tuple(("" if path in saved else path, name) for path, name in found.names))
     lines = list(objects(found, options.top)) if as_json else []
     shown = {f"{values['image']}: {note}" for values in lines for note in values.get("notes", ())}
-    for note in found.notes:
-        if note not in shown:
-            print_to_stderr(note)
+    _print_notes(found.device, (note for note in found.notes if note not in shown))
     if output is not None:
         write_predictions(output, found, options.top)
         if not as_json:
             write(output)
     if as_json:
         for values in lines:
-            write_json({"run": found.name, "step": found.step, **values})
+            write_json({"run": found.name, "step": found.step, "device": found.device.id, **values})
     elif output is None and found.readable:
         write(_prediction_table(found, options.top))
     for problem in found.problems.values():
         print_to_stderr(problem)
     return int(bool(found.problems))
+
+
+def _print_notes(device: ComputeDevice, notes: Iterable[str]) -> None:
+    """Print notes, first of all the device; not on a machine without GPUs."""
+    if device.is_notable:
+        print_to_stderr(f"computed {device.text}")
+    for note in notes:
+        print_to_stderr(note)
 
 
 @contextmanager

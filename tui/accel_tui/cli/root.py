@@ -33,6 +33,7 @@ COMMANDS = {
     "import": ("accel_tui.cli.import_:import_", "Import runs of TensorBoard, W&B and CSV files."),
     "export": ("accel_tui.cli.export:export", "Export a run's tables, or its trained model."),
     "advise": ("accel_tui.cli.advise:advise", "Say why runs are slow or learn badly, and what to do."),
+    "profile": ("accel_tui.cli.profile:profile", "Show the operations that take the time of a step."),
     "compare": ("accel_tui.cli.compare:compare", "Compare runs: their plans and results."),
     "rename": ("accel_tui.cli.annotate:rename", "Rename a run."),
     "note": ("accel_tui.cli.annotate:note", "Add a note to a run."),
@@ -61,7 +62,7 @@ _WIDTH = max(map(len, COMMANDS))
 SECTIONS = {
     "Train": ("data", "estimate", "train", "run", "continue", "queue", "cluster"),
     "Find the best plan": ("race", "find", "search", "searches", "demo"),
-    "View runs": ("runs", "watch", "advise", "compare", "evaluate", "bench", "predict", "import", "export"),
+    "View runs": ("runs", "watch", "advise", "profile", "compare", "evaluate", "bench", "predict", "import", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
     "Manage runs": ("rename", "note", "tag", "repair", "rm"),
     "This machine": ("devices", "doctor", "strategies", "models"),

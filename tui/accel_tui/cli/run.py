@@ -106,7 +106,7 @@ def _script(module: str | None, script: str | None, arguments: tuple[str, ...]) 
     """The script to run.
 
     Raises:
-        click.UsageError: None is given.
+        click.UsageError: There is no script.
     """
     if module is not None:
         return Script(module, (*(() if script is None else (script,)), *arguments), module=True)

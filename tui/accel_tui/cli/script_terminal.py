@@ -34,8 +34,8 @@ class ScriptTerminal:
         self._connection = connection
         self._reader = MessageReader(connection)
         self._selector = selectors.DefaultSelector()
-        self._wake, self._woken = os.pipe()
-        os.set_blocking(self._woken, False)
+        self._wakeup_reader, self._wakeup_writer = os.pipe()
+        os.set_blocking(self._wakeup_writer, False)
         self._signals = ExitStack()
         self._original: list[Any] | None = None
         self._status: int | None = None
@@ -66,14 +66,14 @@ class ScriptTerminal:
             RunError: The supervisor is gone.
         """
         self._selector.register(self._connection, selectors.EVENT_READ)
-        self._selector.register(self._wake, selectors.EVENT_READ)
+        self._selector.register(self._wakeup_reader, selectors.EVENT_READ)
         try:
             while self._status is None:
                 for key, _ in self._selector.select():
                     if key.fileobj is self._connection:
                         self._receive()
-                    elif key.fileobj == self._wake:
-                        os.read(self._wake, 1 << 10)
+                    elif key.fileobj == self._wakeup_reader:
+                        os.read(self._wakeup_reader, 1 << 10)
                     else:
                         self._send_keys()
         finally:
@@ -86,7 +86,7 @@ class ScriptTerminal:
 
     def _show_rest(self) -> NoReturn:
         """Show output until its end."""
-        self._selector.unregister(self._wake)
+        self._selector.unregister(self._wakeup_reader)
         with suppress(BaseException):
             while True:
                 self._receive()  # ends with an error when the supervisor does
@@ -104,7 +104,7 @@ class ScriptTerminal:
         # A signal may be ignored, as after nohup, or in the background of a script.
         heeded = {each: handler for each, handler in handlers.items() if signal.getsignal(each) is not signal.SIG_IGN}
         with signal_handlers(heeded):
-            wakeup = signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
+            wakeup = signal.set_wakeup_fd(self._wakeup_writer, warn_on_full_buffer=False)
             try:
                 yield
             finally:

@@ -31,7 +31,7 @@ OVER_HELP = "A field that varies: FIELD=LOW..HIGH, with :log or :step=X after it
 
 @click.command(cls=PlanCommand, fields=[name for name in SPECS if name != "name"], epilog=EPILOG)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
-@click.option("--over", "over", metavar="FIELD=VALUES", multiple=True, help=OVER_HELP)
+@click.option("--over", "range_texts", metavar="FIELD=VALUES", multiple=True, help=OVER_HELP)
 @click.option("--join", metavar="PATH|URL", help="Join a search on another machine's --storage.")
 @click.option("--resume", metavar="NAME", help="Continue a search; last for the newest one.")
 @click.option("--list", "list_them", is_flag=True, help="Same as accel-tui searches.")
@@ -42,7 +42,7 @@ OVER_HELP = "A field that varies: FIELD=LOW..HIGH, with :log or :step=X after it
 def search(
     plan_file: Path | None,
     options: Mapping[str, Any],
-    over: Sequence[str],
+    range_texts: Sequence[str],
     join: str | None,
     resume: str | None,
     list_them: bool,
@@ -65,7 +65,7 @@ def search(
     chosen = given(flags)
     if list_them:
         return searches.show_all(as_json=as_json)
-    if sum(value is not None for value in (resume, join)) + bool(plan_file or over) > 1:
+    if sum(value is not None for value in (resume, join)) + bool(plan_file or range_texts) > 1:
         raise click.UsageError("--resume and --join use the search's own plan and ranges: leave out all others")
     if chosen and (resume is not None or join is not None):
         raise click.UsageError(f"the search keeps its plan: leave out --{next(iter(chosen)).replace('_', '-')}")
@@ -74,5 +74,5 @@ def search(
     elif join is not None:
         directory = search_run.join(join, options)
     else:
-        directory = search_run.define_search(plan_file, over, options, chosen)
+        directory = search_run.define_search(plan_file, range_texts, options, chosen)
     return search_run.follow_search(directory, as_json=as_json, plain=plain, detach=detach)

@@ -45,13 +45,13 @@ EXIT_SECONDS = 5.0
 
 
 def define_search(
-    plan_file: Path | None, over: Sequence[str], options: Mapping[str, Any], flags: Mapping[str, Any]
+    plan_file: Path | None, range_texts: Sequence[str], options: Mapping[str, Any], flags: Mapping[str, Any]
 ) -> Path:
     """Define a search by a plan file, whose table ``[search]`` has its own options, and the options over it.
 
     Args:
         plan_file: A TOML or JSON file.
-        over: The texts of ``--over``.
+        range_texts: The texts of ``--over``.
         options: Those of :class:`SearchOptions` that are given.
         flags: Fields of the plan that are given.
 
@@ -60,7 +60,7 @@ def define_search(
         RunError: The search cannot be written, or its storage cannot be reached.
     """
     file, written = split_table(read_plan_file(plan_file)) if plan_file else (None, SearchOptions())
-    ranges = parse_all(over) if over else ()
+    ranges = parse_all(range_texts) if range_texts else ()
     parameters = {each.name: each for each in (*written.parameters, *ranges)}
     chosen = replace(written, parameters=tuple(parameters.values()), **options)
     given = {**(file.values if file else {}), **flags}
@@ -169,7 +169,7 @@ class _Follower:
         """Show it to its end; returns the exit status."""
         while True:
             is_gone = self._process.poll() is not None and not launch.is_search_running(self._database.directory)
-            self._look()
+            self._refresh()
             if (ended := self._database.part.ended) is not None:
                 break
             if is_gone:
@@ -178,7 +178,7 @@ class _Follower:
             if self._interrupts and self._leave():
                 return 0
             time.sleep(INTERVAL)
-        self._view.end(ended, self._look())
+        self._view.end(ended, self._refresh())
         try:
             self._process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -187,7 +187,7 @@ class _Follower:
             print_to_stderr(f"continue it with: accel-tui search --resume {self._database.directory.name}")
         return int(ended["outcome"] == "failed")
 
-    def _look(self) -> SearchNow:
+    def _refresh(self) -> SearchNow:
         study, events = self._study, list[dict[str, Any]]()
         for number in study.refresh():
             events += events_between(self._trials.get(number), study.trials[number])

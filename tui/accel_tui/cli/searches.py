@@ -73,8 +73,8 @@ def _row(found: dict[str, Any]) -> tuple[str, ...]:
         return found["search"], found["state"], "", "", "", "", printable_line(found["problem"])
     best = "" if found["best"] is None else objective_text(found["monitor"], found["best"])
     ago, ended = numbers.ago(time.time() - found["created"]), f"{found['ended']} of {found['trials']}"
-    monitor, over = objective_name(found["monitor"]), ", ".join(map(field_labels.label, found["over"]))
-    row = (found["search"], found["state"], ago, ended, best, monitor, over)
+    monitor, fields = objective_name(found["monitor"]), ", ".join(map(field_labels.label, found["over"]))
+    row = (found["search"], found["state"], ago, ended, best, monitor, fields)
     return tuple(map(printable_line, row))
 
 

@@ -25,7 +25,7 @@ def headline(found: Evaluation, options: EvaluationOptions) -> str:
     level = f"{100 * options.confidence:.4g}% confidence intervals of {options.resamples:,} resamples"
     is_split = found.split in ("test", "validation", "training")
     examples = f"{found.split} examples" if is_split else f"examples of {found.split}"
-    return f"{found.examples:,} {examples}; {level}"
+    return f"{found.examples:,} {examples}, {found.device.text}; {level}"
 
 
 def tables(found: Evaluation, confidence: float) -> Iterator[ResultTable]:

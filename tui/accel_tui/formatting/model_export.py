@@ -21,7 +21,7 @@ SIGNATURE = ("SIGNATURE", "NAME", "TYPE")
 def export_headline(found: Export) -> str:
     """What was exported, and on what it was verified."""
     examples = f"{found.examples:,} " if found.examples else ""
-    return f"{found.name} at step {found.step:,}, verified on {examples}{found.split} examples"
+    return f"{found.name} at step {found.step:,}, verified on {examples}{found.split} examples, {found.device.text}"
 
 
 def signature_rows(model: MeasuredModel) -> Iterator[tuple[str, str, str]]:

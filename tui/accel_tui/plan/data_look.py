@@ -61,9 +61,9 @@ def splits(entry: DatasetEntry) -> str:
     """The number of examples of each split: ``1,437 + 360 validation``."""
     if entry.examples is None:
         return "unknown until they are read"
-    held = (("validation", entry.validation_examples), ("test", entry.test_examples))
+    held_out = (("validation", entry.validation_examples), ("test", entry.test_examples))
     return " + ".join(
-        [numbers.count(entry.examples), *(f"{numbers.count(count)} {name}" for name, count in held if count)]
+        [numbers.count(entry.examples), *(f"{numbers.count(count)} {name}" for name, count in held_out if count)]
     )
 
 

@@ -17,7 +17,7 @@ def placeholder(name: str) -> str:
     """The value that an empty field stands for; empty if there is none."""
     if name not in SPECS:
         return ""
-    return WORDS[name].placeholder or (SPECS[name].none if SPECS[name].optional else "")
+    return WORDS[name].placeholder or (SPECS[name].none_word if SPECS[name].optional else "")
 
 
 def word(reason: Words) -> str:

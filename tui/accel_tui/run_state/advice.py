@@ -75,7 +75,7 @@ class AdviceFollower(Follower["Advice | None"]):
     def read(self) -> None:
         """Read now, or as soon as the reading in progress has ended."""
         self._is_asked = True
-        self._wake.set()
+        self._wakeup.set()
 
     def run(self) -> None:
         """Read the advice, and wait."""

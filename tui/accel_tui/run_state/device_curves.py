@@ -83,7 +83,7 @@ class DeviceCurvesReader:
     def _curves(self, names: frozenset[str], step_end_times: RecordedCurve) -> DeviceCurves:
         curves: dict[str, dict[str, RecordedCurve]] = {}
         for (name, device), trace in self._traces.items():
-            if name in names and (curve := trace.over(step_end_times)).end_step:
+            if name in names and (curve := trace.by_step(step_end_times)).end_step:
                 curves.setdefault(name, {})[device] = curve
         return curves
 
@@ -114,7 +114,7 @@ class ForwardFilledCurve:
             if self._kept.shape[1] == CAPACITY:
                 self._kept, self._width = _merged(self._kept, 2), 2 * self._width
 
-    def over(self, step_end_times: RecordedCurve) -> RecordedCurve:
+    def by_step(self, step_end_times: RecordedCurve) -> RecordedCurve:
         """The curve over steps: each step has the values read during it, else the last one before it.
 
         Args:

@@ -56,7 +56,7 @@ class LogTail:
         except OSError:
             return []
 
-    def before(self, at: int) -> list[LogLine]:
+    def read_before(self, at: int) -> list[LogLine]:
         """The lines before a byte offset, at most ``reach`` bytes."""
         start = max(0, at - self._reach)
         try:
@@ -113,9 +113,9 @@ class Logs:
             lines += [LogLine(f"{worker} │ {line.text}") for line in tail.read()]
         return lines
 
-    def before(self, at: int) -> list[LogLine]:
+    def read_before(self, at: int) -> list[LogLine]:
         """The lines of the run's own log before a byte offset, or as many as one read returns."""
-        return self._own.before(at)
+        return self._own.read_before(at)
 
 
 def _lines(data: bytes, at: int) -> list[LogLine]:

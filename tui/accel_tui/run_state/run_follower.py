@@ -65,12 +65,12 @@ class RunFollower(Follower[RunState]):
     def load_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
         """Set the steps that the state's ``visible_series`` cover; callable from any thread."""
         self._visible_steps = visible_steps
-        self._wake.set()
+        self._wakeup.set()
 
     def load_device_curves(self, names: frozenset[str]) -> None:
         """Set which of ``device_curves.READINGS`` the state's ``device_curves`` have; callable from any thread."""
         self._metric_names = names
-        self._wake.set()
+        self._wakeup.set()
 
     def _follow(self, reader: RunReader) -> None:
         problem = ""

@@ -61,6 +61,13 @@ class AdviceScreen(WorkingScreen):
         ),
         Binding("c", "copy", "Copy", id="advice.copy", tooltip="Copy the command, or what to change in the script"),
         Binding("f", "chart", "Charts", id="advice.chart", tooltip="Show the evidence in the charts of the run"),
+        Binding(
+            "p",
+            "profile",
+            "Profile",
+            id="advice.profile",
+            tooltip="Show the operations that take the time of a step, by a trace",
+        ),
         Binding("tab", "switch_list", "Cures", id="advice.next", tooltip="Switch between findings and cures"),
         Binding("pagedown", "scroll_details(1)", id="advice.page-down", tooltip="Scroll the evidence down"),
         Binding("pageup", "scroll_details(-1)", id="advice.page-up", tooltip="Scroll the evidence up"),
@@ -123,6 +130,10 @@ class AdviceScreen(WorkingScreen):
             case "undo":
                 is_cured = self._notes.is_applied or (self.advice and self.advice.is_cured)
                 return (not self._runner.is_busy or None) if is_cured else False
+            case "profile":
+                if self.advice is None or self.advice.info.bench:
+                    return False
+                return not self._runner.is_trying or None  # leaving stops it
             case "copy" | "switch_list":
                 return cure is not None
             case "chart":
@@ -180,6 +191,10 @@ class AdviceScreen(WorkingScreen):
             steps = finding.steps or (0, self.advice.coverage.steps)
             series = next((each.series for each in finding.evidence if each.series), "")
             open_screen(self, Screens.RUN, self.directory, (*steps, series))
+
+    def action_profile(self) -> None:
+        """Open the profile of the run's operations."""
+        open_screen(self, Screens.PROFILE, self.directory)
 
     def action_switch_list(self) -> None:
         self.focus_next()

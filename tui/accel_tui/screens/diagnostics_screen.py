@@ -13,11 +13,12 @@ from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Select, Static, Tab, Tabs
 
 from accel_engine.errors import RunError
-from accel_engine.process.ask import Asked
-from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.process.ask import EngineCall
+from accel_engine.requests.protocol.request import ComputeDevice, ExamplesDone
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
+from accel_engine.run_queue.request_device import placed
 from accel_engine.words import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
 from accel_tui.screens.asking import BackScreen
@@ -75,7 +76,7 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
-        self._asked: Asked[Any] | None = None
+        self._call: EngineCall[Any] | None = None
         self._is_closed = False
         self._output_names: list[str] = []
         self._is_read = False
@@ -130,8 +131,8 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
 
     def on_unmount(self) -> None:
         self._is_closed = True
-        if self._asked:
-            self._asked.cancel()
+        if self._call:
+            self._call.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only the tabs and outputs that there are, and validation only if it is possible and not in progress."""
@@ -246,8 +247,13 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
         if is_first and 0 < self._early_tab <= len(self.tabs):
             self.action_tab_at(self._early_tab)
 
-    def _show_progress(self, part: ExamplesDone) -> None:
-        self.progress = f"Validating the last checkpoint on the CPU: {numbers.examples_done(part.done, part.of)}"
+    def _show_progress(self, device: ComputeDevice, part: ExamplesDone) -> None:
+        self.progress = f"Validating the last checkpoint {device.text}: {numbers.examples_done(part.done, part.of)}"
+
+    def _show_device(self, device: ComputeDevice) -> None:
+        """Tell on which device the examples were predicted; not on a machine without GPUs."""
+        if device.is_notable:
+            self.notify(f"Predicted {device.text}", markup=False)
 
     def _finish_validation(self, problem: str) -> None:
         self.progress, self.validation_problem = "", problem
@@ -285,9 +291,11 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     @work(thread=True, exit_on_error=False, group="revalidate")
     def _revalidate(self) -> None:
         with reported(partial(self.call_later, self._finish_validation)):
-            with Asked(RevalidationRequest(self.directory)) as asked:
-                self._asked = asked
+            with placed(RevalidationRequest(self.directory)) as on_device, EngineCall(on_device) as call:
+                self._call = call
                 if not self._is_closed:
-                    for note in asked.result(partial(self.call_later, self._show_progress)).notes:
+                    found = call.result(partial(self.call_later, self._show_progress, on_device.device))
+                    self.call_later(self._show_device, found.device)
+                    for note in found.notes:
                         self.call_later(self.notify, note, severity="warning", markup=False)
             self.call_later(self._finish_validation, "")

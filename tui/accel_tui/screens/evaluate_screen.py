@@ -11,12 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from accel_engine import data
-from accel_engine.process.ask import Asked
+from accel_engine.process.ask import EngineCall
 from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
-from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.requests.protocol.request import ComputeDevice, ExamplesDone
 from accel_engine.run.diagnostics import Diagnostics
+from accel_engine.run_queue.request_device import placed
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.formatting.evaluation import headline, tables
@@ -65,7 +66,7 @@ class EvaluateScreen(JobScreen):
     def make_form(self) -> OptionForm:
         """The examples, the weights and how sure the intervals are."""
         names = ", ".join(directory.name for directory in self._directories)
-        rows = ("data", "split", "checkpoint", "resamples", "confidence")
+        rows = ("data", "split", "checkpoint", "resamples", "confidence", "device")
         return OptionForm(EvaluationOptions, rows, names, directories=self._directories)
 
     def compose_result(self) -> ComposeResult:
@@ -160,12 +161,12 @@ class EvaluatedScreen(DiagnosticsScreen):
     @work(thread=True, exit_on_error=False, group="diagnose")
     def _diagnose(self) -> None:
         with reported(self._report):
-            with Asked(DiagnosisRequest(self.directory, self._options)) as asked:
-                self._asked = asked
+            with placed(DiagnosisRequest(self.directory, self._options)) as request, EngineCall(request) as call:
+                self._call = call
                 if self._is_closed:
                     return
-                found = asked.result(partial(self.call_later, self._show_examples))
-            self.call_later(self._show, self._reading_with(found), found.notes)
+                found = call.result(partial(self.call_later, self._show_examples, request.device))
+            self.call_later(self._show, self._reading_with(found), found.notes, found.device)
 
     def _report(self, problem: str) -> None:
         if not self._is_closed:
@@ -179,14 +180,15 @@ class EvaluatedScreen(DiagnosticsScreen):
         own = printable_diagnostics(replace(before, validation=found.report, steps=steps))
         return replace(stored, live=False, media=None, diagnostics=own)
 
-    def _show(self, reading: DiagnosticsReading, notes: tuple[str, ...]) -> None:
+    def _show(self, reading: DiagnosticsReading, notes: tuple[str, ...], device: ComputeDevice) -> None:
         self.progress = ""
         self._take_reading(reading)
+        self._show_device(device)
         for note in notes:
             self.notify(note, severity="warning", markup=False)
 
     def _show_failure(self, problem: str) -> None:
         self.progress, self.validation_problem = "", problem
 
-    def _show_examples(self, part: ExamplesDone) -> None:
-        self.progress = f"Predicting on the CPU: {numbers.examples_done(part.done, part.of)}"
+    def _show_examples(self, device: ComputeDevice, part: ExamplesDone) -> None:
+        self.progress = f"Predicting {device.text}: {numbers.examples_done(part.done, part.of)}"

@@ -81,7 +81,7 @@ class ExportScreen(JobScreen):
         specs = specs_of(ExportOptions)
         return OptionForm(
             ExportOptions,
-            ("formats", "checkpoint", "output", "tolerance", "target_latency"),
+            ("formats", "checkpoint", "output", "tolerance", "target_latency", "device"),
             texts={"output": default_folder(self._directory.name)},
             specs={
                 "formats": replace(
@@ -109,6 +109,7 @@ class ExportScreen(JobScreen):
             targets,
             options.checkpoint,
             options.target_latency,
+            wanted_device=options.device,
             folder=existing_folder(folder),
         )
         return PreparedExport(request, tuple(path for target in targets for path in overwritten(target)))

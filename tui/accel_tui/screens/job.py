@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from accel_engine.errors import AccelError
-from accel_engine.process.ask import Asked
+from accel_engine.process.ask import EngineCall
 from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.run_queue.request_device import placed
 
 
 @contextmanager
@@ -75,9 +76,10 @@ class Job:
         """The answer of an engine process, whose parts are sent to the screen.
 
         Raises:
+            UsageError: Its device cannot be used.
             AccelError: There is none, also because the job was cancelled.
         """
         if self.is_cancelled:
             raise AccelError("ended before an engine was started")
-        with Asked(request) as asked, self.ended_by(asked.cancel):
-            return asked.result(self.send)
+        with placed(request) as on_device, EngineCall(on_device) as call, self.ended_by(call.cancel):
+            return call.result(self.send)

@@ -224,7 +224,9 @@ class PredictScreen(JobScreen):
         files = files_of(path) if path else []
         if self._format:
             check_files(self._directory.name, self._format, files)
-        return PredictionRequest(self._directory, tuple(files), options.texts, options.checkpoint)
+        return PredictionRequest(
+            self._directory, tuple(files), options.texts, options.checkpoint, wanted_device=options.device
+        )
 
     def run(self, job: Job, prepared: PredictionRequest | WritingRequest) -> tuple[Any, list[ResultTable]]:
         """Predict, or write."""
@@ -261,7 +263,7 @@ class PredictScreen(JobScreen):
         answer, shown = found
         if isinstance(answer, WrittenText):
             tokens = numbers.counted(answer.tokens, "token")
-            return f"{answer.name} at step {answer.step:,}, {tokens}", *answer.notes
+            return f"{answer.name} at step {answer.step:,}, {tokens}, {answer.device.text}", *answer.notes
         self._found = answer
         self.query_one(ResultTables).show(shown)
         return _summary(answer), *answer.notes
@@ -281,4 +283,4 @@ def _summary(found: ExamplePredictions) -> str:
     counts = numbers.counted(total, "example") if shown == total else f"{shown:,} of {total:,} examples predicted"
     limit = most_examples(found, MOST_ROWS)
     most = f"; the first {limit:,} are shown, w saves all" if shown > limit else ""
-    return f"{found.name}{step}: {counts}{most}"
+    return f"{found.name}{step}: {counts} {found.device.text}{most}"

@@ -74,8 +74,8 @@ class RunsScreen(RunActionsScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        none = f"No runs yet in {printable(str(runs_directory()))}. Press p for a new run, then s to start it."
-        self.table = RunsTable(none, selectable=True)
+        hint = f"No runs yet in {printable(str(runs_directory()))}. Press p for a new run, then s to start it."
+        self.table = RunsTable(hint, selectable=True)
         self._statuses: dict[str, Status | None] = {}
 
     def compose(self) -> ComposeResult:

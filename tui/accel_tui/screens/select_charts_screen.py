@@ -29,6 +29,7 @@ class SelectChartsScreen(Dialog[tuple[str, ...]]):
     CSS_PATH = "select_charts_screen.tcss"
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Done", id="dialog.back", tooltip="Show the selected charts"),
         Binding("a,q", "back", "Done", id="select-charts.done", tooltip="Show the selected charts"),
         Binding("d", "default", "Default", id="select-charts.default", tooltip="Show as many charts as fit"),
     ]

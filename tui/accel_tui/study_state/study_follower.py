@@ -93,7 +93,7 @@ class StudyFollower(Follower[StudyState]):
     def send(self, request: StudyRequest) -> None:
         """Send a command; callable from any thread."""
         self._requests.append(request)
-        self._wake.set()
+        self._wakeup.set()
 
     def _follow(self, study: "StudyReader") -> None:
         while self.is_wanted:

@@ -1,6 +1,7 @@
 """All private names of Textual that the program uses, each with its reason.
 
-If this version of Textual lacks one, Textual paints in its own way.
+Without the names that :func:`is_supported` checks, Textual paints frames in its own way. Without one of the others, the
+program does not start, or raises an error when it uses the name: pyproject.toml bounds the versions.
 """
 
 import codecs

@@ -383,8 +383,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
         at = y - max((self.size.height - len(lines)) // 2, 0)
         text = lines[at] if 0 <= at < len(lines) else ""
         left = max(self.size.width - cell_len(text), 0) // 2
-        look = self._style("row") + self._style("note")
-        return self._placed([Segment(" " * left + text, look)], look)
+        style = self._style("row") + self._style("note")
+        return self._placed([Segment(" " * left + text, style)], style)
 
     def _placed(self, segments: list[Segment], style: Style) -> Strip:
         """A line at its width, whose columns after the first are scrolled sideways."""
@@ -400,15 +400,15 @@ class Table(ScrollView, Generic[T], can_focus=True):
         for column, width in self._visible:
             is_order = column.sort_key is not None and column.title == self.order.column
             arrow = ("▼" if self.order.is_descending(column) else "▲") if is_order else " "
-            look = self._style("order") if is_order else plain
+            style = self._style("order") if is_order else plain
             if column.title_colour:
-                look += self._style(column.title_colour)
+                style += self._style(column.title_colour)
             title = printable_line(column.title)
             if column.right:  # the arrow is in the gap, so that the longest title fits
                 segments[-1] = Segment(segments[-1].text[:-1], plain)
-                segments += [Segment(fit(arrow + title, width + 1, right=True), look), Segment(" " * GAP, plain)]
+                segments += [Segment(fit(arrow + title, width + 1, right=True), style), Segment(" " * GAP, plain)]
             else:
-                segments += [Segment(fit(title + arrow, width + 1), look), Segment(" " * (GAP - 1), plain)]
+                segments += [Segment(fit(title + arrow, width + 1), style), Segment(" " * (GAP - 1), plain)]
         return segments
 
     def _style(self, part: str) -> Style:

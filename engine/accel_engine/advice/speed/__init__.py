@@ -1,7 +1,7 @@
 """Rules of advice on runs that are slow."""
 
 from accel_engine.advice.rule import Rule
-from accel_engine.advice.speed.accelerators import tpu_padding, underused_accelerator, unused_accelerator
+from accel_engine.advice.speed.accelerators import idle_device, tpu_padding, underused_accelerator, unused_accelerator
 from accel_engine.advice.speed.input_wait import input_wait
 from accel_engine.advice.speed.interruptions import frequent_checkpoints, frequent_validation, retracing
 from accel_engine.advice.speed.machine import neighbours, swapping, throttling
@@ -15,6 +15,7 @@ RULES: tuple[Rule, ...] = (
     retracing,
     unused_accelerator,
     underused_accelerator,
+    idle_device,
     throttling,
     neighbours,
     swapping,

@@ -8,7 +8,7 @@ from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gai
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.time_spent import time_spent
 from accel_engine.run.store.steps import THROUGHPUT
-from accel_engine.words.numbers import percent, size, times
+from accel_engine.words.numbers import latency, percent, size, times
 
 MIN_SAMPLES = 5
 """Readings of a device from which its use is judged, about as many seconds."""
@@ -96,6 +96,43 @@ def underused_accelerator(recorded: Recorded) -> Iterator[Finding]:
         cost=f"{percent(1 - used / 100)} of the device's time",
         cures=tuple(_larger_steps(recorded)),
         weight=(1 - used / 100) * 0.8,
+    )
+
+
+IDLE_SHARE = 0.3
+"""Share of a profile in which the devices run nothing, from which a rule says so."""
+
+MIXED = "The trace has "
+"""The beginning of a note of a profile whose trace has more than steps."""
+
+
+def idle_device(recorded: Recorded) -> Iterator[Finding]:
+    """The devices run nothing for much of the time between operations, as a profile of them tells."""
+    profile, spent = recorded.diagnostics.operations, time_spent(recorded)
+    if profile is None or not profile.gaps or profile.idle < IDLE_SHARE:
+        return
+    if any(note.startswith(MIXED) for note in profile.notes):
+        return
+    if (spent is not None and spent.input_share >= 0.2) or any(underused_accelerator(recorded)):
+        return  # the same, with a cause
+    longest = profile.gaps[-1]
+    share = percent(longest.seconds / profile.seconds / max(1, profile.devices))
+    again = Cure(
+        "see in the trace what the host does in the gaps: accel-tui profile says how to open it",
+        script="take several steps in a call, with steps_per_execution=16 of compile, and make batches ready before "
+        "they are needed, with prefetch(tf.data.AUTOTUNE)",
+    )
+    yield speed_finding(
+        id="idle-device",
+        title=f"The {profile.device.upper()} runs nothing for {percent(profile.idle)} of the time",
+        evidence=(
+            Evidence(f"no operation ran in {percent(profile.idle)} of the {profile.seconds:.2f} s that were traced"),
+            Evidence(f"{longest.count:,} gaps of up to {latency(longest.longest)} are {share} of it"),
+        ),
+        confidence=Confidence.LIKELY,
+        cost=f"{percent(profile.idle)} of the device's time",
+        cures=(*_larger_steps(recorded), again),
+        weight=profile.idle * 0.8,
     )
 
 

@@ -202,7 +202,7 @@ def _feature(name: str, values: dict[str, Any]) -> Feature:
 def parse_example(content: bytes) -> dict[str, tuple[str, list[Any]]] | None:
     """The type and values of each feature of a record, sorted by name; ``None`` if it is not an ``Example``.
 
-    The numbers of fields are those of ``example.proto`` and ``feature.proto`` of TensorFlow, which packs numbers.
+    TensorFlow's ``example.proto`` and ``feature.proto`` define the numbers of fields; it packs numbers.
     """
     try:
         entries = Message(content).message(1).messages(1)

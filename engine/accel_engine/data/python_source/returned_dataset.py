@@ -79,8 +79,8 @@ class _Call:
 
         Args:
             split: The split.
-            anew: Whether everything starts once more: the module is imported again, and random numbers are those of
-                the first call.
+            anew: Whether everything starts once more: the module is imported again, and random numbers are the
+                same as in the first call.
         """
         if anew:
             self.function = self.user.load()

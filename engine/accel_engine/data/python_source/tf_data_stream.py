@@ -35,23 +35,23 @@ class FreedIterator(Iterator[Any]):
     """
 
     def __init__(self, iterator: Any) -> None:
-        self._held = [iterator]
+        self._reference = [iterator]
 
     @property
     def inner(self) -> Any:
         """TensorFlow's iterator; keep no reference to it."""
-        return self._held[0]
+        return self._reference[0]
 
     def __next__(self) -> Any:
         """The next element."""
-        return next(self._held[0])
+        return next(self._reference[0])
 
     def __del__(self) -> None:
         """Free the iterator, unless Python ends: the process will free it."""
         if sys.is_finalizing():
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._held))
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._reference))
         else:  # without a lock, unlike threading.Thread, as this may be called anywhere
-            _thread.start_new_thread(self._held.clear, ())
+            _thread.start_new_thread(self._reference.clear, ())
 
 
 class TfDataStream(PassStream):

@@ -43,8 +43,8 @@ def windowed(
         name: The dataset's name, for titles.
         table: The rows to train on, and those for validation and test unless they are elsewhere.
         options: The plan's window, horizon, columns and split.
-        validation: The validation rows, if they are in a table of their own.
-        test: The test rows, if they are in a table of their own.
+        validation: The validation rows, if they are in a separate table.
+        test: The test rows, if they are in a separate table.
         parts: :data:`TRAIN`, :data:`VALIDATION` or :data:`TEST` for each row of ``table``, ``[rows]``, if a column
             says so. Without it, every series is divided in order.
 

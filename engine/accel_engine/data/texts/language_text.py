@@ -1,4 +1,8 @@
-"""Describes and reads a text file for language models: tokens, and the same tokens one later."""
+"""Describes and reads a text file for language models: blocks of tokens, and the same tokens one later.
+
+Blocks follow each other and do not overlap. So an epoch predicts every token once, and no token of one split is in
+another.
+"""
 
 from dataclasses import replace
 from functools import cached_property
@@ -9,22 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.data_options import Progress, no_progress
-from accel_engine.data.dataset import Dataset, make_if_small
+from accel_engine.data.data_options import DataOptions, Progress, no_progress
+from accel_engine.data.dataset import Dataset, LazyRows, Split, make_if_small
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.source import Source
+from accel_engine.data.splits import choose_split, split_counts
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.data.texts.characters import BYTES, UNKNOWN, CharacterEncoder, read_texts
-from accel_engine.data.texts.token_blocks import (
-    block_count,
-    block_split,
-    check_validation,
-    divide_tokens,
-    tokens_per_example,
-    validation_path,
-)
-from accel_engine.errors import DataError
+from accel_engine.errors import DataError, FieldValue, PlanError
+from accel_engine.user_paths import is_file, user_path
 
 _COUNTED = 1 << 26
 """Bytes of the largest file whose characters are counted to describe it, which takes some tenths of a second."""
@@ -57,18 +55,18 @@ class LanguageText(Source):
 
     def describe(self) -> DatasetEntry:
         """Complete the entry with the number of tokens and of examples, and the characters at the start of the file."""
-        window = tokens_per_example(self.options)
+        window = _tokens_per_example(self.options)
         is_of_characters = self.options.tokenizer == "characters"
         start = next(read_texts(self._path, replace=self._replaces or not is_of_characters, chunk=_START))
         tokens = self._count(self._path)
         counts: list[int | None] = [None, None, None]
         if tokens is not None:
-            counts = [block_count(part, window) for part in divide_tokens(tokens, self.options)]
-        if other := validation_path(self.options):
+            counts = [_block_count(part, window) for part in _divide_tokens(tokens, self.options)]
+        if other := _validation_path(self.options):
             other_tokens = self._count(other)
             if other_tokens is not None:
-                check_validation(other_tokens, self.options)
-            counts[1] = other_tokens and block_count(other_tokens, window)
+                _check_validation(other_tokens, self.options)
+            counts[1] = other_tokens and _block_count(other_tokens, window)
         number = "many" if tokens is None else f"{tokens:,}"
         different = f", {len(set(start)):,} different ones at the start" if is_of_characters else ""
         detail = f"{number} {self.options.tokenizer}{different}"
@@ -92,15 +90,15 @@ class LanguageText(Source):
         """Read the file's tokens, in blocks that do not overlap."""
         options = self.options
         read = self._read_bytes if options.tokenizer == "bytes" else self._read_characters
-        tokens, other, vocabulary, changes = read(validation_path(options), progress)
-        parts = np.split(tokens, np.cumsum(divide_tokens(len(tokens), options))[:2])
+        tokens, other, vocabulary, changes = read(_validation_path(options), progress)
+        parts = np.split(tokens, np.cumsum(_divide_tokens(len(tokens), options))[:2])
         if other is not None:
-            check_validation(len(other), options)
+            _check_validation(len(other), options)
             parts[1] = other
         names = ("training", "validation", "test")
         counts = ", ".join(f"{len(part):,} {name}" for part, name in zip(parts, names, strict=True) if len(part))
-        blocks = f"blocks of {tokens_per_example(options)} {options.tokenizer}"
-        train, validation, test = make_if_small([block_split(part, options) for part in parts])
+        blocks = f"blocks of {_tokens_per_example(options)} {options.tokenizer}"
+        train, validation, test = make_if_small([_block_split(part, options) for part in parts])
         return Dataset(
             self.entry.name,
             train,
@@ -138,7 +136,7 @@ class LanguageText(Source):
     def _read_characters(self, validation: Path | None, progress: Progress) -> "_Read":
         encoder = CharacterEncoder(replace=self._replaces)
         length = encoder.count(self._path)
-        tokens = encoder.encode(self._path, length, divide_tokens(length, self.options)[0], progress)
+        tokens = encoder.encode(self._path, length, _divide_tokens(length, self.options)[0], progress)
         other = encoder.encode(validation, encoder.count(validation), 0, no_progress) if validation else None
         return tokens, other, encoder.vocabulary, tuple(_changes(encoder))
 
@@ -157,3 +155,84 @@ def _changes(encoder: CharacterEncoder) -> list[Change]:
     if encoder.replaced:
         changes.append(Change("converted", "bytes outside UTF-8", encoder.replaced, detail=f"to {UNKNOWN}"))
     return changes
+
+
+class _TokenBlocks(LazyRows):
+    """Blocks of tokens, int32 ``[examples, window]``, made when they are read.
+
+    Args:
+        tokens: Tokens of a type that takes less memory, ``[tokens]``.
+        window: Tokens of a block.
+        shift: Number of tokens before the first block.
+    """
+
+    dtype = np.dtype(np.int32)
+
+    def __init__(self, tokens: _Tokens, window: int, shift: int) -> None:
+        self.shape = (_block_count(len(tokens), window), window)
+        self._blocks = tokens[shift : shift + self.shape[0] * window].reshape(self.shape)
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
+        """Copy some blocks, ``[len(rows), window]``."""
+        blocks: npt.NDArray[np.int32] = self._blocks[rows].astype(np.int32)
+        return blocks
+
+
+def _tokens_per_example(options: DataOptions) -> int:
+    """Tokens of an example."""
+    return options.window or 64
+
+
+def _block_count(tokens: int, window: int) -> int:
+    """Number of examples of a part of a text: each needs one token more than its window."""
+    return max(0, tokens - 1) // window
+
+
+def _block_split(tokens: _Tokens, options: DataOptions) -> Split:
+    """The examples of a part of a text."""
+    window = _tokens_per_example(options)
+    return Split(_TokenBlocks(tokens, window, 0), _TokenBlocks(tokens, window, 1))
+
+
+def _divide_tokens(tokens: int, options: DataOptions) -> tuple[int, int, int]:
+    """Number of tokens in the training, validation and test part of a text, which follow each other.
+
+    Raises:
+        PlanError: The split does not fit a text, or a part is too short for an example.
+    """
+    window = _tokens_per_example(options)
+    choose_split(options, ordered=True)
+    if options.split_column:
+        raise PlanError("split", options.split, "needs a table with this column; use ordered or none")
+    validation, test = (count and max(count, window + 1) for count in split_counts(tokens, options))
+    train = tokens - validation - test
+    if train <= window:
+        parts = 1 + bool(validation) + bool(test)
+        reason = f"an example needs {window + 1} tokens, in each of {parts} parts, but the text has {tokens:,}"
+        raise PlanError("window", window, f"{reason}; use a smaller one, or ", FieldValue("split", "none"))
+    return train, validation, test
+
+
+def _validation_path(options: DataOptions) -> Path | None:
+    """The text file with the validation examples, if the plan has one.
+
+    Raises:
+        PlanError: There is no such file.
+    """
+    if not options.validation_data:
+        return None
+    path = user_path(options.validation_data)
+    if not is_file(path):
+        raise PlanError("validation_data", options.validation_data, "no such text file")
+    return path
+
+
+def _check_validation(tokens: int, options: DataOptions) -> None:
+    """Check that the text file with the validation examples has tokens for one.
+
+    Raises:
+        PlanError: It has not.
+    """
+    if tokens <= _tokens_per_example(options):
+        reason = f"an example needs {_tokens_per_example(options) + 1} tokens, but the file has {tokens:,}"
+        raise PlanError("validation_data", options.validation_data, reason)

@@ -15,7 +15,7 @@ from accel_engine.recording.recorder import RunRecorder
 class _FitRecorder(RunRecorder):
     """Records one ``fit``; what goes wrong is told in the log, without an exception."""
 
-    def _give_up(self, error: Exception) -> None:
+    def _on_error(self, error: Exception) -> None:
         """Stop recording this ``fit``."""
         fit, self._recorded = self._recorded, None
         warn(f"this fit is not recorded{' any more' if fit else ''}: {format_error(error)}")

@@ -1,5 +1,6 @@
 """Names the trained models that engine processes are asked about, with the options that all such requests have."""
 
+import re
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from accel_engine.run import RunReader
 from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint
 from accel_engine.run.history.chosen_checkpoint import CHOICES
 
+EXAMPLES_AT_A_TIME = 256
+"""Examples of a batch where nothing depends on it."""
+
 
 def _read_checkpoint(text: str) -> str:
     name = text.strip() or "auto"
@@ -20,6 +24,42 @@ def _read_checkpoint(text: str) -> str:
         raise UsageError(f"{name!r} is neither auto, best, last nor a step")
     return name
 
+
+_DEVICE = re.compile(r"(cpu|gpu)(:\d+)?", re.ASCII)
+
+
+def read_devices(text: str) -> tuple[str, ...]:
+    """The names of devices between commas, each once.
+
+    Raises:
+        UsageError: One is neither ``cpu``, ``gpu`` nor such as ``gpu:1``.
+    """
+    names = tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text.strip() else ()
+    for name in names:
+        if not _DEVICE.fullmatch(name):
+            raise UsageError(f"{name!r} is none of cpu, gpu and such as gpu:1")
+    return names
+
+
+def _read_device(text: str) -> str:
+    name = text.strip() or "auto"
+    if name not in ("auto", "cpu") and (name == "gpu" or not _DEVICE.fullmatch(name) or name.startswith("cpu")):
+        raise UsageError(f"{name!r} is none of auto, cpu and such as gpu:0")
+    return name
+
+
+DEVICE = OptionSpec(
+    "Where to compute; auto: a GPU that nothing uses, else the CPU.",
+    str,
+    notes={
+        "auto": "a GPU that nothing uses and whose memory suffices, else the CPU",
+        "cpu": "the CPU",
+        "gpu:0": "this GPU, also while a run trains on it, if enough of its memory is free",
+    },
+    metavar="auto|cpu|gpu:N",
+    read=_read_device,
+)
+"""The device that computes."""
 
 CHECKPOINT = OptionSpec(
     "Weights of a run; auto: best with restore_best, else last.",

@@ -14,6 +14,9 @@ ResultT = TypeVar("ResultT", covariant=True)
 ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1", "TPU_LOAD_LIBRARY": "0"}
 """Environment variables that hide accelerators, which may be in use by training."""
 
+WITHOUT_TPU = {"TPU_LOAD_LIBRARY": "0"}
+"""Environment variables that hide TPUs, which only training uses."""
+
 Send: TypeAlias = Callable[[Any], object]
 """Sends a part of an answer."""
 
@@ -73,6 +76,74 @@ class EngineRequest(Generic[ResultT]):
         Raises:
             AccelError: It cannot be answered.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeDevice:
+    """The device that a request computes on.
+
+    Attributes:
+        id: ``cpu``, or the id of a GPU such as ``gpu:0``.
+        name: The GPU's product name; empty for the CPU.
+        choice: Environment variables that show only this GPU to TensorFlow; empty for the CPU.
+        is_required: Whether the user chose it, so that no other device takes its place.
+        why: Why ``auto`` uses none of the machine's GPUs; empty if it has none, or one is used.
+    """
+
+    id: str = "cpu"
+    name: str = ""
+    choice: Mapping[str, str] = field(default_factory=dict)
+    is_required: bool = False
+    why: str = ""
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it is a GPU."""
+        return self.id != "cpu"
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether a user should know it: not the CPU of a machine without GPUs, or the CPU that the user chose."""
+        return self.is_gpu or bool(self.why)
+
+    @property
+    def text(self) -> str:
+        """Where the request computes, such as ``on gpu:0 (NVIDIA H200)``."""
+        if self.is_gpu:
+            return f"on {self.id} ({self.name})"
+        return f"on the CPU ({self.why})" if self.why else "on the CPU"
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment variables of its process. GPU memory grows on demand, whatever the user's variables say."""
+        return {**WITHOUT_TPU, **self.choice, "TF_FORCE_GPU_ALLOW_GROWTH": "true"} if self.is_gpu else ON_THE_CPU
+
+
+class DeviceRequest:
+    """A request on trained models that computes on a GPU or the CPU; its result has an attribute ``device``, too.
+
+    Attributes:
+        device: The device, which :func:`accel_engine.run_queue.request_device.placed` finds.
+    """
+
+    __slots__ = ()
+
+    device: ComputeDevice
+
+    @property
+    def wanted_device(self) -> str:
+        """What the user chose: ``auto``, ``cpu`` or a GPU such as ``gpu:0``."""
+        raise NotImplementedError
+
+    @property
+    def model_paths(self) -> tuple[Path, ...]:
+        """The directories of runs, and the files of models, whose weights it loads at the same time."""
+        raise NotImplementedError
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """See :attr:`EngineRequest.environment`."""
+        return self.device.environment
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def repair_run(directory: Path) -> Repair | None:
 
 
 def _refuse_live(directory: Path) -> None:
-    is_live = lock.is_held(directory)
+    is_live = lock.is_locked(directory)
     with suppress(RunError), reading(directory) as database:
         is_live = is_live or read_info(database).status.live
     if is_live:

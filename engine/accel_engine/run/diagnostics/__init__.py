@@ -1,5 +1,7 @@
 """A run's diagnostics: its model's input, its data, their form and profile, its layers, and the last validation.
 
+Also the operations of steps that were profiled.
+
 Each is a row of the table ``diagnostics``: a JSON head and a body of bytes.
 """
 
@@ -13,6 +15,7 @@ from accel_engine.json_values import parse_object
 from accel_engine.run.diagnostics import packing
 from accel_engine.run.diagnostics.data_items import DataFingerprint, DataFormat, DataProfile, InputProfile, Shift
 from accel_engine.run.diagnostics.model_items import InputSpec, Layer, LayerTable
+from accel_engine.run.diagnostics.op_profile import OpProfile
 from accel_engine.run.diagnostics.reports import (
     ClassificationReport,
     CustomReport,
@@ -46,6 +49,7 @@ __all__ = [
     "Layer",
     "LayerTable",
     "MultiLabelReport",
+    "OpProfile",
     "OutputReport",
     "ReconstructionReport",
     "RegressionReport",
@@ -61,7 +65,9 @@ __all__ = [
     "serialize",
 ]
 
-DiagnosticsItem: TypeAlias = InputSpec | DataFingerprint | DataFormat | DataProfile | LayerTable | ValidationReport
+DiagnosticsItem: TypeAlias = (
+    InputSpec | DataFingerprint | DataFormat | DataProfile | LayerTable | OpProfile | ValidationReport
+)
 """A part of a run's diagnostics, stored as one row."""
 
 _ITEMS: dict[str, tuple[str, type[DiagnosticsItem]]] = {
@@ -69,6 +75,7 @@ _ITEMS: dict[str, tuple[str, type[DiagnosticsItem]]] = {
     "data": ("data", DataFingerprint),
     "format": ("format", DataFormat),
     "layers": ("layers", LayerTable),
+    "operations": ("operations", OpProfile),
     "profile": ("profile", DataProfile),
     "validation": ("validation", ValidationReport),
 }
@@ -87,6 +94,8 @@ class Diagnostics:
     """Form of the data, with which other examples are predicted."""
     layers: LayerTable | None = None
     """Its layers."""
+    operations: OpProfile | None = None
+    """The operations of the steps that were profiled last."""
     profile: DataProfile | None = None
     """What the data is like."""
     validation: ValidationReport | None = None

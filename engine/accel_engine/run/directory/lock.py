@@ -74,7 +74,7 @@ class WriterLock:
                 raise RunError(f"cannot open the lock of run {directory.name}: {error.strerror}") from error
             file = os.fstat(self._descriptor)
             self._file = file.st_dev, file.st_ino
-            _held.add(self)
+            _open_locks.add(self)
         try:
             _lock(self._descriptor)
         except BlockingIOError:
@@ -118,7 +118,7 @@ class WriterLock:
         """Release the lock, so that another process can write the run."""
         with _forking:
             self._close()
-            _held.discard(self)
+            _open_locks.discard(self)
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
@@ -130,7 +130,7 @@ class WriterLock:
             os.close(descriptor)
 
 
-def is_held(directory: Path, name: str = LOCK) -> bool:
+def is_locked(directory: Path, name: str = LOCK) -> bool:
     """Whether a process holds a run's lock, on this machine or any that shares the file system's locks."""
     try:
         descriptor = os.open(directory / name, os.O_RDONLY)
@@ -192,15 +192,15 @@ def _lock_by_flock(descriptor: int) -> None:
             return
 
 
-_held: set[WriterLock] = set()
+_open_locks: set[WriterLock] = set()
 
 _forking = threading.RLock()
 
 
 def _close_in_child() -> None:
-    for lock in _held:
+    for lock in _open_locks:
         lock._close()  # noqa: SLF001 (this is its own module)
-    _held.clear()
+    _open_locks.clear()
     _forking.release()
 
 

@@ -30,6 +30,10 @@ WORKERS = "workers"
 """Directory of the runs of a run's other workers."""
 
 
+PROFILES = "profiles"
+"""Directory of a run's traces, in the layout that XProf and TensorBoard read."""
+
+
 def home() -> Path:
     """The program's directory: ``ACCEL_TUI_HOME``, or the platform's directory for user data."""
     chosen = os.environ.get("ACCEL_TUI_HOME")

@@ -24,6 +24,7 @@ COMMANDS = {
     "validate": "Validate now",
     "validation_every": "Validate every N steps",
     "checkpoint_every": "Save a checkpoint every N steps",
+    "profile": "Trace the operations for N seconds",
 }
 """Commands by name, with what the engine does."""
 
@@ -39,8 +40,8 @@ class Command(CommandRow, frozen=True):
 
     argument: float | None = None
     """The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and ``checkpoint_every``; the most
-    seconds, for ``pause``; the id of the only pause to end, for ``resume``; for ``stop``, the only part of a script to
-    stop."""
+    seconds, for ``pause``; the seconds, for ``profile``; the id of the only pause to end, for ``resume``; for ``stop``,
+    the only part of a script to stop."""
 
     @property
     def stops(self) -> bool:

@@ -186,7 +186,7 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
 
 def _will_restart(database: RunDatabase, plan: Mapping[str, Any], status: Status) -> bool:
     """Whether a process beside the engine will start the lost or ended engine again."""
-    if status.live or plan.get("keep_alive") != "on" or not lock.is_held(database.directory, WATCHER_LOCK):
+    if status.live or plan.get("keep_alive") != "on" or not lock.is_locked(database.directory, WATCHER_LOCK):
         return False
     ended = last_event(database, RunEnded)
     return status is Status.LOST or (ended is not None and ended.temporary)
@@ -213,7 +213,7 @@ def _status(database: RunDatabase, meta: Mapping[str, Any], *, is_directory_lost
     if meta.get("queued"):
         return Status.QUEUED
     # Read before the events: an engine that exits in between has written its last event by then.
-    has_writer = lock.is_held(database.directory) or _is_written_elsewhere(meta)
+    has_writer = lock.is_locked(database.directory) or _is_written_elsewhere(meta)
     is_here = meta.get("machine") == machine_id()
     if is_here and (is_directory_lost or not (database.directory / LOCK).exists()):  # its writer notices it in a moment
         process = decode_or_none(meta.get("process"), ProcessIdentity)

@@ -37,6 +37,11 @@ class EarlyStopping:
         self._counted_step: int | None = None
 
     @property
+    def follows_epochs(self) -> bool:
+        """Whether the metric is one of training, which the end of each epoch gives."""
+        return self._kind is EpochEnded
+
+    @property
     def best_step(self) -> int | None:
         """Steps taken before the best value; ``None`` before the first finite one."""
         return self._best[0] if self._best else None

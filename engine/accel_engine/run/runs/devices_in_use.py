@@ -37,7 +37,7 @@ def devices_in_use(except_for: Container[Path] = ()) -> list[DevicesInUse]:
     found: list[DevicesInUse] = []
     with suppress(OSError):
         for directory in sorted(Path(entry.path) for entry in os.scandir(runs_directory())):
-            if directory not in except_for and lock.is_held(directory):  # which is much faster than reading the run
+            if directory not in except_for and lock.is_locked(directory):  # which is much faster than reading the run
                 with suppress(RunError):
                     found += _of_run(directory)
     return found

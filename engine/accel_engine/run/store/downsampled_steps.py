@@ -1,7 +1,7 @@
 """A run's steps downsampled to a pyramid of buckets, so that any step range of any run is read in milliseconds.
 
 Level 0 has buckets of 64 steps, and each level 16 times as many as the one below it. A row holds 64 consecutive
-buckets of one series and is written once the run has passed its steps, unless none is recorded. Steps after the last
+buckets of one series and is written once the run has passed its steps, unless none was recorded. Steps after the last
 row of a level are read from the level below, and finally from the chunks. So rows never change, and a file without them
 can be read, only more slowly. A database trigger deletes the rows that a deleted chunk was part of.
 """

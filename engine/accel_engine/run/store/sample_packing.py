@@ -58,7 +58,7 @@ _FULL = (_Field, str)
 _ROW: Any = dict[str, _Whole | float | str | _Field | None] | tuple[dict[str, _Whole | float | str | _Field | None]]
 
 
-MAX_HELD = 1 << 15
+MAX_UNWRITTEN = 1 << 15
 """Maximum number of samples: an hour of nine devices."""
 
 
@@ -185,7 +185,7 @@ def _core(digit: str) -> Reading:
     return Reading.missing("was not read", "%") if digit == "-" else Reading(int(digit, 16) * 100 / 15, "%")
 
 
-class HeldSamples:
+class UnwrittenSamples:
     """The latest samples that are not written yet.
 
     Attributes:
@@ -193,7 +193,7 @@ class HeldSamples:
     """
 
     def __init__(self) -> None:
-        self._samples: deque[Sample] = deque(maxlen=MAX_HELD)
+        self._samples: deque[Sample] = deque(maxlen=MAX_UNWRITTEN)
         self._packer = SamplePacker()
         self.dropped = 0
 
@@ -202,11 +202,11 @@ class HeldSamples:
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Add samples; they take the place of the oldest ones if there are too many."""
-        self.dropped += max(0, len(self._samples) + len(samples) - MAX_HELD)
+        self.dropped += max(0, len(self._samples) + len(samples) - MAX_UNWRITTEN)
         self._samples.extend(samples)
 
     def insert(self, database: RunDatabase) -> None:
-        """Write the samples; they are held no longer unless the database fails."""
+        """Write the samples; they are kept only if the database fails."""
         if not self._samples:
             return
         try:

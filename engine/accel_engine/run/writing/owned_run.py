@@ -22,7 +22,7 @@ from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.database import DATABASE, RunDatabase
 from accel_engine.run.store.meta import read_meta
-from accel_engine.run.store.sample_packing import HeldSamples
+from accel_engine.run.store.sample_packing import UnwrittenSamples
 from accel_engine.run.store.schema import check_times
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.run.writing.step_writer import StepWriter
@@ -54,7 +54,7 @@ class OwnedRun:
         self.disk = DiskWait(directory, self.show_problem)
         self._waits = waits
         self._problem: DiskProblem | None = None
-        self._held_samples = HeldSamples()
+        self._unwritten_samples = UnwrittenSamples()
         self._lock = threading.Lock()
         self._writer_lock: WriterLock | None = None
         self._database = (
@@ -230,7 +230,7 @@ class OwnedRun:
             raise
 
     def _report_wait(self, problem: DiskProblem, seconds: float) -> None:
-        dropped = self._held_samples.take_dropped()
+        dropped = self._unwritten_samples.take_dropped()
         missing = f"; {dropped:,} device samples that did not fit in memory are missing" if dropped else ""
         waited = f"{problem}: waited {seconds:.0f} s {problem.wanted}{missing}"
         self.write_event(Warned(time=clock.now(), message=waited))

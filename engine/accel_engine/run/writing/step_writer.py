@@ -83,7 +83,7 @@ def pack_chunk(first_step: int, series: "Mapping[str, npt.ArrayLike]") -> dict[s
     """Pack the values of consecutive steps, by series name; all of one length.
 
     Raises:
-        RunError: A run cannot have so many steps; see :mod:`accel_engine.run.store.schema`.
+        RunError: There are no values, or more steps than a run can have; see :mod:`accel_engine.run.store.schema`.
     """
     import numpy as np  # see above
 
@@ -98,4 +98,4 @@ def pack_chunk(first_step: int, series: "Mapping[str, npt.ArrayLike]") -> dict[s
 
 
 def _count(columns: Mapping[str, bytes]) -> int:
-    return len(next(iter(columns.values()))) // 4
+    return len(next(iter(columns.values()), b"")) // 4

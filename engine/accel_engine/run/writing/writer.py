@@ -92,11 +92,11 @@ class RunWriter(OwnedRun):
 
     def write_samples(self, samples: Sequence[Sample]) -> None:
         """Add device samples; those that cannot be written are held in memory, and written with later ones."""
-        self._held_samples.add(samples)
+        self._unwritten_samples.add(samples)
         if self._problem:
             return
         with self._writing():
-            self._held_samples.insert(self._database)
+            self._unwritten_samples.insert(self._database)
 
     @waits_for_disk
     def write_diagnostics(self, item: "DiagnosticsItem", step: int) -> None:
@@ -184,9 +184,9 @@ class RunWriter(OwnedRun):
         def write() -> None:
             with self._writing():
                 with suppress(DatabaseError):
-                    self._held_samples.insert(self._database)
+                    self._unwritten_samples.insert(self._database)
                 with self._database.transaction():
-                    if missing := self._held_samples.dropped + len(self._held_samples):
+                    if missing := self._unwritten_samples.dropped + len(self._unwritten_samples):
                         message = f"{missing:,} device samples that could not be written are missing"
                         self._insert(Warned(time=clock.now(), message=message))
                     self._insert(ended)

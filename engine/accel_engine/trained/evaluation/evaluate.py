@@ -69,7 +69,7 @@ class _Measured:
         is_mean: Whether each of them is the same computed of single examples; only then can these be resampled.
         block: Examples in a row that are drawn and swapped together, as they depend on each other.
         resampled: The metrics of resamples, ``[resamples, metrics]``: the same draws for all models; NaN where they
-            are not those of whole batches.
+            differ from the metrics of whole batches.
     """
 
     source: TrainedModel
@@ -270,7 +270,7 @@ def _evaluation_notes(source: TrainedModel, left_out: Sequence[str], coupled: Se
             "without an interval and a test"
         )
     if not isinstance(source.examples, Split):
-        yield "the examples of a stream are counted only: whether those of other models are the same is not known"
+        yield "the examples of a stream are counted only: whether other models have the same ones is not known"
 
 
 def _block_notes(examples: int, block: int) -> Iterator[str]:

@@ -124,9 +124,7 @@ def _check(model: TrainedModel) -> tuple[int, bool, str]:
         )
     )
     if not (is_sequence and own and 0 < len(model.form.vocabulary) <= len(output.classes)):
-        what = (
-            f"its task is {output.task.name}" if output.task.name != "sequence" else "it has no vocabulary of its own"
-        )
+        what = f"its task is {output.task.name}" if output.task.name != "sequence" else "it has no vocabulary"
         raise ModelError(f"run {model.name} writes no text: {what}")
     window = spec.shape[0] or model.plan.window or 64
     return window, spec.shape[0] is None, spec.dtype

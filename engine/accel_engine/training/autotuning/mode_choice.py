@@ -194,8 +194,8 @@ def plan_mode(assembly: Assembly) -> ExecutionMode:
 def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMode | None:
     """The mode that may be faster than the plan's and that the plan allows; ``None`` where a trial makes no sense.
 
-    There is none for a custom ``train_step``, whose Python must not run more often than it should, nor with other
-    workers, which would have to agree on it.
+    There is none for a plan that computes in the same way each time, for a custom ``train_step``, whose Python must not
+    run more often than it should, nor with other workers, which would have to agree on it.
 
     XLA is not tried on a TPU, which compiles everything; nor with several replicas, which CPUs and central storage do
     not support, and with which it is known to hang or abort on GPUs (TensorFlow's issues 53140, 56423, 61314); nor on a
@@ -204,7 +204,7 @@ def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMod
     are tried in micro-batches instead, if that changes nothing but the rounding of sums.
     """
     plan = assembly.plan
-    if assembly.has_custom_train_step or not assembly.single_process or assembly.on_tpu:
+    if assembly.has_custom_train_step or not assembly.single_process or assembly.on_tpu or plan.deterministic == "on":
         return None
     if has_texts(assembly.dataset.spec) or assembly.replicas > 1:
         return None

@@ -105,7 +105,8 @@ class RunThreads:
         devices = resolved.placement.devices if resolved.placement else ()
         self._on_cpu = all(name.startswith("cpu") for name in devices)
         self._key = rates_key(resolved, inventory) if self._on_cpu and resolved.cluster is None else ""
-        rates = load_rates(self._key) if self._key else {}
+        is_fixed = resolved.plan.deterministic == "on"  # sums may depend on the number
+        rates = load_rates(self._key) if self._key and not is_fixed else {}
         self.choice = choose_threads(resolved.plan.threads, threads_of_user(), processors(), rates)
         self._rate = SettledRate()
         self._saved = 0.0

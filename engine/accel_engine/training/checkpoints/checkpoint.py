@@ -46,8 +46,9 @@ class NotFiniteError(RunError):
     """
 
     def __init__(self, variables: Sequence[keras.Variable], step: int) -> None:
-        more = f" and {len(variables) - 1} more" if variables[1:] else ""
-        super().__init__(f"{variables[0].path}{more} is not finite after step {step:,}")
+        others = len(variables) - 1
+        names = f"{variables[0].path} and {others:,} more are" if others else f"{variables[0].path} is"
+        super().__init__(f"{names} not finite after step {step:,}")
 
 
 class Checkpoints:
@@ -186,7 +187,7 @@ class Checkpoints:
             limit: The newest step to consider.
 
         Raises:
-            RunError: None is whole; or the model or the data have changed since. Nothing is deleted.
+            RunError: No checkpoint is whole; or the model or the data have changed since. Nothing is deleted.
         """
         steps = [step for step in reversed(self.steps) if step <= limit]
         step, problems = checkpoint_files.first_whole(steps, partial(_try, self.restore))

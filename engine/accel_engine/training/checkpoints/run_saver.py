@@ -24,6 +24,7 @@ from accel_engine.run.directory.checkpoint_files import by_preference
 from accel_engine.run.directory.disk_problem import disk_problem
 from accel_engine.run.directory.run_paths import MODEL
 from accel_engine.training.checkpoints.checkpoint import Checkpoints, NotFiniteError
+from accel_engine.training.checkpoints.saved_model_proof import saving_faults
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.recipe.optimizer import CLIPPING_ARGUMENTS, clips_over_replicas
 from accel_engine.training.core.recipe.rate_schedule import JoinedSchedule, MultipliedSchedule
@@ -34,6 +35,10 @@ from accel_engine.user_code import reason
 
 PARTIAL_MODEL = "partial.keras"
 """The model's file until it is complete; one name for all processes, so that a killed one leaves one at most."""
+
+PROVEN_AFTER = 10.0
+"""Seconds of an engine's work on a run from which its saved model is loaded again, which takes less than a second for
+most; one of a shorter run can be trained again in no time."""
 
 Result = TypeVar("Result")
 
@@ -60,6 +65,7 @@ class RunSaver:
         self._progress = progress
         self._saved = self._current
         self._due = -math.inf
+        self._began = time.perf_counter()
         self._warned = False
         self.model_step: int | None = None
         with suppress(OSError):  # there is none, or the next one can be written all the same
@@ -130,11 +136,14 @@ class RunSaver:
             self._reporter.emit(Warned, message=message)
         return message
 
-    def save_model(self) -> None:
+    def save_model(self, *, prove: bool = False) -> None:
         """Write ``model.keras`` atomically, at the end of training; only the chief does.
 
         With ``restore_best``, it has the weights of the best step, and with ``ema_momentum`` their averages. Weights
         that are not finite are replaced by the weights of the last checkpoint.
+
+        Args:
+            prove: Whether to load it again, after training of some length, and to warn if it is another model.
         """
         if not self._assembly.chief:
             return
@@ -142,7 +151,17 @@ class RunSaver:
         self._restore_best()
         if self._restore_finite():
             with averages_as_weights(self._assembly), portable_optimizer(self._assembly):
-                self._write(self._save_model)
+                if self._write(self._save_model) and prove and time.perf_counter() - self._began >= PROVEN_AFTER:
+                    self._prove_model()
+
+    def _prove_model(self) -> None:
+        """Warn if the saved model, loaded again, does something else than the trained one."""
+        try:
+            fault = saving_faults(self._assembly, self._reporter.run.directory / MODEL)
+        except Exception as error:  # noqa: BLE001 (the model is saved, and may have code that does not like this)
+            fault = f"loaded again, it cannot be compared with the trained model: {reason(error)}"
+        if fault:
+            self._reporter.emit(Warned, message=f"model.keras: {fault}")
 
     def _restore_finite(self) -> bool:
         """Restore weights that are finite, if these are not; returns whether there are any."""
@@ -177,7 +196,8 @@ class RunSaver:
             )
             reporter.emit(Warned, message=f"{message}{restored or reporter.step:,}")
 
-    def _save_model(self) -> None:
+    def _save_model(self) -> bool:
+        """Write the file; returns whether it could be written."""
         directory = self._reporter.run.directory
         try:
             model = _complete(self._assembly)
@@ -187,6 +207,8 @@ class RunSaver:
             if disk_problem(error, directory) or not directory.exists():
                 raise
             self._reporter.emit(Warned, message=f"the model could not be saved as model.keras: {reason(error)}")
+            return False
+        return True
 
     def _write(self, write: Callable[[], Result]) -> Result:
         """Call a function that writes files of the run, unless its directory is gone, which would be made again."""

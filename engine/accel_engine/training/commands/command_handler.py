@@ -9,6 +9,7 @@ from accel_engine.run.engine.commands import Command
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandSource, StopRequested
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.reporting.op_profiler import OpProfiler
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 
@@ -23,6 +24,7 @@ class CommandHandler:
         validate: Validates the model; returns whether there is validation data.
         change_interval: Changes the steps between validations or checkpoints, by the name of the plan's field; returns
             why that is impossible, empty if it is not.
+        profiler: Profiles operations.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class CommandHandler:
         saver: RunSaver,
         validate: Callable[[], bool],
         change_interval: Callable[[str, int], str],
+        profiler: OpProfiler,
     ) -> None:
         self._commands = commands
         self._assembly = assembly
@@ -40,6 +43,7 @@ class CommandHandler:
         self._saver = saver
         self._validate = validate
         self._change_interval = change_interval
+        self._profiler = profiler
         self._answer = reporter.answer_command
         self._paused: Phase | None = None
         self._pause_id = 0
@@ -55,6 +59,7 @@ class CommandHandler:
             return  # called by a validation during a pause: _pause handles the commands
         while command := self._commands.take():
             self._execute(command)
+        self._profiler.update()
 
     def _execute(self, command: Command) -> None:
         reporter = self._reporter
@@ -94,6 +99,8 @@ class CommandHandler:
                 reporter.enter_phase(phase)
                 answer = f"validated at step {reporter.step:,}" if done else "there is no validation data"
                 self._answer(command, obeyed=done, answer=answer)
+            case "profile":
+                self._profiler.request(command)
             case "learning_rate":
                 self._set_learning_rate(command)
             case "validation_every" | "checkpoint_every":
@@ -103,6 +110,7 @@ class CommandHandler:
 
     def _pause(self, command_id: int, longest: float) -> None:
         """Pause until a command resumes the run, or for ``longest`` seconds; 0 for any time."""
+        self._profiler.end("The run was paused")
         phase = self._paused = self._reporter.phase
         self._reporter.enter_phase(Phase.PAUSED)
         self._pause_id, self._pause_end = command_id, time.monotonic() + longest if longest else None

@@ -1,6 +1,7 @@
 """The training batches of a run: which segment comes next, and where in the data a step is."""
 
 from collections.abc import Callable, Generator, Iterator
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -35,42 +36,54 @@ class RowBatches:
         position: What a checkpoint stores, int64 ``[4]``; zeros, as the step says it all.
     """
 
+    spans_epochs = True
+    """Whether segments go on with the next epoch; otherwise they end with one."""
+
     def __init__(self, assembly: Assembly) -> None:
         assert isinstance(assembly.dataset.train, Split)  # noqa: S101 (the caller chose by it)
         self._assembly = assembly
         self._examples = len(assembly.dataset.train)
         self.position = [0, 0, 0, 0]
-        self._done = 0
+        self._step = 0
 
     @property
     def epoch_ended(self) -> bool:
         """Whether all steps of the epoch were counted; ``False`` where their number is unknown."""
-        return self._done >= self._assembly.step_counts.steps_per_epoch
+        return not self._step % self._assembly.step_counts.steps_per_epoch
+
+    def divide(self, steps: int) -> list[int]:
+        """How many of the next steps belong to each epoch."""
+        each = self._assembly.step_counts.steps_per_epoch
+        ends = range(self._step - self._step % each + each, self._step + steps, each)
+        edges = [self._step, *ends, self._step + steps]
+        return [after - before for before, after in pairwise(edges)]
 
     def restore(self, step: int) -> tuple[int, int]:
         """The epoch and the steps done in it after some steps, from the position that was restored."""
         return divmod(step, self._assembly.step_counts.steps_per_epoch)
 
-    def segments(self, epoch: int, done: int, chunk_steps: Callable[[], int]) -> Generator[Segment, None, None]:
-        """Yield the segments of an epoch after some of its steps.
+    def segments(
+        self, epoch: int, done: int, chunk_steps: Callable[[], int], epochs: int = 1
+    ) -> Generator[Segment, None, None]:
+        """Yield the segments of an epoch after some of its steps, and of the ones after it.
 
         Args:
             epoch: The epoch, from 0.
             done: The steps done in it.
             chunk_steps: Returns the number of steps of the next chunk.
+            epochs: Number of epochs, if segments span several.
         """
         del chunk_steps
-        self._done = done
         counts, plan = self._assembly.step_counts, self._assembly.plan
         shuffle = plan.shuffle == "on"
-        step = epoch * counts.steps_per_epoch + done
-        for order in epoch_orders(counts, self._examples, plan.seed, epoch, first=done, shuffle=shuffle):
+        step = self._step = epoch * counts.steps_per_epoch + done
+        for order in epoch_orders(counts, self._examples, plan.seed, epoch, epochs, first=done, shuffle=shuffle):
             yield Segment(order, len(order), counts.step_sizes(step, step + 1)[0])
             step += len(order)
 
     def count(self, steps: int) -> None:
         """Note that steps were taken."""
-        self._done += steps
+        self._step += steps
 
     def first_segment(self) -> Segment:
         """A segment of whole batches, to trace the step with."""
@@ -90,6 +103,8 @@ class StreamBatches:
     Args:
         assembly: Data and plan.
     """
+
+    spans_epochs = False
 
     def __init__(self, assembly: Assembly) -> None:
         assert isinstance(assembly.feed, StreamFeed)  # noqa: S101 (the caller chose by it)
@@ -118,13 +133,20 @@ class StreamBatches:
         """Whether all steps of the epoch were counted; ``False`` where their number is unknown."""
         return self._limit is not None and self._done >= self._limit
 
+    def divide(self, steps: int) -> list[int]:
+        """All of the next steps: the steps of a segment belong to one epoch."""
+        return [steps]
+
     def restore(self, step: int) -> tuple[int, int]:
         """The epoch and the steps done in it, as the checkpoint says."""
         del step
         return self._epoch, self._done
 
-    def segments(self, epoch: int, done: int, chunk_steps: Callable[[], int]) -> Generator[Segment, None, None]:
-        """Yield the segments of an epoch after some of its steps."""
+    def segments(
+        self, epoch: int, done: int, chunk_steps: Callable[[], int], epochs: int = 1
+    ) -> Generator[Segment, None, None]:
+        """Yield the segments of one epoch after some of its steps."""
+        del epochs
         self._epoch, self._done = epoch, done
         while self._ends_pass or not self.epoch_ended:
             self._wanted = chunk_steps()
@@ -204,9 +226,9 @@ def training_batches(assembly: Assembly) -> Batches:
 
 
 def epoch_orders(
-    counts: StepCounts, examples: int, seed: int, epoch: int, *, first: int = 0, shuffle: bool = True
+    counts: StepCounts, examples: int, seed: int, epoch: int, epochs: int = 1, *, first: int = 0, shuffle: bool = True
 ) -> Iterator[npt.NDArray[np.int32]]:
-    """Yield the row numbers of an epoch's steps, int32 ``[steps, replicas, batch]``, in parts with one batch size.
+    """Yield the row numbers of the steps of epochs, int32 ``[steps, replicas, batch]``, in parts with one batch size.
 
     The order depends on the seed, the epoch and the pass over the data only. So the examples of a step follow from its
     number, and a run that continues has the order of one that never stopped.
@@ -219,8 +241,9 @@ def epoch_orders(
         counts: Batch sizes and steps.
         examples: Number of examples.
         seed: The plan's seed.
-        epoch: The epoch, from 0.
-        first: The first step of the epoch to yield.
+        epoch: The first epoch, from 0.
+        epochs: Number of epochs.
+        first: The first step to yield of the first epoch.
         shuffle: Whether the order is random; otherwise every pass has the order of the data.
     """
     replicas, batch = counts.replicas, counts.per_replica_batch
@@ -232,7 +255,7 @@ def epoch_orders(
     def order_of(number: int) -> npt.NDArray[np.int32]:
         return _permutation(seed, *divmod(number, whole_passes), examples, shuffle=shuffle)
 
-    step, end = epoch * counts.steps_per_epoch + first, (epoch + 1) * counts.steps_per_epoch
+    step, end = epoch * counts.steps_per_epoch + first, (epoch + epochs) * counts.steps_per_epoch
     while step < end:
         number, pass_step = divmod(step, per_pass)
         if pass_step >= whole:  # the last, smaller step of a pass

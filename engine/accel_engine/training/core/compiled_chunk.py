@@ -7,7 +7,8 @@ a fixed size. On a GPU it made a perceptron 0.7 times as fast (benchmarks/README
 the host before each step. So there, loops of a constant number of steps, a block, take all steps but the last few.
 
 What XLA cannot do, or not as TensorFlow's kernels do it, is prepared for all steps of a chunk before the program runs:
-random numbers, augmented examples, and batches that come from the host.
+random numbers (see :mod:`accel_engine.training.core.random_draws`), augmented examples, and batches that come from the
+host.
 """
 
 import math
@@ -23,8 +24,16 @@ from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import filled, slice_of
-from accel_engine.training.core.random_draws import Draw, given_draws, has_other_draws, recorded_draws
+from accel_engine.training.core.random_draws import (
+    Draw,
+    SeededMasks,
+    given_draws,
+    has_other_draws,
+    recorded_draws,
+    seeded_masks,
+)
 from accel_engine.training.core.step import graph_of
+from accel_engine.training.model_analysis.flops import UNCOUNTED
 
 PREPARED_BYTES = 1 << 23
 """Bytes of a chunk's prepared arrays at most, unless a single step has more."""
@@ -64,14 +73,16 @@ class ChunkProgram:
     Attributes:
         size: Steps of the largest chunk.
         draws: The random numbers that each step draws.
+        masks: The draws, if the program draws them from seeds; ``None`` if they are drawn before it.
         batch: The type of a batch that is ready for a step.
         stacks: Whether batches are stacked first, rather than taken from the source by the program.
-        run: The compiled function, of the prepared source, the prepared random numbers and the number of steps; gives
-            the series of steps, float32 ``[size, series]``.
+        run: The compiled function, of the prepared source, the random numbers or their seeds, and the number of steps;
+            gives the series of steps, float32 ``[size, series]``.
     """
 
     size: int
     draws: tuple[Draw, ...]
+    masks: SeededMasks | None
     batch: Batch
     stacks: bool
     run: Callable[..., tf.Tensor]
@@ -100,11 +111,13 @@ class CompiledChunk:
         spec = self._feed.spec(source)
         batch = self._batch_spec(spec)
         draws, width = self._traced_step(batch)
+        masks = self._seeded_masks(draws)
         taken = batch if stacks else _step_spec(spec)
-        step_bytes = 4 * width + sum(map(_bytes, [*flatten(taken), *(draw.spec for draw in draws)]))
+        prepared = [tf.TensorSpec([len(draws), 2], tf.int32)] if masks else [draw.spec for draw in draws]
+        step_bytes = 4 * width + sum(map(_bytes, [*flatten(taken), *prepared]))
         size = max(1, min(self._steps, _most_bytes(self._assembly) // max(1, step_bytes)))
-        run = graph_of(self._runner(size, width, stacks=stacks), self._assembly, jit_compile=True)
-        return ChunkProgram(size, draws, batch, stacks, run)
+        run = graph_of(self._runner(size, width, masks, stacks=stacks), self._assembly, jit_compile=True)
+        return ChunkProgram(size, draws, masks, batch, stacks, run)
 
     def take_steps(self, program: ChunkProgram, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
         """The series of ``count`` steps, float32 ``[count, series]``; in a graph."""
@@ -115,12 +128,11 @@ class CompiledChunk:
         taken: tf.Tensor = self._strategy.experimental_local_results(rows)[0][:count]
         return taken
 
-    def _runner(self, size: int, width: int, *, stacks: bool) -> Callable[..., tf.Tensor]:
-        takes_blocks = self._assembly.on_gpu and self._steps >= SHORT_STEPS and size >= BLOCK
-        block = BLOCK if takes_blocks else 0
+    def _runner(self, size: int, width: int, masks: SeededMasks | None, *, stacks: bool) -> Callable[..., tf.Tensor]:
+        block = _block(self._assembly, self._steps, size)
 
         def step(batch: Batch, numbers: list[tf.Tensor]) -> tf.Tensor:
-            with given_draws(numbers):
+            with given_draws(masks.drawn(*numbers) if masks else numbers):
                 return self._take_step(batch)
 
         # Two loops have the same step, which is traced once.
@@ -139,7 +151,8 @@ class CompiledChunk:
 
             state = tf.constant(0), tf.TensorArray(tf.float32, size=size, element_shape=[width])
             if block:
-                state = tf.while_loop(lambda index, _: index <= count - block, take_block, state)
+                # The operations of a step are counted in the loop below, which has the same ones.
+                state = tf.while_loop(lambda index, _: index <= count - block, take_block, state, name=UNCOUNTED)
             _, rows = tf.while_loop(lambda index, _: index < count, take, state)
             stacked: tf.Tensor = rows.stack()
             return stacked
@@ -163,6 +176,27 @@ class CompiledChunk:
             raise UnpreparedDraws
         return tuple(draws), int(graph.outputs[0].shape[0])
 
+    def _seeded_masks(self, draws: tuple[Draw, ...]) -> SeededMasks | None:
+        """The draws as masks that the program draws from seeds; ``None`` if they are drawn before it.
+
+        So it is on a GPU, if two steps have the same masks on it with XLA and without.
+        """
+        masks = seeded_masks(draws) if self._assembly.on_gpu else None
+        if masks is None:
+            return None
+        compiled = graph_of(masks.drawn, self._assembly, jit_compile=True)
+
+        def are_alike() -> tf.Tensor:
+            with keras.StatelessScope():  # the generators stay as they are
+                kernels = masks.drawn_by_kernels(2)
+            with keras.StatelessScope():
+                seeds = masks.seeds(2, tf.constant(2))
+            pairs = zip(flatten(kernels), flatten([compiled(seeds[step]) for step in range(2)]), strict=True)
+            return tf.reduce_all([tf.reduce_all(tf.equal(*pair)) for pair in pairs])
+
+        alike = graph_of(lambda: self._strategy.run(are_alike), self._assembly)()
+        return masks if all(self._strategy.experimental_local_results(alike)) else None
+
     def _batch_spec(self, spec: Any) -> Batch:
         function = graph_of(lambda source: self._batch(source, tf.constant(0)), self._assembly)
         return Batch(*function.get_concrete_function(spec).structured_outputs)
@@ -182,10 +216,23 @@ class CompiledChunk:
         return Batch(*_filled(program.batch, program.size, count, lambda index: self._batch(source, first + index)))
 
     def _drawn(self, program: ChunkProgram, count: tf.Tensor) -> list[tf.Tensor]:
-        """The random numbers of a chunk, each an array ``[size, ...]``, drawn in the order of the steps."""
+        """The random numbers of a chunk, each an array ``[size, ...]``, drawn in the order of the steps, or seeds."""
+        if program.masks:
+            return [program.masks.seeds(program.size, count)]
         specs = [draw.spec for draw in program.draws]
         drawn: list[tf.Tensor] = _filled(specs, program.size, count, lambda _: [draw.draw() for draw in program.draws])
         return drawn
+
+
+def _block(assembly: Assembly, steps: int, size: int) -> int:
+    """Steps of a block of a program; 0 if it has none.
+
+    Args:
+        assembly: Model, data and strategy.
+        steps: Steps of the largest chunk that may be worthwhile.
+        size: Steps of the largest chunk of the program.
+    """
+    return BLOCK if assembly.on_gpu and steps >= SHORT_STEPS and size >= BLOCK else 0
 
 
 def _most_bytes(assembly: Assembly) -> int:

@@ -131,7 +131,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     if replicas > 1 and not custom_step and is_over_batch(model.loss):
         notes.append(
             f"as in fit, each of {replicas} replicas computes {loss_name(model.loss)} over the examples that it takes, "
-            "not over the whole batch: the losses are not those of one device"
+            "not over the whole batch: one device would have other losses"
         )
     if resolved.step_counts and not resolved.coordinated:
         notes += uneven_note(resolved.step_counts, dataset.train, _why_inexact(model, custom_step=custom_step))
@@ -154,7 +154,7 @@ def _check_custom_step(model: keras.Model, resolved: ResolvedPlan) -> None:
     plan, name = resolved.plan, resolved.plan.model
     reasons = {"train_step": "a custom train_step, which decides this itself"}
     if optimizer_of_steps(model, custom_step=True) is None:
-        reasons["optimizers"] = "a custom train_step with optimizers of its own"
+        reasons["optimizers"] = "a custom train_step with several optimizers"
     for field, use in USES.items():
         if use.replaced_by in reasons and (value := getattr(plan, field)) != DEFAULTS[field]:
             raise PlanError(field, value, f"model {name} has {reasons[use.replaced_by]}")

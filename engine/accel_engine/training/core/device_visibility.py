@@ -20,6 +20,7 @@ from accel_engine.events import TensorFlowDevice
 from accel_engine.memory import available_memory
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.tensorflow_names import local_devices
+from accel_engine.requests.protocol.request import ComputeDevice
 
 GIB, MIB = 1 << 30, 1 << 20
 
@@ -53,6 +54,31 @@ def are_newer_than_build() -> bool:
     built = tf.sysconfig.get_build_info().get("cuda_compute_capabilities", ())
     details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.get_visible_devices("GPU")]
     return any(is_newer(".".join(map(str, each.get("compute_capability", ()))), built) for each in details)
+
+
+def use_for_request(device: ComputeDevice) -> ComputeDevice:
+    """Prepare the device of a request; returns the one that computes.
+
+    Numbers of 32 bits are not rounded to TensorFloat-32, so that results on GPUs equal the CPU's except for the order
+    of sums.
+
+    Raises:
+        UsageError: TensorFlow cannot use the GPU that the user chose.
+    """
+    if not device.is_gpu:
+        return device
+    problem = ""
+    if not tf.config.list_physical_devices("GPU"):
+        problem = f"TensorFlow cannot use {device.id}: see accel-tui doctor"
+        if device.is_required:
+            raise UsageError(problem)
+    elif not device.is_required and are_newer_than_build():
+        problem = f"{device.id} is newer than this build of TensorFlow"
+    if problem:
+        tf.config.set_visible_devices([], "GPU")
+        return ComputeDevice(why=problem)
+    tf.config.experimental.enable_tensor_float_32_execution(False)
+    return device
 
 
 def place_on_visible(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPlan:
@@ -185,7 +211,8 @@ def device_memory(names: tuple[str, ...], resolved: ResolvedPlan, inventory: Inv
     sizes = [device.memory if device.free is None else device.free for device in gpus if device.memory is not None]
     if any(device.unified for device in gpus):
         sizes.append(available_memory())
-    if any(device.memory is None for device in gpus):  # the driver does not tell
+    # The driver does not tell the memory, or tells the whole card's, of which a MIG instance is a part.
+    if any(device.memory is None or len(device.uuids) > 1 for device in gpus):
         sizes += [local.memory for name, local in local_devices().items() if name in names]
     if plan.memory_limit is not None:
         sizes.append(int(plan.memory_limit * GIB))

@@ -147,7 +147,7 @@ class StreamedFeed(Feed):
             )
             return tuple(filled(self._split.batch, shaped))
 
-        return _untuned(
+        return _without_autotune(
             tf.data.Dataset.from_tensor_slices(order.reshape(-1, order.shape[2]))
             .map(read, num_parallel_calls=min(processors(), MAX_PARALLEL), deterministic=True)
             .prefetch(PREFETCH * order.shape[1])
@@ -257,7 +257,7 @@ class InputWait:
         return seconds
 
 
-def _untuned(dataset: tf.data.Dataset) -> tf.data.Dataset:
+def _without_autotune(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """A dataset with a fixed degree of parallelism; give it to each step, instead of ``tf.data.AUTOTUNE``.
 
     For what follows from tuning, see :class:`accel_engine.data.python_source.tf_data_stream.FreedIterator`.

@@ -7,8 +7,9 @@ a tensor, so it can change without retracing. With XLA, the whole chunk is one p
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
@@ -40,8 +41,9 @@ from accel_engine.training.core.rematerialization.parts import run_in_parts
 from accel_engine.training.core.rematerialization.recomputation import Tracing
 from accel_engine.training.core.step import graph_of, step_of
 from accel_engine.training.core.uneven_batches import UnevenBatch, uneven_batch
-from accel_engine.training.cpu_kernels import use_fast_kernels
+from accel_engine.training.layer_kernels import kernels_for, use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
+from accel_engine.training.update_kernels import use_fast_updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ class ChunkResult:
         seconds: Duration of the chunk.
         series: float32 arrays ``[count]`` by name; the metrics are of each step's own batch.
         examples: Examples of each step, over all replicas.
-        states: The sum of the states of all metrics over the steps, float64 ``[states]``, for :meth:`Loop.metrics`.
+        states: The states of all metrics of each step, float32 ``[count, states]``; their sum is for
+            :meth:`Loop.metrics`.
     """
 
     count: int
@@ -75,11 +78,43 @@ class ChunkResult:
     seconds: float
     series: dict[str, npt.NDArray[np.float32]]
     examples: int
-    states: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    states: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
 
     def with_wait(self, seconds: float) -> Self:
         """The chunk, with the time in which its batches were waited for."""
         return replace(self, started=self.started - seconds, seconds=self.seconds + seconds)
+
+    def divided(self, counts: Sequence[int]) -> list[Self]:
+        """The chunk in parts of some steps each, whose durations are in proportion to them."""
+        if len(counts) == 1:
+            return [self]
+        each, ends = self.seconds / self.count, np.cumsum(counts).tolist()
+        return [
+            replace(
+                self,
+                count=count,
+                started=self.started + each * (end - count),
+                seconds=each * count,
+                series={name: values[end - count : end] for name, values in self.series.items()},
+                states=self.states[end - count : end],
+            )
+            for count, end in zip(counts, ends, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChunk:
+    """A chunk that is scheduled, and may be running.
+
+    Attributes:
+        count: Number of steps.
+        scheduled_at: When it was scheduled, by ``time.perf_counter()``.
+        result: Gives its rows.
+    """
+
+    count: int
+    scheduled_at: float
+    result: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +171,7 @@ class Loop:
         self._traced: dict[Any, _TracedChunk] = {}
         self._shapes: set[Any] = set()
         self._tracing_seconds = 0.0
+        self._pending: deque[PendingChunk] = deque()
 
     def trace(self, segment: Segment) -> tf.Graph:
         """Trace the graph of a chunk ahead of the first chunk, and return it."""
@@ -155,6 +191,11 @@ class Loop:
         self._shapes.add(_shapes(segment))
 
     @property
+    def graphs(self) -> list[tf.Graph]:
+        """The graphs of chunks that are traced."""
+        return [chunk.function.graph for chunk in self._traced.values()]
+
+    @property
     def compiles_chunks(self) -> bool:
         """Whether XLA compiles whole chunks, where it can."""
         return self._compiled is not None
@@ -168,27 +209,58 @@ class Loop:
         """Number of steps of the next chunk."""
         return self._size.steps
 
-    def run(self, segment: Segment, first: int, last: int | None = None) -> Iterator[ChunkResult]:
+    def run(
+        self, segment: Segment, first: int, last: Callable[[int], int] | None = None
+    ) -> Generator[ChunkResult, None, None]:
         """Run the steps of a segment; yields after each chunk.
 
         Args:
             segment: The steps.
             first: The step to start with.
-            last: The step before which to end; that after the last one by default.
+            last: Returns the step before which chunks must end that start with a step or later, or that step to end;
+                by default the number of steps. Of several workers, the chief's counts.
         """
-        end = segment.steps if last is None else last
+        schedule = self._scheduler(segment, first)
+        position, end, ended = first, first, 0.0
+        while True:
+            until = last(position) if last else segment.steps
+            end = until if self.is_idle else min(end, until)  # what is due comes after all chunks before it
+            while position < end and self._may_schedule:
+                self._pending.append(schedule(position, end - position))
+                position += self._pending[-1].count
+            if self.is_idle:
+                return
+            chunk = self._pending.popleft()
+            values = self._fetch(chunk.result)
+            # It began when it was scheduled, or when the chunk before it ended.
+            began, ended = max(ended, chunk.scheduled_at), time.perf_counter()
+            seconds = ended - began
+            self._size.update(chunk.count, seconds)
+            series, states = self._named(values), self._states_of(values)
+            yield ChunkResult(chunk.count, clock.now() - seconds, seconds, series, segment.examples, states)
+
+    def _scheduler(self, segment: Segment, first: int) -> Callable[[int, int], PendingChunk]:
+        """Open a segment at a step; returns a function that takes steps from one on, at most a number of them."""
         source, begin = self._feed.open(segment.order, first), time.perf_counter()
         chunk = self._chunk_for(source, segment.examples)
         self._tracing_seconds += time.perf_counter() - begin
-        done = first
-        while done < end:
-            count = self._sync_count(min(self._size.steps, chunk.size, end - done))
-            started, begin = clock.now(), time.perf_counter()
-            values: npt.NDArray[np.float32] = chunk.function(source, tf.constant(done), tf.constant(count)).numpy()
-            seconds = time.perf_counter() - begin
-            self._size.update(count, seconds)
-            done += count
-            yield ChunkResult(count, started, seconds, self._named(values), segment.examples, self._states_of(values))
+
+        def schedule(position: int, most: int) -> PendingChunk:
+            count = self._sync_count(min(self._size.steps, chunk.size, most))
+            began = time.perf_counter()
+            return PendingChunk(count, began, chunk.function(source, tf.constant(position), tf.constant(count)))
+
+        return schedule
+
+    def _fetch(self, result: Any) -> npt.NDArray[np.float32]:
+        """Wait for the rows of a chunk."""
+        values: npt.NDArray[np.float32] = result.numpy()
+        return values
+
+    @property
+    def _may_schedule(self) -> bool:
+        """Whether another chunk may be scheduled."""
+        return self.is_idle
 
     def metrics(self, states: npt.NDArray[np.float64]) -> dict[str, float]:
         """The metrics over all examples of some steps, by series name, as ``fit`` has them of an epoch; not the loss.
@@ -205,8 +277,8 @@ class Loop:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no step is running, so that weights may be read and changed."""
-        return True
+        """Whether no chunk is scheduled or running, so that weights may be read and changed."""
+        return not self._pending
 
     def _chunk_for(self, source: Any, examples: int) -> _TracedChunk:
         """The graph for sources of this type, which depends on the batch size but not on the number of steps."""
@@ -277,13 +349,16 @@ class Loop:
     @contextmanager
     def _traced_layers(self) -> Iterator[None]:
         """Use the kernels and the names of layers with which steps are traced."""
-        model = self._assembly.model
-        uses_kernels = self._assembly.uses_cpu_kernels and not self.mode.xla  # XLA has its own
-        kernels = use_fast_kernels(model) if uses_kernels else nullcontext()
+        assembly, model, kernels = self._assembly, self._assembly.model, ExitStack()
+        if assembly.uses_layer_kernels:
+            chosen = kernels_for(on_cpu=assembly.on_cpu, on_gpu=assembly.on_gpu, xla=self.mode.xla)
+            kernels.enter_context(use_fast_kernels(model, chosen))
+            if not (self.mode.xla or assembly.on_tpu or assembly.coordinated):
+                kernels.enter_context(use_fast_updates(model.optimizer))
         loops = without_cudnn(model) if self.mode.xla else nullcontext()
-        tracing = Tracing(self.mode.xla or self._assembly.on_tpu, self._assembly.unseeded)
+        tracing = Tracing(self.mode.xla or assembly.on_tpu, assembly.unseeded)
         # mark_layers comes after the replaced kernels, to mark these too, and before parts, which repeat what it marks.
-        with kernels, loops, layer_table.mark_layers(model), run_in_parts(self._assembly.remat, tracing):
+        with kernels, loops, layer_table.mark_layers(model), run_in_parts(assembly.remat, tracing):
             yield
 
     def _row(self, values: Any) -> tf.Tensor:
@@ -316,11 +391,10 @@ class Loop:
         self._series, self._width = tuple(series), int(states.shape[0])  # Python runs here once per trace
         return tf.concat([tf.stack([tf.cast(value, tf.float32) for value in series.values()]), states], axis=0)
 
-    def _states_of(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """The sum of the states of a chunk's steps, float64 ``[states]``."""
+    def _states_of(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """The states of a chunk's steps, ``[count, states]``."""
         first = len(self._series)
-        sums: npt.NDArray[np.float64] = values[:, first : first + self._width].sum(axis=0, dtype=np.float64)
-        return sums
+        return values[:, first : first + self._width]
 
     def _named(self, values: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[np.float32]]:
         """The columns of a chunk's result by series name; a custom step may record the learning rate itself."""

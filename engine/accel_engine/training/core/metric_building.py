@@ -11,10 +11,11 @@ import tensorflow as tf
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.errors import ModelError
+from accel_engine.keras_support.losses import masked_ctc_fault
 from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.models.model_call import call_model
 from accel_engine.plan import Plan
-from accel_engine.private_names.keras_names import kept_losses
+from accel_engine.private_names.keras_names import compiled_metrics, kept_losses
 from accel_engine.training.core.metric_states import compute_loss, not_additive, own_metrics, update_metrics
 from accel_engine.training.core.recipe.loss import mixed_metrics_note
 from accel_engine.training.core.recipe.metrics import (
@@ -49,7 +50,7 @@ _MOST_TRIED = 10**7
 def measures_of(
     model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, plan: Plan, batch: int
 ) -> Measures:
-    """Create the metrics of a model, and the variables of its own losses and metrics.
+    """Create the metrics of a model, and the variables of losses and metrics that it has itself.
 
     Args:
         model: Compiled, without a custom ``train_step``.
@@ -81,6 +82,15 @@ def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: 
     Raises:
         ModelError: The loss or a metric does not fit the outputs and the targets, or there is none.
     """
+    if fault := masked_ctc_fault(model.loss, model):
+        raise ModelError(fault)
+    own = keras.tree.flatten([each for each in compiled_metrics(model) if each is not None])
+    # Keras adjusts it in Python, of the number of examples times outputs (keras-team/keras#23334).
+    if any(isinstance(each, keras.metrics.R2Score) and each.num_regressors for each in own):
+        raise ModelError(
+            "the model's R2Score has num_regressors: Keras 3.15 cannot adjust it in a graph, and with several outputs "
+            "adjusts it wrongly; leave num_regressors out"
+        )
 
     def evaluate(inputs: Structure, targets: Structure, outputs: Structure) -> tf.Tensor:
         encoded = task.encode(targets, inputs)

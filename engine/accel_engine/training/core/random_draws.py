@@ -3,11 +3,16 @@
 From one seed, XLA draws other numbers than TensorFlow's kernels do, and on a CPU takes about ten times as long. So the
 numbers of a chunk are drawn by the kernels, with the same seeds and in the same order as by steps without XLA, and
 are inputs of the compiled steps: a run has the same random numbers in every execution mode.
+
+On a GPU, a loop of kernels before each chunk takes longer than the steps of a small model. There the inputs are the
+seeds, and XLA draws the masks of dropout from them by the algorithm of the kernels, which gives the same numbers.
 """
 
 import inspect
+import math
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +34,9 @@ _SCOPE = "drawn.before"
 _RANDOM_OPERATION = re.compile("Random|TruncatedNormal|Multinomial|^Rng")
 """Operations of TensorFlow that draw random numbers."""
 
+_MANTISSAS = {tf.float32: 23, tf.float16: 10, tf.bfloat16: 7}
+"""Bits of the mantissas of types."""
+
 _current = threading.local()
 
 
@@ -37,7 +45,7 @@ class Draw:
     """One draw of random numbers in a step.
 
     Attributes:
-        draw: Draws the numbers, as the step would.
+        draw: Draws the numbers, as the step would; a :class:`DropoutMask` can do so from any seed.
         spec: Their type.
     """
 
@@ -69,6 +77,97 @@ def has_other_draws(graph: tf.Graph) -> bool:
     nodes = [node for node in definition.node if _SCOPE not in node.name]
     nodes += [node for function in definition.library.function for node in function.node_def]
     return any(_RANDOM_OPERATION.search(node.op) for node in nodes)
+
+
+class DropoutMask:
+    """Draws which inputs dropout keeps, a Boolean array.
+
+    Args:
+        dropout: Keras' function.
+        shape: Of the array.
+        dtype: Of the inputs.
+        rate: The share of inputs that become zero, between 0 and 1.
+        seed: A number or a generator; ``None`` for the generator that all layers share.
+    """
+
+    def __init__(
+        self, dropout: Callable[..., tf.Tensor], shape: Sequence[int], dtype: tf.DType, rate: float, seed: Any
+    ) -> None:
+        self._dropout, self._shape, self._dtype, self._rate, self.seed = dropout, shape, dtype, rate, seed
+
+    def __call__(self) -> tf.Tensor:
+        """Draw it as Keras does."""
+        return tf.not_equal(self._dropout(tf.ones(self._shape, self._dtype), self._rate, seed=self.seed), 0)
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether :meth:`of` draws it: not if all layers share its generator, whose seeds are no simple sequence."""
+        return self.seed is not None and self._dtype in _MANTISSAS
+
+    def of(self, seed: tf.Tensor) -> tf.Tensor:
+        """Draw it from a seed, int32 ``[2]``, in XLA.
+
+        The lowest bits of a random integer are the mantissa of the number that TensorFlow's kernels compare with the
+        rate. XLA has another algorithm by default, and takes other bits.
+        """
+        integers = tf.random.stateless_uniform(
+            self._shape, seed, minval=None, maxval=None, dtype=tf.uint32, alg="philox"
+        )
+        numbers = 1 << _MANTISSAS[self._dtype]
+        least = math.ceil(float(self._dtype.as_numpy_dtype(self._rate)) * numbers)
+        return tf.bitwise.bitwise_and(integers, tf.constant(numbers - 1, tf.uint32)) >= tf.constant(least, tf.uint32)
+
+
+class SeededMasks:
+    """The masks of dropout of a step, in its order, each from a seed.
+
+    Args:
+        masks: The masks, seeded ones.
+    """
+
+    def __init__(self, masks: Sequence[DropoutMask]) -> None:
+        self._masks = masks
+        self._generators = {id(mask.seed): mask.seed for mask in masks if not isinstance(mask.seed, int)}
+        self._uses = Counter(id(mask.seed) for mask in masks)
+
+    def seeds(self, size: int, count: tf.Tensor) -> tf.Tensor:
+        """The seeds of some steps, int32 ``[size, masks, 2]``; the generators are then as after ``count`` steps."""
+        before = Counter[int]()
+        seeds = []
+        for mask in self._masks:
+            seeds.append(self._seeds_of(mask, before[id(mask.seed)], size))
+            before[id(mask.seed)] += 1
+        for key, generator in self._generators.items():
+            generator.state.assign(generator.state + _counted(self._uses[key] * tf.cast(count, tf.int64), generator))
+        return tf.stack(seeds, axis=1)
+
+    def drawn(self, seeds: tf.Tensor) -> list[tf.Tensor]:
+        """The masks of a step, from its seeds, int32 ``[masks, 2]``."""
+        return [mask.of(seed) for mask, seed in zip(self._masks, tf.unstack(seeds, len(self._masks)), strict=True)]
+
+    def drawn_by_kernels(self, steps: int) -> list[list[tf.Tensor]]:
+        """The masks of some steps, as they are without XLA."""
+        return [[mask() for mask in self._masks] for _ in range(steps)]
+
+    def _seeds_of(self, mask: DropoutMask, before: int, size: int) -> tf.Tensor:
+        """The seeds of a mask, int32 ``[size, 2]``, of whose generator each step draws some others before."""
+        if isinstance(mask.seed, int):
+            seeds = tf.tile(tf.constant([[mask.seed, 0]], tf.int64), [size, 1])
+        else:
+            number = before + self._uses[id(mask.seed)] * tf.range(size, dtype=tf.int64)
+            seeds = tf.cast(mask.seed.state + _counted(number, mask.seed), tf.int64)
+        return tf.cast(tf.math.floormod(seeds, tf.int32.max - 1), tf.int32)
+
+
+def _counted(number: tf.Tensor, generator: keras.random.SeedGenerator) -> tf.Tensor:
+    """What a generator's state, ``[2]``, has more after it was used a number of times, ``[..., 2]``."""
+    return tf.cast(tf.stack([tf.zeros_like(number), number], axis=-1), generator.state.dtype)
+
+
+def seeded_masks(draws: Sequence[Draw]) -> SeededMasks | None:
+    """The draws of a step as masks from seeds; ``None`` if there are none, or others among them."""
+    masks = [draw.draw for draw in draws if isinstance(draw.draw, DropoutMask) and draw.draw.is_seeded]
+    return SeededMasks(masks) if masks and len(masks) == len(draws) else None
 
 
 class _Handler(NumberedDraws, Protocol):
@@ -180,10 +279,7 @@ def _dropped(arguments: dict[str, Any], dropout: Callable[..., Any], handler: _H
         return dropout(**arguments)
     noise_shape = arguments.get("noise_shape") or [None] * inputs.shape.rank
     shape = [side if wanted is None else wanted for side, wanted in zip(inputs.shape, noise_shape, strict=True)]
-    dtype, seed = inputs.dtype, arguments.get("seed")
-
-    def keep() -> tf.Tensor:
-        return tf.not_equal(dropout(tf.ones(shape, dtype), rate, seed=seed), 0)
-
+    dtype = inputs.dtype
+    keep = DropoutMask(dropout, shape, dtype, rate, arguments.get("seed"))
     scale = tf.constant(1 / (1 - rate), dtype)
     return tf.where(handler(keep), inputs * scale, tf.zeros([], dtype))

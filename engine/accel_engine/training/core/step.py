@@ -50,6 +50,8 @@ class Step:
         self._uneven = UnevenMeasure(assembly.model, self._states)
         self._replicas = assembly.strategy.num_replicas_in_sync
         self._clips_over_replicas = clips_over_replicas(assembly.plan, self._replicas)
+        # Not by graph_of, whose lock may be held for seconds while another loop is traced: this calls no layers.
+        self._results = tf.function(self._results_of, autograph=False)
 
     def run(self, raw: Batch, uneven: UnevenBatch | None = None) -> list[tf.Tensor]:
         """Update the weights by a replica's batch.
@@ -92,8 +94,12 @@ class Step:
         Args:
             states: The sum of :meth:`states`, ``[states]``.
         """
-        found = self._states.results(self._states.unpack(tf.constant(states, tf.float32)))
+        found = self._results(tf.constant(states, tf.float32))
         return {name: float(value) for name, value in found.items()}
+
+    def _results_of(self, states: tf.Tensor) -> dict[str, tf.Tensor]:
+        with tf.device("CPU:0"):  # an accelerator may be taking the next steps
+            return self._states.results(self._states.unpack(states))
 
     def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
         """The sums in a vector that was made by :func:`accel_engine.training.core.metric_states.pack_states`."""

@@ -1,39 +1,21 @@
 """The training loop of a coordinator, whose workers run steps asynchronously."""
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine import clock
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
-from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
+from accel_engine.training.core.loop import ExecutionMode, Loop, PendingChunk
 from accel_engine.training.core.step import graph_of
 from accel_engine.training.core.worker_data import data_error
 
 CHUNKS_AHEAD = 2
 """Chunks scheduled at a time, so that no worker waits for a slower one."""
-
-
-@dataclass(frozen=True, slots=True)
-class _PendingChunk:
-    """A chunk scheduled on workers.
-
-    Attributes:
-        count: Number of steps.
-        scheduled_at: When it was scheduled, by ``time.perf_counter()``.
-        results: The future result of each of its dispatches.
-    """
-
-    count: int
-    scheduled_at: float
-    results: tuple[Any, ...]
 
 
 class CoordinatedLoop(Loop):
@@ -54,50 +36,30 @@ class CoordinatedLoop(Loop):
         self._must_wait = must_wait
         self._count = assembly.simultaneous_steps
         self._workers = WorkerPool(assembly.strategy)
-        self._pending: deque[_PendingChunk] = deque()
         self._dispatch = graph_of(self._run_dispatch, assembly)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no chunk is scheduled or running."""
-        return not self._pending
 
     def trace(self, segment: Segment) -> tf.Graph:
         """Trace the graph of a dispatch ahead of the first chunk, and return it."""
         return self._dispatch_for(segment.order).graph
 
-    def run(self, segment: Segment, first: int, last: int | None = None) -> Iterator[ChunkResult]:
-        """Run the steps of a segment; yields after each chunk, while workers may be running later ones.
+    def _scheduler(self, segment: Segment, first: int) -> Callable[[int, int], PendingChunk]:
+        del first
+        order: npt.NDArray[np.int32] = segment.order
 
-        Args:
-            segment: The steps; its order are row numbers, int32 ``[steps, 1, batch]``.
-            first: The step to start with.
-            last: The step before which to end; that after the last one by default.
-        """
-        order: npt.NDArray[np.int32] = segment.order[:last]
-        position, ended = first, 0.0
-        while position < len(order) or self._pending:
-            while position < len(order) and self._may_schedule:
-                rows = order[position : position + self._size.steps]
-                self._dispatch_chunk(rows)
-                position += len(rows)
-            chunk = self._pending.popleft()
-            values = np.concatenate([self._workers.fetch(result) for result in chunk.results])
-            # It began when it was scheduled, or when the chunk before it ended.
-            began, ended = max(ended, chunk.scheduled_at), time.perf_counter()
-            seconds = ended - began
-            self._size.update(chunk.count, seconds)
-            began_at, states = clock.now() - seconds, self._states_of(values)
-            yield ChunkResult(chunk.count, began_at, seconds, self._named(values), segment.examples, states)
+        def schedule(position: int, most: int) -> PendingChunk:
+            rows = order[position : position + min(self._size.steps, most)]
+            function, parts = self._dispatch_for(rows), np.array_split(rows, min(self._count, len(rows)))
+            results = tuple(self._workers.schedule(function, tf.constant(part)) for part in parts)
+            return PendingChunk(len(rows), time.perf_counter(), results)
+
+        return schedule
+
+    def _fetch(self, result: Any) -> npt.NDArray[np.float32]:
+        return np.concatenate([self._workers.fetch(each) for each in result])
 
     @property
     def _may_schedule(self) -> bool:
         return len(self._pending) < CHUNKS_AHEAD and (self.is_idle or not self._must_wait())
-
-    def _dispatch_chunk(self, order: npt.NDArray[np.int32]) -> None:
-        function, parts = self._dispatch_for(order), np.array_split(order, min(self._count, len(order)))
-        results = tuple(self._workers.schedule(function, tf.constant(part)) for part in parts)
-        self._pending.append(_PendingChunk(len(order), time.perf_counter(), results))
 
     def _dispatch_for(self, order: npt.NDArray[np.int32]) -> Any:
         with self._strategy.scope():

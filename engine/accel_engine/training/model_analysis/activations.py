@@ -16,8 +16,9 @@ import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, Structure, flatten, map_structure
 from accel_engine.models.model_call import call_model
+from accel_engine.op_profile.op_names import innermost_mark
 from accel_engine.private_names.tensorflow_names import function_graph
-from accel_engine.training.model_analysis.layer_table import innermost_mark, mark_layers, number_layers
+from accel_engine.training.model_analysis.layer_table import mark_layers, number_layers
 
 BATCH = 2
 """Examples of the traced batch: some layers do not take a single one."""

@@ -90,6 +90,15 @@ def count_flops(graph: tf.Graph, *, chunk: bool) -> FlopCount:
         return FlopCount(None, str(why))
 
 
+def count_operation(operation: tf.Operation) -> int | None:
+    """The floating-point operations of a matrix product or a convolution, 0 of others; ``None`` if unknown."""
+    measure = _COUNTERS.get(operation.type)
+    try:
+        return measure(operation) if measure else 0
+    except _Uncountable:
+        return None
+
+
 def loop_name(iterations: int) -> str:
     """The name to give a loop in the graph, so that its iterations can be counted."""
     return f"iterations.{iterations}"

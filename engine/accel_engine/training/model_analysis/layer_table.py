@@ -5,7 +5,6 @@ repeated names. So while a step is traced, each layer adds its operations, and t
 scope with its index.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -15,13 +14,12 @@ import keras
 import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import override_calls, parameter_count, walk, walk_inside
+from accel_engine.op_profile.op_names import innermost_mark
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_engine.training.model_analysis.flops import FlopCount
 
 _AGAIN = ", as above"
 """Added to the class of a layer that is already in the table."""
-
-_MARK = re.compile(r"layer\.(\d+)\.")
 
 
 @contextmanager
@@ -35,16 +33,6 @@ def mark_layers(model: keras.Model) -> Iterator[None]:
 def number_layers(model: Any) -> dict[Any, int]:
     """Number the layers of a model and of its nested models from 0, in their order."""
     return {layer: number for number, layer in enumerate(dict.fromkeys(layer for layer, _ in walk(model)))}
-
-
-def innermost_mark(name: str) -> int | None:
-    """The number of the layer that an operation belongs to; ``None`` if it belongs to no layer.
-
-    Args:
-        name: The operation's name, in a graph that was traced inside :func:`mark_layers`.
-    """
-    marks = _MARK.findall(name)
-    return int(marks[-1]) if marks else None
 
 
 def tabulate(model: keras.Model, work: FlopCount) -> LayerTable:

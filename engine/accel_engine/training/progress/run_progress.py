@@ -87,10 +87,24 @@ class RunProgress:
         """The step at which the metric is at its best, of those at which it is known; ``None`` if there is none."""
         return self._stopping.best_among(steps)
 
-    @property
-    def steps_until_next(self) -> int | None:
-        """Steps until something is due within an epoch; ``None`` if nothing will be."""
-        return self._timetable.steps_until_next(self._reporter.step)
+    def steps_until_next(self, step: int) -> int | None:
+        """Steps until something is due within an epoch, from a number of steps taken; ``None`` if nothing will be."""
+        return self._timetable.steps_until_next(step)
+
+    def next_epoch(self, epoch: int, can_afford: Callable[[], bool]) -> int:
+        """The first epoch, from one on, after which the run may validate, save a checkpoint or end.
+
+        Between two of them, the clock, commands and :meth:`steps_until_next` decide alone.
+
+        Args:
+            epoch: The first one to consider, from 1.
+            can_afford: Whether saving a checkpoint keeps within its share of the time.
+        """
+        saves = self._timetable.saves_every_epoch and can_afford()
+        counts = self._stopping.follows_epochs and (self._plan.patience is not None or self._plan.restore_best == "on")
+        if saves or counts:
+            return epoch
+        return int(min(self._plan.epochs, self._timetable.next_epoch(epoch)))
 
     def change_interval(self, field: str, steps: int) -> str:
         """Validate, or save checkpoints, every ``steps`` steps from now on.
@@ -115,7 +129,7 @@ class RunProgress:
     @property
     def within_epochs(self) -> bool:
         """Whether something may be due within an epoch."""
-        return self._timetable.by_clock or self.steps_until_next is not None
+        return self._timetable.by_clock or self.steps_until_next(self._reporter.step) is not None
 
     @property
     def is_due_by_clock(self) -> bool:

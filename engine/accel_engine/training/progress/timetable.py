@@ -37,6 +37,12 @@ class Recurring:
             return None
         return self._interval.count - step % self._interval.count
 
+    def next_epoch(self, epoch: int) -> float:
+        """The first epoch, from one on, after which it is due; infinite if epochs do not decide."""
+        if self._interval is None or self._interval.unit != "epochs":
+            return math.inf
+        return -(-epoch // self._interval.count) * self._interval.count
+
     def is_due(self, step: int, epoch: int | None) -> bool:
         """Whether it is due after some steps, and has not been done after them.
 
@@ -116,6 +122,10 @@ class Timetable:
     def is_due_by_clock(self, step: int) -> bool:
         """Whether a validation, a checkpoint or the end is due after some steps, by the clock."""
         return self.is_over or any(each.by_clock and each.is_due(step, None) for each in self._recurring)
+
+    def next_epoch(self, epoch: int) -> float:
+        """The first epoch, from one on, after which a validation or a checkpoint is due; infinite if none will be."""
+        return min(each.next_epoch(epoch) for each in self._recurring)
 
     def steps_until_next(self, step: int) -> int | None:
         """Steps until a validation or a checkpoint is due within an epoch; ``None`` if none will be."""

@@ -5,13 +5,17 @@ MFU is the floating-point operations of the model per second over the devices' p
 
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
+import numpy as np
 import tensorflow as tf
 
 from accel_engine.devices.host_probe import processors
 from accel_engine.devices.peaks import FLOAT32, TF32, Peak, peak, utilization
 from accel_engine.events import WorkCounted
 from accel_engine.measure.cache import Cache, Rate, key_of
+from accel_engine.memory import available_memory
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.model_analysis.flops import FlopCount, count_flops
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -41,7 +45,7 @@ class MfuMeter:
         self._assembly = assembly
         self._reporter = reporter
         self._hardware = hardware
-        self._arithmetic = _arithmetic(assembly)
+        self._arithmetic = arithmetic_of(assembly)
         self._work = FlopCount(None, "no graph has been traced")
         self._peak = self._cpu_peak() if assembly.on_cpu else self._sum_of_peaks()
         self._may_measure = assembly.on_cpu and assembly.single_process and self._arithmetic == FLOAT32
@@ -131,7 +135,7 @@ class MfuMeter:
         return Peak(known, MEASURED_SOURCE)
 
 
-def _arithmetic(assembly: Assembly) -> str:
+def arithmetic_of(assembly: Assembly) -> str:
     """The type of the model's matrix products; on a GPU, float32 is TF32 unless disabled."""
     dtype = str(assembly.model.compute_dtype)
     may_reduce = assembly.devices[0].startswith("GPU") and tf.config.experimental.tensor_float_32_execution_enabled()
@@ -184,6 +188,79 @@ def measure_peak(name: str) -> float | None:
         return None
     best = max(best, cached_peak(name) or 0.0)
     _PEAKS.save({key_of([name]): best})
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """What one device can do at most.
+
+    Attributes:
+        flops: FLOP/s; ``None`` if unknown.
+        flops_source: Source of that, or why it is unknown.
+        bytes: Bytes per second of its memory; ``None`` if unknown.
+        bytes_source: Source of that.
+    """
+
+    flops: float | None
+    flops_source: str
+    bytes: float | None = None
+    bytes_source: str = ""
+
+
+def roofline(assembly: Assembly, hardware: tuple[str, ...]) -> Roofline:
+    """The roofline of the device that trains; of a CPU it is measured, unless that was done before.
+
+    A GPU's bandwidth is in traces, and is not looked for here.
+
+    Args:
+        assembly: The model and its devices; no step may run meanwhile.
+        hardware: The devices' product names.
+    """
+    arithmetic, name = arithmetic_of(assembly), next(iter(hardware), "")
+    if not assembly.on_cpu:
+        found = peak(name, arithmetic) if name else Peak(None, reason="the devices are unknown")
+        return Roofline(found.flops_per_second, f"{found.source}, {arithmetic}" if found.source else found.reason)
+    if (flops := cached_peak(name) or measure_peak(name)) is None:
+        return Roofline(None, CPU_IN_USE)
+    bandwidth = _BANDWIDTHS.load(key_of([name])) or measure_bandwidth(name)
+    source = "copies by all cores, measured on this machine" if bandwidth else ""
+    if arithmetic != FLOAT32:
+        return Roofline(None, f"a CPU's peak is measured in float32 only, not in {arithmetic}", bandwidth, source)
+    return Roofline(flops, MEASURED_SOURCE, bandwidth, source)
+
+
+_BANDWIDTHS = Cache[float]("cpu_bandwidth", Rate, math.inf)
+_COPIED_BYTES = 256 << 20  # of all cores together: more than a cache has
+_COPIES = 3
+_SPARE = 8  # times as much memory as is copied has to be available
+
+
+def measure_bandwidth(name: str) -> float | None:
+    """Measure with what rate all cores copy memory at once, each byte read and written, and save it.
+
+    Args:
+        name: The processor's product name.
+
+    Returns:
+        Bytes per second, of the fastest of some copies; ``None``, and nothing is saved, if other programs were using
+        the cores, or memory is short.
+    """
+    if available_memory() < _SPARE * _COPIED_BYTES:
+        return None
+    arrays = [np.zeros(_COPIED_BYTES // processors() // 2, np.uint8) for _ in range(processors())]
+    copies = [np.ones_like(array) for array in arrays]
+    best, share = 0.0, 0.0
+    with ThreadPoolExecutor(len(arrays)) as threads:
+        for _ in range(_COPIES):
+            began, busy = time.perf_counter(), time.process_time()
+            list(threads.map(np.copyto, copies, arrays))
+            seconds = time.perf_counter() - began
+            busy = (time.process_time() - busy) / seconds / processors()
+            best, share = max((best, share), (2 * sum(array.nbytes for array in arrays) / seconds, busy))
+    if share < _MIN_CPU_SHARE:
+        return None
+    _BANDWIDTHS.save({key_of([name]): best})
     return best
 
 

@@ -22,6 +22,7 @@ class RunReporter:
         step: Completed steps.
         epochs: Completed epochs.
         phase: Current phase.
+        entered: The phases that were entered; whoever looks for later ones may clear it.
         changes: Fields of the plan that commands have changed, with their new values.
     """
 
@@ -30,11 +31,13 @@ class RunReporter:
         self.step = step
         self.epochs = 0
         self.phase = Phase.STARTING
+        self.entered: set[Phase] = set()
         self.changes: dict[str, Any] = {}
 
     def enter_phase(self, phase: Phase, detail: str = "") -> None:
         """Set the phase and emit ``PhaseChanged``."""
         self.phase = phase
+        self.entered.add(phase)
         self.emit(PhaseChanged, phase=phase, detail=detail)
 
     def resume_phase(self, phase: Phase) -> None:

@@ -84,13 +84,12 @@ class StepRecorder:
         return found
 
     def record(self, chunk: ChunkResult) -> None:
-        """Write a chunk."""
+        """Write a chunk of steps of one epoch."""
         first, self._names = self._reporter.step, tuple(chunk.series)
         self._reporter.step += chunk.count
         self._reporter.run.write_chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
         self.means.add(chunk.series, chunk.seconds, [chunk.examples] * chunk.count)
-        self._states.add(chunk.states, chunk.count)
-        self.rate.add(chunk)
+        self._states.add(chunk.states.sum(axis=0, dtype=np.float64), chunk.count)
 
     def skip(self, rate: float | None) -> None:
         """Write a step without an update, which has no loss.

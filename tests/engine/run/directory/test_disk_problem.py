@@ -1,4 +1,4 @@
-"""Which errors are those of a disk."""
+"""Which errors come from a disk."""
 
 import errno
 import os
@@ -289,8 +289,8 @@ def test_a_rolled_back_deletion_is_repeated(
 def test_samples_are_held_in_memory_and_dropped_ones_counted(
     directory: Path, waiting: RunWriter, disk: Disk, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sample_packing, "MAX_HELD", 3)
-    waiting._held_samples = sample_packing.HeldSamples()
+    monkeypatch.setattr(sample_packing, "MAX_UNWRITTEN", 3)
+    waiting._unwritten_samples = sample_packing.UnwrittenSamples()
     disk.code = sqlite3.SQLITE_FULL
     with pytest.raises(RunError):
         waiting.write_samples([Sample(0.0, "cpu:0")])

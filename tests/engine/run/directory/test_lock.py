@@ -13,7 +13,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.run.directory import lock
-from accel_engine.run.directory.lock import WriterLock, is_held, read_flag
+from accel_engine.run.directory.lock import WriterLock, is_locked, read_flag
 from accel_engine.run.directory.run_paths import LOCK
 from garbage import freed
 
@@ -32,7 +32,7 @@ match sys.argv[3]:
         subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], close_fds=False)
     case "close":
         os.close(os.open(Path(sys.argv[1]) / "run.lock", os.O_RDWR))
-        lock.is_held(Path(sys.argv[1]))
+        lock.is_locked(Path(sys.argv[1]))
 print("held", flush=True)
 signal.pause()
 """
@@ -40,7 +40,7 @@ signal.pause()
 
 @pytest.fixture(params=["descriptor", "flock"])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both kinds of locks: open file description locks, and those of systems that have none."""
+    """Both kinds of locks: open file description locks, and the locks of systems without these."""
     if request.param == "flock":
         monkeypatch.setattr(lock, "_SET", None)
         monkeypatch.setattr(lock, "_GET", None)
@@ -68,13 +68,13 @@ def hold(tmp_path: Path, kind: str) -> Iterator[Callable[[str], "subprocess.Pope
 
 
 def test_a_lock_is_one_s_own(tmp_path: Path, kind: str) -> None:
-    assert not is_held(tmp_path)
+    assert not is_locked(tmp_path)
     with WriterLock(tmp_path):
-        assert is_held(tmp_path)
+        assert is_locked(tmp_path)
         with pytest.raises(BlockingIOError):
             WriterLock(tmp_path)
-        assert is_held(tmp_path)
-    assert not is_held(tmp_path)
+        assert is_locked(tmp_path)
+    assert not is_locked(tmp_path)
     WriterLock(tmp_path).release()
     assert stat.S_IMODE((tmp_path / LOCK).stat().st_mode) == 0o600
 
@@ -83,19 +83,19 @@ def test_the_end_of_a_process_frees_its_lock_however_it_ends(
     tmp_path: Path, hold: Callable[..., "subprocess.Popen[str]"]
 ) -> None:
     holder = hold()
-    assert is_held(tmp_path)
+    assert is_locked(tmp_path)
     with pytest.raises(BlockingIOError):
         WriterLock(tmp_path)
     holder.kill()
     os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie, as under a parent that does not wait
-    assert not is_held(tmp_path)
+    assert not is_locked(tmp_path)
     WriterLock(tmp_path).release()
 
 
 def test_a_stopped_process_keeps_its_lock(tmp_path: Path, hold: Callable[..., "subprocess.Popen[str]"]) -> None:
     holder = hold()
     holder.send_signal(signal.SIGSTOP)
-    assert is_held(tmp_path)
+    assert is_locked(tmp_path)
 
 
 @pytest.mark.parametrize("child", ["fork", "spawn"])
@@ -103,11 +103,11 @@ def test_a_child_does_not_keep_its_parent_s_lock(
     tmp_path: Path, hold: Callable[[str], "subprocess.Popen[str]"], child: str
 ) -> None:
     holder = hold(child)
-    assert is_held(tmp_path)
+    assert is_locked(tmp_path)
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
     os.killpg(holder.pid, 0)  # the child lives
-    assert not is_held(tmp_path)
+    assert not is_locked(tmp_path)
 
 
 def test_a_forked_child_does_not_free_the_lock(tmp_path: Path, kind: str) -> None:
@@ -116,7 +116,7 @@ def test_a_forked_child_does_not_free_the_lock(tmp_path: Path, kind: str) -> Non
         if not child:
             os._exit(0)
         os.waitpid(child, 0)
-        assert is_held(tmp_path)
+        assert is_locked(tmp_path)
 
 
 def test_a_forked_child_can_lock_another_run(tmp_path: Path, kind: str) -> None:
@@ -126,23 +126,23 @@ def test_a_forked_child_can_lock_another_run(tmp_path: Path, kind: str) -> None:
         child = os.fork()
         if not child:
             WriterLock(other)
-            os._exit(0 if is_held(other) and len(lock._held) == 1 else 1)
+            os._exit(0 if is_locked(other) and len(lock._open_locks) == 1 else 1)
         assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_lock_that_nobody_refers_to_is_not_left_to_a_forked_child(tmp_path: Path) -> None:
     with freed():
         WriterLock(tmp_path)
-    assert is_held(tmp_path)
+    assert is_locked(tmp_path)
     read, write = os.pipe()
     child = os.fork()
     if not child:
         os.write(write, b"1")
         signal.pause()
     assert os.read(read, 1) == b"1"
-    for each in list(lock._held):
+    for each in list(lock._open_locks):
         each.release()
-    assert not is_held(tmp_path)
+    assert not is_locked(tmp_path)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     os.close(read)
@@ -153,14 +153,14 @@ def test_closing_another_descriptor_keeps_the_lock(
     tmp_path: Path, hold: Callable[[str], "subprocess.Popen[str]"]
 ) -> None:
     hold("close")
-    assert is_held(tmp_path)
+    assert is_locked(tmp_path)
 
 
 def test_asking_does_not_take_the_lock(tmp_path: Path) -> None:
     WriterLock(tmp_path).release()
     asked = os.open(tmp_path / LOCK, os.O_RDONLY)
     try:
-        assert not is_held(tmp_path)
+        assert not is_locked(tmp_path)
         WriterLock(tmp_path).release()
     finally:
         os.close(asked)
@@ -170,7 +170,7 @@ def test_a_descriptor_that_a_script_closed_and_that_is_another_file_now_is_left_
     held = WriterLock(tmp_path)
     os.dup2(os.open(os.devnull, os.O_RDONLY), held._descriptor)
     number = held._descriptor
-    assert not is_held(tmp_path)
+    assert not is_locked(tmp_path)
     held.release()
     os.fstat(number)  # still open
     os.close(number)
@@ -183,7 +183,7 @@ def test_a_file_system_without_locks_is_told_with_what_to_do(tmp_path: Path, mon
     monkeypatch.setattr("fcntl.fcntl", refuse)
     with pytest.raises(RunError, match=r"No locks available; set ACCEL_TUI_HOME to a directory on a file system with"):
         WriterLock(tmp_path)
-    assert not is_held(tmp_path)
+    assert not is_locked(tmp_path)
 
 
 @pytest.mark.skipif(lock._SET is None, reason="locks of Linux")
@@ -192,23 +192,23 @@ def test_a_system_that_answers_with_the_other_error_of_posix(tmp_path: Path, mon
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("fcntl.fcntl", refuse)
-    held = lock._held.copy()
+    held = lock._open_locks.copy()
     with pytest.raises(BlockingIOError):
         WriterLock(tmp_path)
-    assert is_held(tmp_path)
-    assert lock._held == held
+    assert is_locked(tmp_path)
+    assert lock._open_locks == held
 
 
 def test_asking_leaves_no_file_open(tmp_path: Path, kind: str) -> None:
     with WriterLock(tmp_path):
         before = psutil.Process().num_fds()
-        assert is_held(tmp_path)
+        assert is_locked(tmp_path)
         assert read_flag(tmp_path) is None
         assert psutil.Process().num_fds() == before
 
 
 def test_a_directory_that_is_gone_is_told(tmp_path: Path) -> None:
-    assert not is_held(tmp_path / "gone")
+    assert not is_locked(tmp_path / "gone")
     with pytest.raises(RunError, match="cannot open the lock of run gone: No such file"):
         WriterLock(tmp_path / "gone")
 
@@ -246,4 +246,4 @@ def test_who_only_asks_by_flock_does_not_keep_a_writer_out(tmp_path: Path, monke
     fcntl.flock(asked, fcntl.LOCK_SH)
     monkeypatch.setattr("accel_engine.run.directory.lock.time.sleep", lambda _: os.close(asked))
     with WriterLock(tmp_path):
-        assert is_held(tmp_path)
+        assert is_locked(tmp_path)

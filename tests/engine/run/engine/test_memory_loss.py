@@ -187,7 +187,7 @@ def test_a_killed_run_is_continued_with_less_memory(directory: Path, writer: Run
     ("plan", "facts"),
     [
         (Plan(on_oom="fail"), MemoryFacts(batch=64, can_split=True)),
-        (Plan(), MemoryFacts(batch=64, can_split=True, on_host=False)),  # the memory of the host is not that of a GPU
+        (Plan(), MemoryFacts(batch=64, can_split=True, on_host=False)),  # the memory of the host is not a GPU's
         (Plan(), MemoryFacts(batch=64, caches_data=True)),  # no plan says so
     ],
 )

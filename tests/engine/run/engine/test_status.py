@@ -211,7 +211,7 @@ def test_engine_that_ends_while_its_run_is_looked_at_is_not_called_lost(
         writer.end(ended(Outcome.FINISHED))
         return False
 
-    monkeypatch.setattr("accel_engine.run.directory.lock.is_held", ends_now)
+    monkeypatch.setattr("accel_engine.run.directory.lock.is_locked", ends_now)
     assert reader.info().status is Status.FINISHED
 
 

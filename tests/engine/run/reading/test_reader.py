@@ -189,7 +189,9 @@ def test_answer_to_a_command_that_nobody_gave_is_none(directory: Path) -> None:
 
 def test_every_command_says_what_it_does() -> None:
     every = {"validation_every", "checkpoint_every"}
-    assert {"stop", "stop_now", "pause", "resume", "checkpoint", "learning_rate", "validate", *every} == set(COMMANDS)
+    assert {"stop", "stop_now", "pause", "resume", "checkpoint", "learning_rate", "validate", "profile", *every} == set(
+        COMMANDS
+    )
     assert all(COMMANDS.values())
 
 

@@ -126,11 +126,11 @@ def test_what_goes_while_it_is_looked_at_counts_nothing_and_what_cannot_be_read_
 def test_a_run_that_is_deleted_while_it_is_listed_leaves_nothing(home: Path) -> None:
     over, problems = threading.Event(), []  # type: tuple[threading.Event, list[str]]
 
-    def look() -> None:
+    def list_again() -> None:
         while not over.is_set():
             list_runs()
 
-    watchers = [threading.Thread(target=look) for _ in range(2)]
+    watchers = [threading.Thread(target=list_again) for _ in range(2)]
     for watcher in watchers:
         watcher.start()
     try:

@@ -8,11 +8,11 @@ import pytest
 from accel_engine.devices.device_types import CountedItem, Reading, Sample
 from accel_engine.run.store.sample_packing import (
     FULL_SECONDS,
-    MAX_HELD,
+    MAX_UNWRITTEN,
     OTHERS_SECONDS,
-    HeldSamples,
     SamplePacker,
     SampleUnpacker,
+    UnwrittenSamples,
 )
 
 GIB = 2**30
@@ -149,15 +149,15 @@ def samples(first: int, count: int) -> list[Sample]:
 
 
 def test_the_latest_samples_are_held_and_the_others_counted() -> None:
-    held = HeldSamples()
-    held.add(samples(0, MAX_HELD))
+    held = UnwrittenSamples()
+    held.add(samples(0, MAX_UNWRITTEN))
     assert held.take_dropped() == 0
-    held.add(samples(MAX_HELD, 3))
-    assert list(held) == samples(3, MAX_HELD)
+    held.add(samples(MAX_UNWRITTEN, 3))
+    assert list(held) == samples(3, MAX_UNWRITTEN)
     held.clear()
     assert not list(held)
     assert [held.take_dropped(), held.take_dropped()] == [3, 0]
 
 
 def test_nine_devices_are_held_for_an_hour() -> None:
-    assert MAX_HELD >= 9 * 3600
+    assert MAX_UNWRITTEN >= 9 * 3600

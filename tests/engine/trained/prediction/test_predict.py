@@ -1,4 +1,4 @@
-"""Predictions equal those of the saved model on the same examples, also once the run's data is gone."""
+"""Predictions equal the saved model's on the same examples, also once the run's data is gone."""
 
 import wave
 from pathlib import Path

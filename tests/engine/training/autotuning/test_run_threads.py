@@ -80,6 +80,14 @@ def test_the_next_run_begins_with_the_number_that_was_faster() -> None:
     assert Run(PLAN.replace(batch_size=32)).threads.choice.source is ThreadSource.TENSORFLOW
 
 
+def test_a_deterministic_run_has_the_same_number_each_time() -> None:
+    plan = PLAN.replace(deterministic="on")
+    Run(plan.replace(threads=1)).train(128)
+    Run(plan).train(99)
+
+    assert Run(plan).threads.choice.source is ThreadSource.TENSORFLOW
+
+
 def test_it_begins_with_tensorflows_own_number_if_the_other_was_no_faster() -> None:
     Run(PLAN.replace(threads=1)).train(105)
     Run().train(99)

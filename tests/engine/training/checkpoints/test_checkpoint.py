@@ -135,7 +135,7 @@ def test_values_that_are_not_finite_are_not_saved(parts: Make) -> None:
     with pytest.raises(NotFiniteError, match=f"^{first.path} is not finite after step 1,234$"):
         run.checkpoints.save(1234)
     second.assign(np.full(second.shape, np.inf))
-    with pytest.raises(NotFiniteError, match=f"^{first.path} and 1 more is not finite"):
+    with pytest.raises(NotFiniteError, match=f"^{first.path} and 1 more are not finite"):
         run.checkpoints.save(1234)
     assert run.checkpoints.steps == [2]
 

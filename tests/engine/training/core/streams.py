@@ -70,5 +70,5 @@ def dataset(train: object, validation: object = None) -> Dataset:
 
 
 def sizes(stacks: object) -> tuple[int, ...]:
-    """The shape of the first array of a segment's batches, without that of an example."""
+    """The shape of the first array of a segment's batches, without the shape of an example."""
     return tuple(flatten(stacks)[0].shape[:2])

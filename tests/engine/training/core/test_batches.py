@@ -389,6 +389,34 @@ def test_an_epoch_begins_where_the_one_before_it_ended(shuffle: bool) -> None:
     assert len({tuple(each) for each in passes}) == (4 if shuffle else 1)
 
 
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("steps", [None, 2, 7, 9])
+@pytest.mark.parametrize("last", ["keep", "drop"])
+def test_several_epochs_have_the_orders_of_each(
+    monkeypatch: pytest.MonkeyPatch, shuffle: bool, steps: int | None, last: str
+) -> None:
+    monkeypatch.setattr(batches, "MAX_ROWS", 50)
+    counts = counts_of(14, 5, 2, steps=steps, last=last)
+
+    def rows(epoch: int, epochs: int, first: int = 0) -> list[Any]:
+        orders = epoch_orders(counts, 14, 3, epoch, epochs, first=first, shuffle=shuffle)
+        return [step.tolist() for order in orders for step in order]
+
+    assert rows(1, 4, first=1) == [step for epoch in range(1, 5) for step in rows(epoch, 1)][1:]
+
+
+def test_steps_are_divided_among_their_epochs() -> None:
+    plan = Plan(batch_size=5)
+    assembly = SimpleNamespace(dataset=dataset(Split(X[:11], Y[:11])), step_counts=count_steps(plan, 11, 1), plan=plan)
+    batches = training_batches(cast(Assembly, assembly))
+    next(batches.segments(2, 1, lambda: 1, 9))
+
+    assert [batches.divide(steps) for steps in (1, 2, 3, 9)] == [[1], [2], [2, 1], [2, 3, 3, 1]]
+    batches.count(2)
+    assert batches.epoch_ended
+    assert batches.divide(7) == [3, 3, 1]
+
+
 def test_epochs_of_whole_passes_have_numpys_permutations() -> None:
     (order,) = epoch_orders(counts_of(10, 5, steps=4), 10, 3, 2)
     expected = [np.random.default_rng([3, 2, number]).permutation(10) for number in (0, 1)]

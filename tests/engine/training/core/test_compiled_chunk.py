@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import keras
 import numpy as np
@@ -11,7 +13,7 @@ import tensorflow as tf
 from keras import layers
 
 from accel_engine.plan import Plan
-from accel_engine.training.core import compiled_chunk, device_visibility, feed
+from accel_engine.training.core import compiled_chunk, feed, random_draws
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.compiled_chunk import CompiledChunk, UnpreparedDraws, without_cudnn
 from accel_engine.training.core.feed import Segment
@@ -54,6 +56,21 @@ def dropout(input_shape, classes):
 
 def unseeded_dropout(input_shape, classes):
     return _model(input_shape, classes, layers.Dropout(0.3), layers.Dense(16), layers.Dropout(0.1))
+
+class Masks(layers.Layer):
+    # Two of one generator, and one that is the same at each step.
+    def __init__(self):
+        super().__init__()
+        self.seeds = keras.random.SeedGenerator(5)
+
+    def call(self, x, training=False):
+        if not training:
+            return x
+        x = keras.random.dropout(keras.random.dropout(x, 0.1, seed=self.seeds), 0.2, seed=7)
+        return keras.random.dropout(x, 0.3, noise_shape=[None, 1], seed=self.seeds)
+
+def masks(input_shape, classes):
+    return _model(input_shape, classes, layers.Dropout(0.3, seed=1), Masks(), layers.Dropout(0.1))
 
 def noise(input_shape, classes):
     return _model(input_shape, classes, Noise(), layers.GaussianNoise(0.1, seed=3), layers.GaussianDropout(0.2, seed=4))
@@ -274,8 +291,20 @@ def test_mixed_precision_is_that_without_xla(gym: Gym, models: Path, precision: 
     assert_same(*both(gym, plan), tolerance=0.07)  # two of 32 examples
 
 
-def test_a_run_continues_exactly_in_the_middle_of_a_chunk(gym: Gym, models: Path) -> None:
-    plan = PLAN.replace(model=f"{models}:dropout", xla="on", steps_per_epoch=30)
+@pytest.mark.parametrize(
+    ("model", "on_gpu"),
+    [
+        ("dropout", False),
+        pytest.param("masks", True, marks=pytest.mark.campaign),
+        pytest.param("attention", True, marks=pytest.mark.campaign),
+    ],
+)
+def test_a_run_continues_exactly_in_the_middle_of_a_chunk(
+    gym: Gym, as_on_gpu: Callable[[], None], models: Path, model: str, on_gpu: bool
+) -> None:
+    if on_gpu:
+        as_on_gpu()
+    plan = PLAN.replace(model=f"{models}:{model}", xla="on", steps_per_epoch=30)
     gym.steps = 16
     whole = gym.train(plan)
     gym.steps = 5
@@ -297,18 +326,22 @@ def test_a_chunk_is_as_long_as_memory_allows(gym: Gym, monkeypatch: pytest.Monke
     assert [chunk.count for chunk in trained.chunks] == [3, 3, 3, 1]
 
 
-def test_on_gpus_a_chunk_is_as_long_as_a_share_of_the_free_memory_allows(
-    gym: Gym, monkeypatch: pytest.MonkeyPatch, as_on_gpu: Callable[[], None], models: Path
-) -> None:
-    as_on_gpu()
-    free, step = 1 << 30, 32 * 32 + 32 * 4 + 6 * 4  # draws, rows, columns
-    monkeypatch.setattr(device_visibility, "device_memory", lambda *_: free)
-    monkeypatch.setattr(compiled_chunk, "PREPARED_BYTES", 3 * step)
-    monkeypatch.setattr(compiled_chunk, "PREPARED_SHARE", 5.5 * step / free)
+@pytest.mark.parametrize(
+    ("on_gpu", "memory", "most"),
+    [(True, 1 << 37, 1 << 30), (True, 1 << 20, 1 << 23), (True, 0, 1 << 23), (False, None, 1 << 23)],
+)
+def test_the_free_memory_of_a_gpu_limits_what_is_prepared(on_gpu: bool, memory: int | None, most: int) -> None:
+    assembly: Any = SimpleNamespace(on_gpu=on_gpu, device_memory=memory)
+    assert compiled_chunk._most_bytes(assembly) == most
 
-    trained = gym.train(PLAN.replace(model=f"{models}:dropout", xla="on", epochs=1, steps_per_epoch=12))
 
-    assert [chunk.count for chunk in trained.chunks] == [5, 5, 2]
+@pytest.mark.parametrize(
+    ("on_gpu", "rate", "size", "block"),
+    [(True, 0, 4096, 32), (True, 700, 2048, 32), (True, 50, 128, 0), (True, 700, 31, 0), (False, 0, 4096, 0)],
+)
+def test_only_short_steps_on_gpus_are_taken_in_blocks(on_gpu: bool, rate: float, size: int, block: int) -> None:
+    assembly: Any = SimpleNamespace(on_gpu=on_gpu)
+    assert compiled_chunk._block(assembly, compiled_chunk.largest_chunk(rate, not on_gpu), size) == block
 
 
 def test_one_program_takes_chunks_of_any_length(gym: Gym, programs: list[compiled_chunk.ChunkProgram]) -> None:
@@ -322,21 +355,59 @@ def test_one_program_takes_chunks_of_any_length(gym: Gym, programs: list[compile
     assert len(programs) == 2, "one for each run"
 
 
-@pytest.mark.parametrize("model", ["noise", pytest.param("recurrent", marks=pytest.mark.campaign)])
-def test_on_gpus_the_steps_are_those_of_a_loop_without_blocks(
-    gym: Gym, programs: list[compiled_chunk.ChunkProgram], as_on_gpu: Callable[[], None], models: Path, model: str
+@pytest.mark.parametrize(
+    ("model", "precision", "seeded"),
+    [
+        ("masks", "float32", True),
+        pytest.param("noise", "float32", False, marks=pytest.mark.campaign),
+        pytest.param("masks", "mixed_float16", True, marks=pytest.mark.campaign),
+        pytest.param("masks", "mixed_bfloat16", True, marks=pytest.mark.campaign),
+        pytest.param("unseeded_dropout", "float32", True, marks=pytest.mark.campaign),
+        pytest.param("attention", "float32", True, marks=pytest.mark.campaign),
+        pytest.param("recurrent", "float32", True, marks=pytest.mark.campaign),
+    ],
+)
+def test_the_steps_of_gpus_are_those_of_cpus(
+    gym: Gym,
+    programs: list[compiled_chunk.ChunkProgram],
+    as_on_gpu: Callable[[], None],
+    models: Path,
+    model: str,
+    precision: str,
+    seeded: bool,
 ) -> None:
-    plan, gym.steps = PLAN.replace(model=f"{models}:{model}", xla="on", epochs=1, steps_per_epoch=40), 11
-    single = gym.train(plan)
+    plan = PLAN.replace(model=f"{models}:{model}", precision=precision, xla="on", epochs=1, steps_per_epoch=30)
+    gym.steps = 11
+    before = gym.train(plan.replace(force="on"))
     as_on_gpu()
 
-    blocks = gym.train(plan)
+    stopped = gym.train(plan.replace(force="on"), at={15: [("stop",)]})
+    resumed = gym.train(plan.replace(force="on"), run=stopped.directory)
 
-    assert [chunk.count for chunk in blocks.chunks] == [11, 11, 11, 7]
-    for name, values in single.series.items():
-        np.testing.assert_array_equal(blocks.series[name], values, err_msg=name)
-    assert blocks.ended.metrics == single.ended.metrics
-    assert [constant_loops(program) for program in programs] == [[], ["4"]]
+    assert [chunk.count for chunk in resumed.chunks] == [11, 11, 8]
+    for name, values in before.series.items():
+        np.testing.assert_allclose(resumed.series[name], values, atol=1e-6, err_msg=name)  # XLA may round otherwise
+    assert [program.masks is not None for program in programs] == [False, seeded, seeded]
+    assert "4" in constant_loops(programs[1])
+
+
+@pytest.mark.campaign
+def test_masks_that_a_gpu_would_draw_otherwise_are_drawn_before(
+    gym: Gym,
+    monkeypatch: pytest.MonkeyPatch,
+    programs: list[compiled_chunk.ChunkProgram],
+    as_on_gpu: Callable[[], None],
+    models: Path,
+) -> None:
+    plan = PLAN.replace(model=f"{models}:dropout", xla="on", epochs=1, steps_per_epoch=10)
+    before = gym.train(plan)
+    as_on_gpu()
+    monkeypatch.setitem(random_draws._MANTISSAS, tf.float32, 22)
+
+    trained = gym.train(plan)
+
+    assert programs[-1].masks is None
+    np.testing.assert_array_equal(trained.series["loss"], before.series["loss"])
 
 
 RECURRENT = """

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 
 from accel_engine import data
-from accel_engine.errors import PlanError
+from accel_engine.data.dataset import Split
+from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.losses import tversky_note
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
@@ -71,6 +73,24 @@ def tversky(alpha=0.5, beta=0.5):
 def uneven_tversky():
     return tversky(0.3, 0.7)
 
+def adjusted():
+    model = of(keras.Model)
+    model.compile("sgd", "mse", metrics=[keras.metrics.R2Score(num_regressors=3)])
+    return model
+
+def masked_ctc(mask=True):
+    model = keras.Sequential([
+        keras.Input((6,), dtype="int32"),
+        keras.layers.Embedding(10, 4, mask_zero=mask),
+        keras.layers.LSTM(4, return_sequences=True),
+        keras.layers.Dense(5),
+    ])
+    model.compile("sgd", keras.losses.CTC())
+    return model
+
+def unmasked_ctc():
+    return masked_ctc(False)
+
 def losing():
     return of(Losing)
 
@@ -126,6 +146,16 @@ def test_what_depends_on_replicas_and_the_step_is_noted(
     assert all(words in note for words, note in zip(said, notes, strict=True)), notes
 
 
+def test_what_keras_would_measure_wrongly_in_silence_is_refused(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelError, match=r"num_regressors: Keras 3\.15 cannot adjust it in a graph"):
+        assembled(plan, "adjusted")
+    texts = Split(np.ones((40, 6), np.int32), np.ones((40, 3), np.int32))
+    monkeypatch.setattr(data, "load", lambda *_: dataset(texts))
+    with pytest.raises(ModelError, match="CTC takes no mask, but the model's outputs have one, of mask_zero=True"):
+        assembled(plan, "masked_ctc")
+    assert assembled(plan, "unmasked_ctc").model.compiled
+
+
 def test_coefficients_that_keras_exchanges_are_told(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     (note,) = assembled(plan, "uneven_tversky").notes
     assert "exchange alpha=0.3 and beta=0.7" in note
@@ -154,7 +184,7 @@ def test_the_optimizers_of_a_custom_step_are_built_before_it_runs_on_replicas(pl
 @pytest.mark.parametrize(
     ("name", "changes", "reason"),
     [
-        ("several", {"schedule": "cosine"}, "schedule = .*with optimizers of its own"),
+        ("several", {"schedule": "cosine"}, "schedule = .*with several optimizers"),
         ("several", {"label_smoothing": 0.1}, "label_smoothing = .*which decides this itself"),
         ("own", {"gradient_norm": "on"}, "gradient_norm = .*which decides this itself"),
     ],

@@ -1,10 +1,13 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
-from accel_engine.events import ModelBuilt
+from accel_engine.events import CheckpointSaved, EpochEnded, ModelBuilt
 from accel_engine.plan import Plan
 from accel_engine.training.core import batches, feed
 from accel_engine.training.core.compiled_chunk import MAX_STEPS, ChunkSize
+from accel_engine.training.core.loop import ChunkResult
 
 from ..conftest import Gym
 
@@ -50,6 +53,54 @@ def test_streamed_and_cached_data_give_the_same_batches(
 
     assert [trained.only(ModelBuilt).feed for trained in (resident, streamed)] == ["resident", "streamed"]
     np.testing.assert_allclose(resident.series["loss"], streamed.series["loss"], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"augmentation": ("flip",), "class_weight": ("balanced",)},
+        {"strategy": "mirrored", "virtual_cpus": 2},
+        pytest.param({"skip_steps": ("4", "7", "9")}, marks=pytest.mark.campaign),
+        pytest.param({"xla": "on", "micro_batches": 2}, marks=pytest.mark.campaign),
+        pytest.param({"strategy": "central-storage", "virtual_cpus": 2}, marks=pytest.mark.campaign),
+        pytest.param({"feed": "streamed"}, marks=pytest.mark.campaign),
+    ],
+)
+def test_a_chunk_of_several_epochs_changes_nothing(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, random_model: str, changes: dict[str, Any]
+) -> None:
+    """Also where commands, checkpoints, and an engine that is lost after one, interrupt it."""
+    divided, divisions = ChunkResult.divided, list[int]()
+    if changes.pop("feed", "") == "streamed":
+        monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
+    monkeypatch.setattr(
+        ChunkResult, "divided", lambda chunk, counts: divisions.append(len(counts)) or divided(chunk, counts)
+    )
+    plan = PLAN.replace(model=random_model, batch_size=256, last_batch="drop", epochs=6, checkpoint_every="12 steps")
+    plan = plan.replace(**changes)
+    asked = {8: [("checkpoint",), ("learning_rate", 0.01)]}
+    gym.steps = 8
+
+    lost = gym.train(plan, at={**asked, 20: [("stop_now",)]})
+    spanning = gym.train(plan, run=lost.directory)
+
+    assert (lost.ended.steps, max(divisions)) == (20, 2)
+    divisions.clear()
+    gym.steps = 1
+    each = gym.train(plan, at=asked)
+    assert set(divisions) == {1}
+    assert spanning.series.keys() == each.series.keys()
+    for name, values in each.series.items():
+        np.testing.assert_array_equal(spanning.series[name], values)
+    assert spanning.series["learning_rate"].tolist() == [np.float32(0.05)] * 8 + [np.float32(0.01)] * len(values[8:])
+    ends = {end.epoch: end for end in spanning.all(EpochEnded)}  # the later one of an epoch that was trained again
+    assert [(end.epoch, end.step) for end in ends.values()] == [(end.epoch, end.step) for end in each.all(EpochEnded)]
+    for other in each.all(EpochEnded):
+        assert ends[other.epoch].metrics == pytest.approx(other.metrics, rel=1e-6)
+    saved = [[event.step for event in trained.all(CheckpointSaved)] for trained in (spanning, each)]
+    assert saved[0] == saved[1] == [8, 12, 24, len(values)]
+    took = sum(chunk.ended - chunk.started for chunk in spanning.chunks)
+    assert sum(end.seconds for end in ends.values()) == pytest.approx(took, rel=1e-4)
 
 
 @pytest.mark.parametrize("share", [0.25, 0.0])

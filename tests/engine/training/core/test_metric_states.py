@@ -1,4 +1,4 @@
-"""Losses and metrics from states that are summed, compared with those of ``evaluate`` and ``test_on_batch``."""
+"""Losses and metrics from states that are summed, compared with ``evaluate`` and ``test_on_batch``."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -51,7 +51,7 @@ class AddLoss(layers.Layer):
 
 
 class OwnLoss(keras.Model):
-    """A ``compute_loss`` with a metric and a counter of its own."""
+    """A ``compute_loss`` with its own metric and counter."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The weights of a checkpoint are read without the optimizer's state, also those of layers in lists."""
+"""The weights of a checkpoint are read without the optimizer's state, also of layers in lists."""
 
 from pathlib import Path
 

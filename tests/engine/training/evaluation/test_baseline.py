@@ -144,7 +144,7 @@ def test_a_look_at_the_data_reaches_the_same(tmp_path: Path, options: dict[str, 
     assert isinstance(held_out, Split)
     padded = np.r_[np.arange(len(held_out)), [0, 0, 0]]
     name, metrics = reached(task, replace(dataset, validation=Split(*held_out.take(padded))), (None, width))
-    look = data_picture(dataset, "auto")
-    assert look is not None
-    assert look.baseline == name
-    assert dict(look.metrics) == pytest.approx({metric: metrics[metric] for metric, _ in look.metrics}, rel=1e-4)
+    picture = data_picture(dataset, "auto")
+    assert picture is not None
+    assert picture.baseline == name
+    assert dict(picture.metrics) == pytest.approx({metric: metrics[metric] for metric, _ in picture.metrics}, rel=1e-4)

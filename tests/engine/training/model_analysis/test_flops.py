@@ -60,7 +60,7 @@ def test_flops_of_layers_match_counts_by_hand(layer: keras.layers.Layer, shape: 
     copies = [type(layer).from_config(layer.get_config()) for _ in range(2)]
 
     assert forward(copies[0], shape=shape).flops == BATCH * flops
-    # The weights' gradient is as much again; nothing needs that of the input. But a separable layer is two.
+    # The weights' gradient is as much again; nothing needs the input's. But a separable layer is two.
     inner = 2 * (8 * 6) * (4 * 6) if isinstance(layer, keras.layers.SeparableConv2D) else 0
     assert forward(copies[1], shape=shape, training=True).flops == BATCH * (2 * flops + inner)
 

@@ -1,5 +1,7 @@
 """What is due after some steps, epochs and minutes."""
 
+import math
+
 import pytest
 
 from accel_engine.plan import Plan
@@ -37,6 +39,14 @@ def test_steps_until_the_next_of_several() -> None:
     assert Timetable(Plan(time_limit="1h")).by_clock
     assert Timetable(Plan(checkpoint_every="2 minutes")).by_clock
     assert [Timetable(Plan(checkpoint_every=every)).saves_every_epoch for every in ("auto", "1 epoch")] == [True, False]
+
+
+def test_the_next_epoch_of_several() -> None:
+    timetable = Timetable(Plan(validation_every="4 epochs", checkpoint_every="6 epochs"))
+    assert [timetable.next_epoch(epoch) for epoch in (1, 4, 5, 6, 7, 12)] == [4, 4, 6, 6, 8, 12]
+    assert Timetable(Plan()).next_epoch(3) == 3
+    assert Timetable(Plan(validation="end")).next_epoch(3) == math.inf
+    assert Timetable(Plan(validation_every="5 steps", checkpoint_every="1 minute")).next_epoch(3) == math.inf
 
 
 def test_minutes_and_the_time_limit_go_by_the_clock() -> None:

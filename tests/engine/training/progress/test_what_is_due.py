@@ -100,7 +100,7 @@ def test_validations_follow_the_plan_or_the_clock_of_the_chief(
 ) -> None:
     by_step = at(made(validation_every="5 steps", agree=lambda _: False), 5)
     assert by_step.within_epochs
-    assert (by_step.steps_until_next, by_step.validation_is_due(None), by_step.is_due_by_clock) == (5, True, False)
+    assert (by_step.steps_until_next(10), by_step.validation_is_due(None), by_step.is_due_by_clock) == (5, True, False)
     by_step.observe(validated(5, 0.5))
     assert not by_step.validation_is_due(None)
     seconds = [0.0]
@@ -109,10 +109,42 @@ def test_validations_follow_the_plan_or_the_clock_of_the_chief(
         seconds[0] = 0.0
         by_clock = made(validation_every="1 minute", checkpoint_every="1 minute", agree=lambda _, agrees=agrees: agrees)
         assert by_clock.within_epochs
-        assert by_clock.steps_until_next is None
+        assert by_clock.steps_until_next(10) is None
         seconds[0] = 60.0
         assert by_clock.validation_is_due(None) is by_clock.checkpoint_is_due(None, refuse) is agrees
     assert not made().within_epochs
+
+
+@pytest.mark.parametrize(
+    ("changes", "epochs"),
+    [
+        ({"checkpoint_every": "2 epochs"}, [2, 2, 4, 4]),
+        ({"checkpoint_every": "5 steps"}, [4] * 4),
+        ({"checkpoint_every": "5 steps", "validation": "epoch", "validation_every": "3 epochs"}, [3, 3, 3, 4]),
+        (
+            {"checkpoint_every": "5 steps", "validation": "epoch", "validation_every": "9 epochs", "patience": 9},
+            [1, 2, 3, 4],
+        ),
+        (
+            {
+                "checkpoint_every": "5 steps",
+                "validation": "epoch",
+                "validation_every": "9 epochs",
+                "restore_best": "on",
+            },
+            [1, 2, 3, 4],
+        ),
+        ({}, [4] * 4),
+    ],
+)
+def test_epochs_after_which_something_may_be_due(
+    made: Callable[..., RunProgress], changes: dict[str, Any], epochs: list[int]
+) -> None:
+    progress = made(**{"monitor": "loss", "validation": "off", **changes})
+
+    assert [progress.next_epoch(epoch, refuse) for epoch in range(1, 5)] == epochs
+    automatic = "checkpoint_every" not in changes
+    assert [progress.next_epoch(epoch, accept) for epoch in range(1, 5)] == ([1, 2, 3, 4] if automatic else epochs)
 
 
 def test_a_checkpoint_at_steps_is_due_once(made: Callable[..., RunProgress]) -> None:

@@ -202,7 +202,7 @@ def test_weights_that_are_not_finite_behind_finite_losses(gym: Gym, plan: Plan) 
     ],
 )
 def test_a_learning_rate_that_is_too_high_is_halved(gym: Gym, plan: Plan, changes: dict[str, Any]) -> None:
-    """The losses from the checkpoint on are those of a run that is given the same change by hand."""
+    """The losses from the checkpoint on equal a run's that is given the same change by hand."""
     scheduled = "schedule" in changes
     plan = plan.replace(epochs=2, learning_rate=4.0 if scheduled else 0.05, keep_checkpoints=9, **changes)
     commands: dict[int, list[tuple[Any, ...]]] = {} if scheduled else {20: [("learning_rate", 3.0)]}

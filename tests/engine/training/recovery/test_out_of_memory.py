@@ -46,7 +46,7 @@ def plan_of(folder: Path, model: str, fits: int, **values: object) -> Plan:
 
 
 def assert_same_losses(trained: Trained, whole: Trained) -> None:
-    """The losses of 50 steps are those of a run without trouble."""
+    """The losses of 50 steps equal a run's without trouble."""
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended
     assert len(trained.series["loss"]) == len(whole.series["loss"]) == 50
     assert np.abs(trained.series["loss"] - whole.series["loss"]).max() < 1e-5

@@ -24,7 +24,7 @@ def state(status: Status, current: Phase | None = None, detail: str = "") -> Run
 def test_every_phase_is_said(current: Phase) -> None:
     words = plain_spans(phase(state(Status.RUNNING, current, "some detail"), now=165.0))
     assert current in words
-    assert ("1:05" in words) is (current is not Phase.TRAINING)  # that of training is the run's, in the line below
+    assert ("1:05" in words) is (current is not Phase.TRAINING)  # training's is the run's, in the line below
     assert "some detail" in words
 
 

@@ -213,7 +213,7 @@ class LogView(Widget):
 
     @work(thread=True, exit_on_error=False, group="log-older")
     def _load_older(self, logs: Logs, at: int, hidden: threading.Event) -> None:
-        self.post_message(self.OlderRead(logs.before(at), hidden))
+        self.post_message(self.OlderRead(logs.read_before(at), hidden))
 
     @on(LinesAdded)
     def _add(self, message: LinesAdded) -> None:

@@ -1,4 +1,4 @@
-"""Augmented training steps equal those of Keras' own layers, and a continued run those of an uninterrupted one."""
+"""Augmented training steps equal Keras' own layers', and a continued run's an uninterrupted one's."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A regression's MAE, RMSE and R² are those of all its examples, in the unit of the targets."""
+"""A regression's MAE, RMSE and R² are over all its examples, in the unit of the targets."""
 
 from pathlib import Path
 

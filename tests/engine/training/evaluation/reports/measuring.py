@@ -43,7 +43,7 @@ def reports(
         data: The data.
         outputs: The model's outputs for all validation examples.
         loss: The model's loss.
-        encoded: Targets as the loss gets them; those of the data by default.
+        encoded: Targets as the loss gets them; the data's by default.
         scaled: Inputs as the model gets them.
         predict: Predicts other inputs.
         xla: Whether the graph is compiled.

@@ -150,7 +150,7 @@ def test_a_language_model_writes_text() -> None:
         tokens = np.asarray(tokens)
         assert tokens.shape == (1, 6)
         assert tokens.dtype == np.int32
-        # A fifth of the probability is that of no token, as the model has more units than tokens.
+        # A fifth of the probability is for no token, as the model has more units than tokens.
         return np.eye(5, dtype=np.float32)[np.vectorize(order.get)(tokens)] * 0.8 + np.eye(5, dtype=np.float32)[4] * 0.2
 
     data = dataset(inputs, targets, kind="tokens", vocabulary=vocabulary)

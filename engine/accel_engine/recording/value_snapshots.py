@@ -1,8 +1,8 @@
-"""Holds what a script logs, as it is at that moment, until the recorder thread converts it.
+"""Snapshots of the values that a script logs, which the recorder thread converts later.
 
 A tensor may still be computed on its device: to convert it at once would make the script wait. So values that cannot
-change are held as they are, and others are copied. A PyTorch tensor can change. Parameters, which optimizers change
-in place, images and histograms are copied on their device. Other tensors, such as losses, are held as they are: one
+change are kept as they are, and others are copied. A PyTorch tensor can change. Parameters, which optimizers change
+in place, images and histograms are copied on their device. Other tensors, such as losses, are kept as they are: one
 that has changed when it is converted has no value.
 """
 
@@ -39,13 +39,13 @@ class _PyTorchTensor:
 
 @dataclass(frozen=True, slots=True)
 class _Unreadable:
-    """A value that could not be held, and why."""
+    """A value that could not be read, and why."""
 
     reason: str
 
 
-def hold_value(value: Any, convert: Callable[[Any], Any] = np.array, *, copies: bool = False) -> Any:
-    """Hold a value; never raises an :class:`Exception`.
+def snapshot_value(value: Any, convert: Callable[[Any], Any] = np.array, *, copies: bool = False) -> Any:
+    """Take a snapshot of a value; never raises an :class:`Exception`.
 
     Args:
         value: A number, an array, a tensor or a variable of any framework, or a mapping, list or tuple of these.
@@ -55,16 +55,16 @@ def hold_value(value: Any, convert: Callable[[Any], Any] = np.array, *, copies: 
     if type(value) in PLAIN:
         return value
     try:
-        return _held(value, convert, copies)
+        return _snapshot(value, convert, copies)
     except Exception as error:  # noqa: BLE001 (of the value's own library)
         return _Unreadable(format_error(error))
 
 
 def array_of(value: Any, name: str = "value") -> npt.NDArray[Any]:
-    """Convert a held value to an array of booleans, integers or floats; this may wait for its device.
+    """Convert a snapshot to an array of booleans, integers or floats; this may wait for its device.
 
     Args:
-        value: The held value.
+        value: The snapshot.
         name: The script's name for it, for errors.
 
     Raises:
@@ -91,17 +91,17 @@ def array_of(value: Any, name: str = "value") -> npt.NDArray[Any]:
     return array
 
 
-def _held(value: Any, convert: Callable[[Any], Any], copies: bool) -> Any:
+def _snapshot(value: Any, convert: Callable[[Any], Any], copies: bool) -> Any:
     if isinstance(value, np.ndarray):
         return value.copy()
     if value is None or isinstance(value, str | bytes):
         raise DataError(f"{type(value).__name__} is not a number")
     if isinstance(value, Mapping):
-        return {key: hold_value(each, convert, copies=copies) for key, each in value.items()}
+        return {key: snapshot_value(each, convert, copies=copies) for key, each in value.items()}
     if isinstance(value, list | tuple):
         if len(value) > MAX_ELEMENTS:
             return np.array(value)
-        return [hold_value(each, convert, copies=copies) for each in value]
+        return [snapshot_value(each, convert, copies=copies) for each in value]
     if hasattr(value, "assign"):
         return np.array(value)
     if hasattr(value, "detach"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import DataError
-from accel_engine.recording.held_values import array_of, hold_value
+from accel_engine.recording.value_snapshots import array_of, snapshot_value
 from accel_engine.run.store.series_names import MAX_ELEMENTS
 
 
@@ -40,13 +40,13 @@ class Tensor:
 
 
 def is_copied(tensor: Tensor, **options: bool) -> bool:
-    return hold_value(tensor, **options).tensor is not tensor
+    return snapshot_value(tensor, **options).tensor is not tensor
 
 
 @pytest.mark.parametrize("plain", [True, 3, 0.5, np.float32(0.5), np.int8(3), np.True_])
 def test_a_number_is_held_as_it_is(plain: Any) -> None:
-    assert hold_value(plain) is plain
-    assert array_of(hold_value(plain)).item() == plain
+    assert snapshot_value(plain) is plain
+    assert array_of(snapshot_value(plain)).item() == plain
 
 
 def test_tensors_are_copied_only_where_they_must_be() -> None:
@@ -62,13 +62,13 @@ def test_tensors_are_copied_only_where_they_must_be() -> None:
 
 
 def test_a_tensor_of_a_type_that_numpy_lacks_is_converted() -> None:
-    assert array_of(hold_value(Tensor([0.5, 1.5], half=True))).tolist() == [0.5, 1.5]
+    assert array_of(snapshot_value(Tensor([0.5, 1.5], half=True))).tolist() == [0.5, 1.5]
 
 
 @pytest.mark.parametrize(("value", "advice"), [(1.0, " or loss.item()"), ([1.0, 2.0], "")])
 def test_a_tensor_that_has_changed_has_no_value(value: Any, advice: str) -> None:
     tensor = Tensor(value)
-    kept = hold_value(tensor)
+    kept = snapshot_value(tensor)
     tensor._version = 1
 
     with pytest.raises(DataError, match="changed in place") as caught:
@@ -78,7 +78,7 @@ def test_a_tensor_that_has_changed_has_no_value(value: Any, advice: str) -> None
 
 def test_what_may_change_is_copied_and_nested_values_are_held_each() -> None:
     array, inner = np.zeros(2), [1.0, 2.0]
-    kept = hold_value({"a": array, "b": inner, "c": (1, Tensor(3.0))}, copies=True)
+    kept = snapshot_value({"a": array, "b": inner, "c": (1, Tensor(3.0))}, copies=True)
     array[:] = inner[0] = 9.0
 
     assert array_of(kept["a"]).tolist() == [0.0, 0.0]
@@ -88,8 +88,8 @@ def test_what_may_change_is_copied_and_nested_values_are_held_each() -> None:
 
 
 def test_a_long_list_is_one_array() -> None:
-    assert isinstance(hold_value([1.0] * MAX_ELEMENTS), list)
-    assert isinstance(hold_value([1.0] * (MAX_ELEMENTS + 1)), np.ndarray)
+    assert isinstance(snapshot_value([1.0] * MAX_ELEMENTS), list)
+    assert isinstance(snapshot_value([1.0] * (MAX_ELEMENTS + 1)), np.ndarray)
 
 
 def test_what_is_nothing_of_these_is_converted_at_once() -> None:
@@ -107,9 +107,9 @@ def test_what_is_nothing_of_these_is_converted_at_once() -> None:
         def __float__(self) -> float:
             return 0.5
 
-    assert hold_value(Figure(), lambda _: "converted") == "converted"
-    assert hold_value(Array()).tolist() == [0.0, 0.0]
-    assert hold_value(Meter()) == 0.5
+    assert snapshot_value(Figure(), lambda _: "converted") == "converted"
+    assert snapshot_value(Array()).tolist() == [0.0, 0.0]
+    assert snapshot_value(Meter()) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_what_is_nothing_of_these_is_converted_at_once() -> None:
 )
 def test_what_is_no_number_says_why(value: Any, reason: str) -> None:
     with pytest.raises(DataError, match=reason):
-        array_of(hold_value(value))
+        array_of(snapshot_value(value))
 
 
 @pytest.mark.parametrize("value", [True, 3, 0.5, np.uint8(7)])
@@ -141,4 +141,4 @@ def test_a_tensor_that_cannot_change_is_held_as_it_is(module: str, is_kept: bool
     Array.__module__ = module
     array = Array()
 
-    assert (hold_value(array) is array) == is_kept
+    assert (snapshot_value(array) is array) == is_kept

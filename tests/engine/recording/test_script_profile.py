@@ -1,0 +1,165 @@
+"""Profiles of scripts: nothing of the script changes, whatever TensorFlow's profiler does."""
+
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from accel_engine.events import Warned
+from accel_engine.recording import script_profile
+from accel_engine.recording.script_profile import ScriptProfiler
+from accel_engine.run.engine.commands import Command
+
+from .memory_run import Run
+
+
+class Link(Run):
+    """A link that takes profiles."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self.directory = directory
+        self.profiles: list[tuple[str, list[str]]] = []
+
+    def profiled(self, command: Command, folder: str, seconds: float, notes: list[str]) -> None:
+        assert command.name == "profile"
+        assert seconds >= 0
+        self.profiles.append((folder, notes))
+
+    @property
+    def refusals(self) -> list[str]:
+        assert not any(obeyed for _, obeyed, _ in self.answers)
+        return [answer for *_, answer in self.answers]
+
+
+class Profiler:
+    """TensorFlow's profiler: a module with a trace at a time."""
+
+    def __init__(self) -> None:
+        self.directory = ""
+        self.problem = ""
+        self.number = 0
+
+    def start(self, directory: str) -> None:
+        if self.directory:
+            raise RuntimeError("Another profiler is running")
+        self.directory = directory
+
+    def stop(self) -> None:
+        directory, self.directory = self.directory, ""
+        if self.problem:
+            raise RuntimeError(self.problem)
+        self.number += 1
+        (Path(directory) / f"plugins/profile/{self.number}").mkdir(parents=True)
+
+
+@pytest.fixture
+def profiler(monkeypatch: pytest.MonkeyPatch) -> Profiler:
+    found = Profiler()
+    private: Any = ModuleType("profiler_v2")
+    private.start = found.start
+    tensorflow: Any = ModuleType("tensorflow")
+    tensorflow.profiler = SimpleNamespace(experimental=SimpleNamespace(start=found.start, stop=found.stop))
+    monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
+    monkeypatch.setitem(sys.modules, script_profile._PRIVATE, private)
+    return found
+
+
+@pytest.fixture
+def link(tmp_path: Path) -> Link:
+    return Link(tmp_path)
+
+
+def profile(number: int = 1, seconds: float = 20.0) -> Command:
+    return Command(number, 0.0, "ann@box", "profile", seconds)
+
+
+def made(link: Link) -> ScriptProfiler:
+    return ScriptProfiler(link, lambda: 7)  # type: ignore[arg-type]
+
+
+def starts() -> list[Any]:
+    """What scripts would call."""
+    modules: Any = sys.modules
+    return [modules["tensorflow"].profiler.experimental.start, modules[script_profile._PRIVATE].start]
+
+
+def test_a_trace_is_sent_when_its_time_is_over(link: Link, profiler: Profiler) -> None:
+    own = starts()
+    script = made(link)
+    pause = Command(2, 0.0, "ann@box", "pause")
+    assert script.take([profile(1, 0.1), pause]) == [pause]
+    assert script.take([profile(1, 0.1)]) == []  # the same, which has no answer yet
+    assert profiler.directory == str(link.directory / "profiles")
+    script._until = 0.0
+    script.update()
+    script.update()
+    assert link.profiles == [("profiles/plugins/profile/1", [])]
+    assert (profiler.directory, link.answers) == ("", [])
+    assert starts() == own
+
+
+def test_a_second_one_is_refused(link: Link, profiler: Profiler) -> None:
+    script = made(link)
+    script.take([profile(1), profile(2)])
+    assert link.refusals == ["the run is being profiled already"]
+    script.end("The training ended")
+    assert link.profiles == [("profiles/plugins/profile/1", ["The training ended: the trace is shorter."])]
+
+
+def test_without_tensorflow_nothing_is_imported(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    script = made(link)
+    script.take([profile()])
+    script.update()
+    script.end()
+    assert link.refusals == ["the script has not imported TensorFlow, whose operations a profile shows"]
+    assert "tensorflow" not in sys.modules
+
+
+@pytest.mark.parametrize("starts_by", [0, 1])
+def test_the_script_own_trace_ends_this_one(link: Link, profiler: Profiler, starts_by: int) -> None:
+    own, script = starts(), made(link)
+    script.take([profile()])
+    starts()[starts_by]("logs")
+    assert profiler.directory == "logs"
+    assert starts() == own
+    script.update()
+    assert profiler.directory == "logs"  # which goes on
+    assert link.profiles == [
+        ("profiles/plugins/profile/1", ["The script has started a trace itself: the trace is shorter."])
+    ]
+
+
+def test_while_the_script_traces_itself_it_is_not_profiled(link: Link, profiler: Profiler) -> None:
+    profiler.start("logs")
+    own = starts()
+    made(link).take([profile()])
+    reason = "TensorFlow's profiler does not start: RuntimeError: Another profiler is running"
+    assert link.refusals == [reason]
+    assert [event.message for event in link.events if isinstance(event, Warned)] == [f"not profiled: {reason}"]
+    assert profiler.directory == "logs"
+    assert starts() == own
+
+
+def test_a_trace_that_cannot_be_written_is_a_warning(link: Link, profiler: Profiler) -> None:
+    script = made(link)
+    script.take([profile()])
+    profiler.problem = "No space left on device"
+    script.end()
+    assert link.refusals == ["RuntimeError: No space left on device"]
+    assert [event.message for event in link.events if isinstance(event, Warned)] == [
+        "not profiled: RuntimeError: No space left on device"
+    ]
+    script.take([profile(2)])  # the next one is possible
+    profiler.problem = ""
+    script.end()
+    assert len(link.profiles) == 1
+
+
+def test_other_lengths_are_refused(link: Link, profiler: Profiler) -> None:
+    made(link).take([profile(1, 0.0), profile(2, 31.0)])
+    assert link.refusals == ["a profile takes from 0.1 to 30 seconds"] * 2
+    assert not profiler.directory

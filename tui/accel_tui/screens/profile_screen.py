@@ -1,0 +1,113 @@
+"""Profile screen: the operations that take the time of a run's steps, from a trace."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from accel_engine.errors import RunError
+from accel_engine.op_profile.options import ProfileOptions, xprof_command
+from accel_engine.op_profile.profile_run import check_profilable, profile_run
+from accel_engine.process.run_change import read_run
+from accel_engine.requests.profile_plan import ProfilePhase
+from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.run import diagnostics
+from accel_engine.run.diagnostics import OpProfile
+from accel_engine.text import printable, printable_fields
+from accel_tui.formatting import op_profile
+from accel_tui.screens.asking import awaiting
+from accel_tui.screens.job import Job
+from accel_tui.screens.job_screen import JobScreen
+from accel_tui.widgets.jobs.option_form import OptionForm
+from accel_tui.widgets.text_table import ResultTables
+
+MOST_ROWS = 100
+"""The most rows of a table."""
+
+
+class ProfileScreen(JobScreen):
+    """Profiles a run: a live one while it trains, another by steps of its plan; first shows the last profile.
+
+    Args:
+        directory: The run's directory.
+    """
+
+    NOUN = "the profile"
+    KEPT = "Nothing is kept of it."
+    BINDING_GROUP_TITLE = "Profile"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "copy", "Copy", id="profile.copy", tooltip="Copy the command that opens the trace in XProf"),
+    ]
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(f"Profile  {printable(directory.name)}")
+        self._directory = directory
+        self._found: OpProfile | None = None
+
+    def make_form(self) -> OptionForm:
+        """How long."""
+        return OptionForm(ProfileOptions, ("seconds",))
+
+    def compose_result(self) -> ComposeResult:
+        yield ResultTables(id="result")
+
+    def on_mount(self) -> None:
+        """Show the form, or the profile that the run has."""
+        super().on_mount()
+        self._show_stored()
+
+    @awaiting
+    async def _show_stored(self) -> None:
+        try:
+            found = (await asyncio.to_thread(diagnostics.read, self._directory)).operations
+        except RunError:
+            return  # a start tells why
+        if found is not None and self.options is None:
+            self.options = ProfileOptions()
+            self._show_result()
+            self.progress.show_end(self._show(found), "", was_cancelled=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Copy the command for a trace that is there."""
+        if action == "copy":
+            return self._found is not None and bool(self._found.trace) and not self.has_class("-form")
+        return super().check_action(action, parameters)
+
+    def action_copy(self) -> None:
+        """Copy the command that opens the traces of the run in XProf."""
+        self.app.copy_to_clipboard(xprof_command(self._directory))
+        self.notify("Command copied", timeout=2)
+
+    def prepare(self, options: ProfileOptions) -> ProfileOptions:
+        """Check that something can take the run's steps."""
+        check_profilable(read_run(self._directory))
+        return options
+
+    def run(self, job: Job, prepared: ProfileOptions) -> OpProfile:
+        """Profile the run."""
+        return profile_run(self._directory, prepared, job.ask, job.send, lambda: job.is_cancelled)
+
+    def begin(self, prepared: ProfileOptions) -> None:
+        """Remove the tables."""
+        self._found = None
+        self.query_one(ResultTables).show(())
+
+    def take(self, part: ProfilePhase | ExamplesDone) -> None:
+        """Tell what happens."""
+        if isinstance(part, ExamplesDone):
+            self.progress.show_examples(part, "reading ")
+        else:
+            self.progress.show(part.text)
+
+    async def finish(self, found: OpProfile | None) -> Sequence[str]:
+        """Show the operations."""
+        return () if found is None else self._show(found)
+
+    def _show(self, found: OpProfile) -> Sequence[str]:
+        self._found = shown = printable_fields(found)
+        self.query_one(ResultTables).show(list(op_profile.tables(shown, MOST_ROWS)))
+        self.refresh_bindings()
+        return op_profile.headline(shown), *op_profile.notes(shown)
