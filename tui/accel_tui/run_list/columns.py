@@ -184,7 +184,7 @@ COLUMNS: tuple[RunColumn, ...] = (
         8,
         lambda run, _: _curve(run, 8),
         lambda _: None,
-        drop_priority=2,
+        drop_priority=3,
         colour=lambda run: "secondary" if _is_better_lower(run) else "success",
     ),
     Column("monitor", 12, lambda run, _: monitor_of(run, 12), _words(lambda run: monitor_of(run, 99)), drop_priority=2),
@@ -200,7 +200,7 @@ COLUMNS: tuple[RunColumn, ...] = (
         lambda run, _: numbers.duration(run.seconds) if run.seconds else "—",
         lambda run: (run.seconds, "") if run.seconds else None,
         right=True,
-        drop_priority=3,
+        drop_priority=4,
     ),
     Column(
         "created",

@@ -79,7 +79,7 @@ class PlanForm(Widget):
         }
 
     def compose(self) -> ComposeResult:
-        with Horizontal(classes="columns -first"):
+        with Horizontal(classes="columns"):
             for (title, names), place in zip(FIRST.items(), ("-first", "-second"), strict=True):
                 with Vertical(classes=f"first column {place}") as box:
                     box.border_title = title
