@@ -1,5 +1,6 @@
 """Small models, and what a recorder wrote of their training."""
 
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 
 from accel_engine.recording import recorder_thread, supervisor
 from accel_engine.run import RunReader
+from accel_engine.scripts import recorder_runs
 from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.recorder_runs import RecorderRuns
 
@@ -28,6 +30,7 @@ def laid_out(two_cpus: None) -> None:
 @pytest.fixture(scope="session")
 def address() -> str:
     """The address of a supervisor in this process, where tests can replace what it calls."""
+    recorder_runs.LINGER_SECONDS = math.inf  # other tests may be between two of recorders
     listener = Listener()
     runs = RecorderRuns(listener)
     threading.Thread(target=runs.serve, args=[os.getpid()], daemon=True).start()
