@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from accel_engine.errors import RunError, format_error
 from accel_engine.events import Phase
-from accel_engine.op_profile.options import MAX_SECONDS, MIN_SECONDS, check_size, traced_text
+from accel_engine.op_profile.options import MAX_SECONDS, MIN_SECONDS, SEVERAL_PROCESSES, check_size, traced_text
 from accel_engine.op_profile.reduction import TraceFacts, reduce_trace
 from accel_engine.op_profile.trace_file import written_traces
 from accel_engine.run.diagnostics.op_profile import OpProfile
@@ -144,14 +144,12 @@ class OpProfiler:
     def request(self, command: Command) -> None:
         """Take a command to profile; it is answered when the profile is written, or with the reason why not."""
         seconds = command.argument or 0.0
-        if self._assembly.cluster is not None and not command.id:
-            return  # another worker has received it, and traces itself
-        if self._reporter.phase is Phase.PAUSED:
+        if not self._assembly.single_process:
+            self._refuse(command, SEVERAL_PROCESSES)
+        elif self._reporter.phase is Phase.PAUSED:
             self._refuse(command, "the run is paused: it takes no steps")
         elif self._command or (self._thread and self._thread.is_alive()):
             self._refuse(command, "the run is being profiled already")
-        elif self._assembly.coordinated:
-            self._refuse(command, "the steps run in the processes of workers, and this one only dispatches them")
         elif not MIN_SECONDS <= seconds <= MAX_SECONDS:
             self._refuse(command, f"a profile takes from {MIN_SECONDS:g} to {MAX_SECONDS:g} seconds")
         else:
