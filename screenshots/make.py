@@ -92,6 +92,11 @@ SHOTS = {
     "run-failed": Shot(lambda runs: runs.failed, ("<Failed>",), (SMALL,)),
     "run-advice": Shot(lambda runs: runs.troubled, ("<⚑>",), (SMALL, MEDIUM)),
     "advice": Shot(lambda runs: runs.troubled, ("<⚑>", "A", "<Cures>"), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
+    "profile": Shot(
+        lambda runs: runs.live,
+        ("<validation>", "A", "<Looked at>", "p", "<starts>", "enter", "<idle>"),
+        (SMALL, MEDIUM),
+    ),
     "runs": Shot(None, ("r", "<finished>", "<failed>"), (SMALL, MEDIUM), (MEDIUM,)),
     "runs-filter": Shot(None, ("r", "<failed>", "slash", *"tag:digits", "enter", "space", "space"), (MEDIUM,)),
     "queue": Shot(

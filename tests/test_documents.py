@@ -212,3 +212,10 @@ def test_the_totals_of_campaigns_are_those_that_were_measured(campaign: str) -> 
     tries, failures = line.split("|")[2:4]
     assert tries.strip() == f"{sum(row.tries for row in rows):,}"
     assert failures.split()[0] == f"{sum(row.failures for row in rows):,}"
+
+
+def test_the_tests_that_the_document_on_reliability_names_exist() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs/reliability.md").read_text())
+    assert len(named) > 30
+    missing = [f"{file}::{name}" for file, name in named if f"def {name}(" not in (ROOT / file).read_text()]
+    assert not missing

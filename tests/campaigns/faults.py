@@ -29,7 +29,7 @@ from run_under_faults import try_fault
 
 CAMPAIGN = "faults"
 
-PLAN = Plan(model="mlp", epochs=3, batch_size=256, checkpoint_every="2 steps", validation="off", cpu_kernels="off")
+PLAN = Plan(model="mlp", epochs=3, batch_size=256, checkpoint_every="2 steps", validation="off", layer_kernels="off")
 """What the engine trains; 18 steps."""
 
 

@@ -75,7 +75,7 @@ AREAS = {
             f"{_TESTS}/training/evaluation",
             f"{_TESTS}/trained",
             f"{_TESTS}/training/checkpoints/test_damaged_checkpoints.py",
-            f"{_TESTS}/training/test_cpu_kernels.py",
+            f"{_TESTS}/training/test_layer_kernels.py",
             f"{_TESTS}/training/reporting/test_mfu.py",
             *(f"{_TESTS}/training/test_{name}.py" for name in _OF_LOOP),
         ),

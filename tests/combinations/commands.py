@@ -19,7 +19,7 @@ from accel_engine.plan import Plan
 from accel_engine.process.ask import ask
 from accel_engine.requests.diagnose import DiagnosisRequest
 from accel_engine.requests.evaluate import EvaluationOptions
-from accel_engine.run import RunReader
+from accel_engine.run import RunReader, diagnostics
 from accel_tui.cli import main
 from accel_tui.cli.root import COMMANDS as PROGRAM
 
@@ -233,6 +233,20 @@ def estimate_of_run(cell: Cell) -> None:
     is_known = found["steps_per_epoch"] is not None
     assert not is_known or found["steps_per_epoch"] == built.steps_per_epoch
     assert is_known or ".py:" in cell.plan.data  # only a function that runs tells
+
+
+@_of_runs
+def profile(cell: Cell) -> None:
+    """Operations of its steps, of which the run keeps the profile and the trace."""
+    (found,) = cell.ask("profile", cell.run, "--seconds", 0.1, "--json")
+    assert found["steps"] > 0
+    assert 0 < found["busy"] <= found["seconds"]
+    assert found["operations"], found
+    assert cell.directory is not None
+    assert list((cell.directory / found["trace"]).glob("*.xplane.pb"))
+    kept = diagnostics.read(cell.directory).operations
+    assert kept is not None
+    assert kept.steps == found["steps"]
 
 
 @_of_runs

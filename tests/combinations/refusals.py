@@ -96,6 +96,12 @@ REFUSALS: tuple[Refusal, ...] = (
         "trains in several processes, each with its own checkpoints",
         "A run of several processes",
     ),
+    Refusal(
+        "strategy:parameter-server strategy:multi-worker field:local_workers field:isolate_workers",
+        "profile",
+        "has several processes: profile a run while it trains",
+        "An ended run of several processes",
+    ),
 )
 
 

@@ -117,7 +117,7 @@ EXAMPLES: Mapping[str, Example] = {
     "devices": Example(("cpu:0",)),
     "virtual_cpus": Example(2),
     "force": Example(needs={"precision": "mixed_float16"}),
-    "cpu_kernels": Example(needs={"model": "cnn"}),
+    "layer_kernels": Example(needs={"model": "cnn"}),
     "reduction": Example("one-device", TWO),
     "local_workers": Example(2, {"strategy": "multi-worker"}),
     "isolate_workers": Example("off", {"strategy": "multi-worker", "local_workers": 2}),

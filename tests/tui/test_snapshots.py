@@ -35,6 +35,7 @@ from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.widgets import key_bar
 from accel_tui.widgets.chart.chart import Chart
+from example_profile import PROFILE
 from example_study import confirm, write_study
 from tui.example_reports import histograms
 from tui.fake_engine import FakeEngine
@@ -253,6 +254,16 @@ async def test_advice(runs: dict[str, FakeEngine], monkeypatch: pytest.MonkeyPat
         await pilot.press("A")
         await shows(pilot, "It fell to 0.41", "--learning-rate 0.0001")
         await looks_as_before(pilot, f"advice-{size[0]}x{size[1]}")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_profile(runs: dict[str, FakeEngine], size: tuple[int, int]) -> None:
+    runs["live"].writer.write_diagnostics(PROFILE, 1)
+    async with opened(runs["live"], size) as pilot:
+        await shows(pilot, "training")
+        pilot.app.open_screen(Screens.PROFILE, runs["live"].directory)  # type: ignore[attr-defined]
+        await shows(pilot, "100 steps of 20.0 ms", "conv")
+        await looks_as_before(pilot, f"profile-{size[0]}x{size[1]}")
 
 
 async def test_what_a_run_logged(clock: Clock) -> None:

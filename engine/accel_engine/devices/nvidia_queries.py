@@ -1,6 +1,7 @@
 """The queries to the NVIDIA driver about a GPU, their intervals, and the meaning of its answers."""
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -78,12 +79,37 @@ def _processes(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
     return (tuple(sorted(processes, key=lambda process: -(process.memory or 0))),)
 
 
+UNKNOWN_PROCESS = "?"
+"""The name of a process that cannot be seen from here."""
+
+_HOST = "pid:[4026531836]"
+"""The first namespace of process ids, that of the host; the number is fixed in Linux (``PROC_PID_INIT_INO``)."""
+
+
 def _process_name(pid: int) -> str:
-    """A process's name; in some containers, the driver's process ids are unknown."""
+    """A process's name.
+
+    In a container, the driver may give the host's process ids, which belong to other processes there: only one that has
+    a file of the driver open is meant.
+    """
     try:
-        return psutil.Process(pid).name()
+        name = psutil.Process(pid).name()
+        return name if _is_of_host() or _has_gpu_open(pid) else UNKNOWN_PROCESS
     except (psutil.Error, OSError):
-        return "?"
+        return UNKNOWN_PROCESS
+
+
+def _is_of_host() -> bool:
+    """Whether process ids mean here what they mean to the driver."""
+    return not os.path.lexists(_NAMESPACE) or os.readlink(_NAMESPACE) == _HOST
+
+
+_NAMESPACE = "/proc/self/ns/pid"
+
+
+def _has_gpu_open(pid: int) -> bool:
+    with os.scandir(f"/proc/{pid}/fd") as files:
+        return any(os.readlink(file.path).startswith("/dev/nvidia") for file in files)
 
 
 def _instances(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:

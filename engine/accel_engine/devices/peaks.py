@@ -1,7 +1,8 @@
 """Peak FLOP/s of accelerators by name and arithmetic, as stated by their vendors.
 
 All figures are for dense matrix products, not the doubled ones for sparse products, with float32 accumulation, as in
-TensorFlow; many consumer GPUs do that at half the advertised rate.
+TensorFlow; many consumer GPUs do that at half the advertised rate. GPUs of which no such figure was found have none:
+the smaller GeForce RTX 40, GB10, GB300, other editions of RTX PRO, and those of laptops, which depend on their power.
 """
 
 import re
@@ -104,11 +105,13 @@ _ROWS = (
     _gpu("h200 nvl", 60.0, 417.5, 835.5, "H200 NVL datasheet"),
     _gpu("gh200", 66.9, 494.7, 989.4, "GH200 datasheet"),
     _gpu("b200", 75.0, 1125.0, 2250.0, "HGX B200 datasheet"),
+    _gpu("b300", 75.0, 1125.0, 2250.0, "HGX B300 datasheet"),
     _gpu("gb200", 80.0, 1250.0, 2500.0, "GB200 NVL72 datasheet"),
     _gpu("rtx 5070", 30.9, 30.9, 61.7, "RTX Blackwell architecture whitepaper"),
     _gpu("rtx 5070 ti", 43.9, 43.9, 87.9, "RTX Blackwell architecture whitepaper"),
     _gpu("rtx 5080", 56.3, 56.3, 112.6, "RTX Blackwell architecture whitepaper"),
     _gpu("rtx 5090", 104.8, 104.8, 209.5, "RTX Blackwell architecture whitepaper"),
+    _gpu("rtx pro 6000 blackwell workstation edition", 125.0, 251.9, 503.8, "RTX PRO Blackwell whitepaper"),
     _tpu("tpu v2", 46.0, runtime_device_count=2),
     _tpu("tpu v3", 123.0, runtime_device_count=2),
     _tpu("tpu v4", 275.0),

@@ -29,6 +29,12 @@ MEMORY_TOTAL = "tpu.runtime.hbm.memory.total.bytes"
 
 METRICS = (DUTY_CYCLE, MEMORY_USED, MEMORY_TOTAL)
 
+NOT_SERVED = "serves no metrics (TensorFlow may not serve them)"
+"""Said of a program that holds a chip: Google's ``tpu-info`` names only JAX and PyTorch as servers of the metrics.
+
+Newer metrics, such as ``tensorcore_util`` and the queue of HLO programs, are given by ``libtpu.sdk`` only.
+"""
+
 READ_TIMEOUT = 0.3
 """Seconds to wait for all services together; less than half of the sampler's interval."""
 

@@ -17,6 +17,7 @@ from accel_engine.devices.tpu_metrics import (
     DUTY_CYCLE,
     MEMORY_TOTAL,
     MEMORY_USED,
+    NOT_SERVED,
     PORTS_VARIABLE,
     MetricValues,
     RuntimeMetrics,
@@ -110,7 +111,7 @@ class TpuProbe:
             return f"{missing[0]} does not exist: the chip has no driver, or was not passed to this container"
         if holders:
             where = self._metrics.addresses
-            return f"{holders[0].name} ({holders[0].id}) holds the chip, but serves no metrics at {where}"
+            return f"{holders[0].name} ({holders[0].id}) holds the chip, but {NOT_SERVED} at {where}"
         return "no program uses the chip" if self._holders.complete else metric.reason
 
 

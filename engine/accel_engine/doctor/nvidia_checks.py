@@ -1,5 +1,6 @@
 """Checks NVIDIA GPUs: driver, CUDA libraries, visibility to TensorFlow, free memory."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -163,9 +164,11 @@ def _without_gpu(driver: Driver) -> CheckFinding:
 
 
 def _has_compiler(machine: Machine) -> bool:
-    """Whether the CUDA toolkit is installed, with the parts that XLA uses."""
-    toolkit = machine.root / "usr/local/cuda/nvvm/libdevice"
-    return toolkit.is_dir() or shutil.which("ptxas", path=machine.environment.get("PATH", "")) is not None
+    """Whether the CUDA toolkit is installed, with the parts that XLA uses, where it looks for them."""
+    named = re.search(r"--xla_gpu_cuda_data_dir=(\S+)", machine.environment.get("XLA_FLAGS", ""))
+    toolkits = (machine.root / "usr/local/cuda", Path("cuda_sdk_lib"), Path(), *([Path(named[1])] if named else ()))
+    has_toolkit = any((toolkit / "nvvm/libdevice").is_dir() for toolkit in toolkits)
+    return has_toolkit or shutil.which("ptxas", path=machine.environment.get("PATH", "")) is not None
 
 
 def check_visible_gpus(machine: Machine) -> CheckFinding:

@@ -11,6 +11,7 @@ from accel_engine.devices.installation import DISTRIBUTIONS, INSTALL_COMMANDS
 from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version, parse_version
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
+from accel_engine.measure.tried_gpus import note_tried
 
 UNSUPPORTED_DISTRIBUTIONS = (
     "tf-nightly",
@@ -177,6 +178,7 @@ def check_computing(machine: Machine) -> CheckFinding:
     if not tensorflow.computed and not tensorflow.trying:
         return warned("skipped", "TensorFlow finds no devices", "see tensorflow.import")
     if not tensorflow.trying:
+        note_tried(tensorflow.gpus)
         return passed("; ".join(tensorflow.computed))
     if tensorflow.timed_out:
         how, cause = f"not done after {PROBE_TIMEOUT:g} s", "the device hangs, or its code is compiled anew for it"
@@ -195,8 +197,12 @@ _COMPUTING_FIXES = (
         r"PTX version|sm_\d+ is not|no kernel image|NO_BINARY_FOR_GPU|[Uu]nsupported.*PTX",
         "the GPU is newer than this TensorFlow: use NVIDIA's TensorFlow container, or a newer TensorFlow",
     ),
+    (r"Unknown flags? in XLA_FLAGS", "correct XLA_FLAGS, or unset it"),
     (r"libdevice|ptxas", "install CUDA's compiler: pip install 'tensorflow[and-cuda]'"),
-    (r"CUDNN_STATUS|cudnn", "install the cuDNN that TensorFlow was built with: pip install 'tensorflow[and-cuda]'"),
+    (
+        r"CUDNN_STATUS|cudnn|CuDNN",
+        "install the cuDNN that TensorFlow was built with: pip install 'tensorflow[and-cuda]'",
+    ),
     (r"OUT_OF_MEMORY|out of memory", "end other programs on the GPU (nvidia-smi lists them)"),
 )
 """Patterns of the log of a computation that failed, and the fix; most specific first."""

@@ -170,7 +170,8 @@ def check_tpu_metrics(machine: Machine) -> CheckFinding:
         return passed(f"{len(metric.values)} chips at {service.addresses}")
     if not metric.served and not _holders(machine):
         return passed(f"none at {service.addresses}, as no program uses the TPU")
-    cause = f"{metric.reason}; the dashboard cannot show the TPU's utilization (training is not affected)"
+    cause = f"{metric.reason} (TensorFlow may not serve them); the dashboard cannot show the TPU's utilization, which "
+    cause += "does not affect training"
     fix = f"if the program serves metrics at other ports, set {PORTS_VARIABLE} to them"
     return warned("no TPU metrics", cause, "run pip install grpcio" if "grpcio" in metric.reason else fix)
 

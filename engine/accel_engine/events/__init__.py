@@ -6,7 +6,9 @@ reads; :func:`to_json_object` gives the form that ``accel-tui train --json`` pri
 
 from accel_engine.events.event import Event, Outcome, Phase
 from accel_engine.events.progress_events import (
+    CLASS_WEIGHT_IGNORED,
     CURE,
+    EMPTY_BATCH,
     ENGINE_LOST,
     NOT_A_NUMBER,
     OUT_OF_MEMORY,
@@ -40,7 +42,9 @@ from accel_engine.events.setup_events import (
 )
 
 __all__ = [
+    "CLASS_WEIGHT_IGNORED",
     "CURE",
+    "EMPTY_BATCH",
     "ENGINE_LOST",
     "KINDS",
     "NOT_A_NUMBER",

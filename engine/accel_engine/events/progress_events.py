@@ -162,6 +162,10 @@ class CommandAnswered(Event):
     """:data:`CURE`, :data:`UNDO` or empty."""
 
 
+CLASS_WEIGHT_IGNORED, EMPTY_BATCH = "class_weight has keys without effect", "Keras counts an empty batch"
+"""How a :class:`Warned` on a script's call of ``fit`` begins that Keras carries out otherwise than it says."""
+
+
 OUT_OF_MEMORY, NOT_A_NUMBER, ENGINE_LOST = "out of memory", "not a number", "engine lost"
 """The troubles of :class:`Recovered`."""
 

@@ -61,17 +61,17 @@ def walk_inside(layer: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
 
 
 @contextmanager
-def override_calls(calls: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
-    """Replace the ``call`` of layers inside the ``with`` block."""
-    before = {layer: vars(layer).get("call") for layer in calls}
+def override_calls(calls: Mapping[Any, Callable[..., Any]], method: str = "call") -> Iterator[None]:
+    """Replace the ``call`` of layers, or another method, inside the ``with`` block."""
+    before = {layer: vars(layer).get(method) for layer in calls}
     # Not with setattr: Keras tracks what is assigned to its layers.
     for layer, call in calls.items():
-        vars(layer)["call"] = call
+        vars(layer)[method] = call
     try:
         yield
     finally:
         for layer, call in before.items():
             if call is None:
-                del vars(layer)["call"]
+                del vars(layer)[method]
             else:
-                vars(layer)["call"] = call
+                vars(layer)[method] = call

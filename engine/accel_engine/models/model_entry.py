@@ -55,8 +55,9 @@ class ModelEntry:
     """Whether dimensions of an example may be of any size, ``None``."""
     imagenet: bool = False
     """Whether Keras has ImageNet weights for it."""
-    cpu_kernels: bool = True
-    """Whether it may have layers that this program has CPU kernels for: convolutions and batch normalization."""
+    layer_kernels: bool = True
+    """Whether it may have layers that this program has faster kernels for on CPUs: convolutions and batch
+    normalization."""
 
     @property
     def takes(self) -> str:

@@ -31,7 +31,7 @@ GAP_SECONDS = (1e-5, 1e-4, 1e-3)
 
 _HOST, _GPU, _TPU = "/host:CPU", "/device:GPU:", "/device:TPU:"
 _STREAM, _TPU_OPERATIONS = "Stream #", "XLA Ops"
-_ENDED = "end: "
+_ENVIRONMENT, _ENDED = "Task Environment", "end: "
 
 _CALLS = frozenset(
     {
@@ -151,7 +151,16 @@ def reduce_planes(planes: Sequence[TracePlane], facts: TraceFacts) -> OpProfile:
         bandwidth = chosen[0].stats.get("memory_bandwidth")
         if isinstance(bandwidth, int | float) and bandwidth > 0:
             facts = replace(facts, peak_bytes=float(bandwidth), bytes_source="the memory's clock and bus width")
-    return _profile(device, [each for each in lanes if each], programs, facts)
+    return _profile(device, [each for each in lanes if each], programs, facts, _traced_time(planes))
+
+
+def _traced_time(planes: Sequence[TracePlane]) -> tuple[int, int] | None:
+    """When the trace began and ended, by the time of its events; ``None`` if it does not say so."""
+    for plane in planes:
+        began, ended = plane.stats.get("profile_start_time"), plane.stats.get("profile_stop_time")
+        if plane.name == _ENVIRONMENT and isinstance(began, int) and isinstance(ended, int):
+            return 0, 1000 * (ended - began)  # they are nanoseconds, and events count from the beginning
+    return None
 
 
 def _streams(plane: TracePlane) -> list[TraceLine]:
@@ -277,9 +286,13 @@ class _Sum:
 
 
 def _profile(
-    device: str, lanes: Sequence[Sequence[Sequence[_Ran]]], programs: Mapping[int | str, Program], facts: TraceFacts
+    device: str,
+    lanes: Sequence[Sequence[Sequence[_Ran]]],
+    programs: Mapping[int | str, Program],
+    facts: TraceFacts,
+    traced: tuple[int, int] | None,
 ) -> OpProfile:
-    """The profile of what devices ran, by device and lane."""
+    """The profile of what devices ran, by device and lane, within a time."""
     sums: defaultdict[_Key, _Sum] = defaultdict(_Sum)
     for ran, own in (each for lines in lanes for lane in lines for each in _own_times(lane)):
         total = sums[ran.key._replace(kernel="")]
@@ -292,6 +305,8 @@ def _profile(
     busy = [union((ran.begin, ran.last) for lane in lines for ran in lane if ran.fills) for lines in lanes]
     every = [ran for lines in lanes for lane in lines for ran in lane]
     first, last = min((ran.begin for ran in every), default=0), max((ran.last for ran in every), default=0)
+    if every and traced:
+        first, last = min(first, traced[0]), max(last, traced[1])
     return OpProfile(
         device=device,
         devices=len(lanes),

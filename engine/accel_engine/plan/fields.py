@@ -1197,19 +1197,17 @@ class PlanFields:
         ),
         _of_training("speed", "memory", changed_by="continuation"),
     )
-    cpu_kernels: str = _field(
+    layer_kernels: str = _field(
         "auto",
-        FieldSpec(
-            "Faster CPU kernels for convolutions and batch normalization; off: Keras' own", str, choices=("auto", "off")
-        ),
+        FieldSpec("Faster kernels of some layers and optimizers; off: Keras' own", str, choices=("auto", "off")),
         FieldWords(
             "Devices",
             "faster than Keras' own on the CPUs where they are used",
-            label="CPU kernels",
-            synonyms=("onednn", "convolution"),
+            label="Layer kernels",
+            synonyms=("onednn", "convolution", "pooling", "LSTM"),
         ),
         _of_training("speed", "memory", changed_by="continuation"),
-        only_for=purposes.CPU_LAYERS,
+        only_for=purposes.LAYER_KERNELS,
     )
     threads: int | None = _field(
         None,

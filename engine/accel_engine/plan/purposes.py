@@ -262,7 +262,7 @@ SAVED_MODELS = Purpose("a model in a FILE.keras", _is_saved_model, _model_is)
 NO_TPU = Purpose("CPUs and GPUs: a TPU is used as a whole", lambda s: s.strategy.kind != "tpu", _strategy_is)
 LOGICAL_CPUS = Purpose("CPUs", _splits_cpu, _device_is)
 CPUS = Purpose("CPUs", _on("cpu", ""), _device_is)
-CPU_LAYERS = Purpose("CPUs", _on("cpu", ""), _device_is, is_refused=False)
+LAYER_KERNELS = Purpose("CPUs and GPUs", _on("cpu", "gpu", ""), _device_is, is_refused=False)
 GPUS = Purpose("GPUs", _on("gpu", ""), _device_is, is_shown=_on("gpu"))
 REDUCED_FLOAT32 = Purpose(
     "GPUs and TPUs", _on("gpu", "tpu", ""), _device_is, is_shown=_on("gpu", "tpu"), is_refused=False

@@ -52,6 +52,20 @@ def iterations_of(optimizer: Any) -> Any:
     return getattr(optimizer, "_iterations", optimizer.iterations)
 
 
+def slots_of(optimizer: Any, variable: Any) -> dict[str, Any] | None:
+    """The variables that Keras' Adam or SGD keeps for a weight, by ``momentum`` and ``velocity``.
+
+    Without a private name ``None``: then the optimizer updates its weights itself.
+    """
+    place = getattr(optimizer, "_get_variable_index", None)
+    names = {"momentum": ("_momentums", "momentums"), "velocity": ("_velocities",)}
+    lists = {
+        name: next((found for each in own if (found := getattr(optimizer, each, None))), None)
+        for name, own in names.items()
+    }
+    return None if place is None else {name: each[place(variable)] for name, each in lists.items() if each}
+
+
 def averages_of(model: Any) -> list[tuple[keras.Variable, keras.Variable]]:
     """The weights of a model with the moving averages of its optimizer; empty without ``use_ema``.
 

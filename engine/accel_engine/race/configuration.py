@@ -21,7 +21,7 @@ class ConfigurationKind(StrEnum):
     MICRO_BATCHES = "micro-batches"
     REMAT = "remat"
     THREADS = "threads"
-    CPU_KERNELS = "cpu-kernels"
+    LAYER_KERNELS = "layer-kernels"
     BATCH_SIZE = "batch-size"
 
 

@@ -121,7 +121,7 @@ def effective(resolved: ResolvedPlan, devices: Sequence[Device]) -> dict[str, An
         "xla": "on" if on_tpu or plan.xla == "on" else "off",
         "micro_batches": plan.micro_batches or 1,
         "threads": (plan.threads or _cores(devices)) if on_cpu else None,
-        "cpu_kernels": plan.cpu_kernels if on_cpu else "off",
+        "layer_kernels": "off" if on_tpu else plan.layer_kernels,
         "strategy": "default" if plan.strategy == "one-device" else plan.strategy,
         "devices": list(placement.devices) if placement else values["devices"],
         "batch_size": counts.global_batch if counts else plan.batch_size,
@@ -234,10 +234,10 @@ def _cpu_changes(
     for count in dict.fromkeys((1, max(1, cores // 2))):
         yield f"{numbers.counted(count, 'thread')}", ConfigurationKind.THREADS, {"threads": count}
     model = resolved.model
-    if not isinstance(model, ModelEntry) or model.cpu_kernels:
-        is_off = resolved.plan.cpu_kernels == "off"
-        title = "our CPU kernels" if is_off else "Keras' CPU kernels"
-        yield title, ConfigurationKind.CPU_KERNELS, {"cpu_kernels": "auto" if is_off else "off"}
+    if not isinstance(model, ModelEntry) or model.layer_kernels:
+        is_off = resolved.plan.layer_kernels == "off"
+        title = "our layer kernels" if is_off else "Keras' layers"
+        yield title, ConfigurationKind.LAYER_KERNELS, {"layer_kernels": "auto" if is_off else "off"}
 
 
 def _cores(devices: Sequence[Device]) -> int:

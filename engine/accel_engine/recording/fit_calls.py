@@ -14,6 +14,8 @@ from typing import Any
 
 import keras
 
+from accel_engine.recording.fit_faults import faults_of
+
 
 class FitCall:
     """One call of ``fit``.
@@ -22,10 +24,12 @@ class FitCall:
         running: Whether it has not returned.
         on_exception: Called with the exception that ends it, in its own thread, before the caller gets it.
             Must not raise.
+        faults: What Keras does otherwise than the call says, in words.
     """
 
     def __init__(self) -> None:
         self.running = True
+        self.faults: tuple[str, ...] = ()
         self.on_exception: list[Callable[[BaseException], None]] = []
 
 
@@ -62,6 +66,8 @@ def observe(prepare: Prepare | None = None) -> None:
     @wraps(original)
     def fit(*args: Any, **kwargs: Any) -> Any:
         call = FitCall()
+        with suppress(Exception):  # arguments that Keras will refuse, or whatever it is
+            call.faults = faults_of(signature.bind(*args, **kwargs).arguments)
         if _prepare:
             args, kwargs = _prepare(signature, (args, kwargs))
         token = _CALL.set(call)

@@ -1,7 +1,7 @@
 """Records one call of ``fit`` to a run."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -91,13 +91,18 @@ class FitSession:
         self._recorder = RecorderThread(link, mailbox, self._end_if_aborted)
         self._commands = FitCommandHandler(mailbox, self._recorder)
 
-    def begin(self) -> None:
+    def begin(self, faults: Iterable[str] = ()) -> None:
         """Start or continue the run.
+
+        Args:
+            faults: What Keras does otherwise than the call of ``fit`` says.
 
         Raises:
             RuntimeError: There are too many threads.
         """
         self._recorder.begin()
+        for fault in faults:
+            self._warn_once(fault, fault)
         self._enter_phase(Phase.TRACING)
 
     @property

@@ -77,7 +77,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         self._recorded, self._call = self._fit, call
         if call:
             call.on_exception.append(self._on_exception)
-        self._fit.begin()
+        self._fit.begin(call.faults if call else ())
 
     @guarded
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:

@@ -10,6 +10,7 @@ import psutil
 
 from accel_engine.devices.device_types import ASLEEP, CountedItem, Device, Probe, Reading, Sample
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
+from accel_engine.devices.nvidia_queries import UNKNOWN_PROCESS
 from accel_engine.devices.tpu_probe import TpuProbe
 from accel_engine.errors import AccelError, RunError
 from accel_engine.json_values import decode_or_none
@@ -120,11 +121,13 @@ def why_in_use(sample: Sample) -> str:
 
 def _is_own(holder: CountedItem) -> bool:
     """Whether a process is an engine of this user that trains a run, which the queue knows, or waits for a plan."""
+    if holder.name == UNKNOWN_PROCESS:
+        return False
     try:
         process = psutil.Process(int(holder.id))
         command, user = process.cmdline(), process.uids().real
     except (psutil.Error, OSError, ValueError):
-        return False  # in some containers, the driver's process ids are unknown
+        return False
     options = command[command.index(_ENGINE) + 1 :] if _ENGINE in command else ["another program"]
     return user == os.getuid() and (not options or "--run" in options)
 

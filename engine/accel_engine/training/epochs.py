@@ -6,13 +6,14 @@ from functools import partial
 
 from accel_engine import clock
 from accel_engine.events import EpochEnded, Outcome, Phase, Validated, Warned
+from accel_engine.measure.tried_gpus import note_tried
 from accel_engine.run.history.history import skipped_steps
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.autotuning.mode_choice import plan_mode
 from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_handler import CommandHandler
-from accel_engine.training.commands.command_mailbox import CommandMailbox
+from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.feed import Segment
@@ -116,9 +117,16 @@ class Epochs:
             NotANumberError: Losses or weights are not finite, and the plan does not say to continue.
         """
         try:
-            return self._train()
+            end = self._train()
+        except StopRequested as stop:
+            if stop.now:
+                self._profiler.abandon()
+            raise
         finally:
             self._profiler.close()
+        if self._assembly.on_gpu:
+            note_tried(filter(None, self._hardware))
+        return end
 
     def _train(self) -> EndTraining | None:
         self._handle_commands()

@@ -13,7 +13,7 @@ from accel_engine.run.directory.run_paths import PROFILES
 from accel_engine.training.core import device_visibility
 from accel_engine.training.model_analysis.operation_costs import GraphCosts
 from accel_engine.training.plan_stepper import PlanStepper
-from accel_engine.training.reporting.op_profiler import MAX_OPERATIONS, Trace, facts_of, reduced
+from accel_engine.training.reporting.op_profiler import FULL, MAX_OPERATIONS, Trace, facts_of, reduced, shorter
 
 WARM_UP_SECONDS = 1.0
 """How long steps are taken before the trace, which do not count: the length of chunks adapts."""
@@ -48,16 +48,18 @@ def _profile(request: ProfileRequest, send: Send, stepper: PlanStepper, folder: 
     turn = min(most, max(1, round(rate * min(TURN_SECONDS, request.seconds))))
     directory = request.directory or folder
     trace, steps = Trace(directory / PROFILES), 0
+    end = time.monotonic() + request.seconds
     try:
-        end = time.monotonic() + request.seconds
         while not steps or (time.monotonic() < end and steps + turn <= most):
             steps += stepper.take(turn).steps
+        is_full = time.monotonic() < end
     finally:
         written = trace.end()
     send(ProfilePhase("reducing the trace"))
     devices = device_visibility.describe_devices(assembly.devices, detect())
     hardware = device_visibility.hardware_names(devices, detect())
-    notes = (INITIAL, *((WITHOUT_XLA,) if request.plan.xla == "auto" and not assembly.on_tpu else ()))
+    without_xla = request.plan.xla == "auto" and not assembly.on_tpu
+    notes = (INITIAL, *([WITHOUT_XLA] if without_xla else []), *([shorter(FULL)] if is_full else []))
     try:
         facts = facts_of(assembly, hardware, steps, notes)
         return reduced(written, request.directory, assembly, stepper.graphs, facts)

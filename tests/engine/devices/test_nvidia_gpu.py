@@ -13,7 +13,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from accel_engine.devices import nvidia_gpu
+from accel_engine.devices import nvidia_gpu, nvidia_queries
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
 
 
@@ -183,6 +183,28 @@ def test_a_gpu_is_read(opened: Start) -> None:
     assert {name: sample.readings[name].value for name in shown} == shown
     assert [part.name for part in sample.readings["throttling"].items] == ["power limit"]
     assert [part.id for part in sample.readings["processes"].items] == [str(os.getpid())]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "file", "is_named"),
+    [
+        ("pid:[4026531836]", "", True),
+        ("pid:[4026532771]", "", False),  # a container: the id may be the host's, and another process here
+        ("pid:[4026532771]", "/dev/nvidia0", True),
+    ],
+)
+def test_a_process_in_a_container_is_named_only_if_it_has_the_gpu_open(
+    opened: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, namespace: str, file: str, is_named: bool
+) -> None:
+    (tmp_path / "ns").symlink_to(namespace)
+    monkeypatch.setattr(nvidia_queries, "_NAMESPACE", str(tmp_path / "ns"))
+    read = os.readlink
+    monkeypatch.setattr(os, "readlink", lambda path: file or read(path) if "/fd/" in str(path) else read(path))
+    probe, _ = opened(FakeGpu())
+    probe.inventory()
+    (process,) = probe.sample()[0].readings["processes"].items
+    assert process.id == str(os.getpid())
+    assert (process.name != "?") is is_named
 
 
 def test_an_old_driver_gives_memory_the_old_way(opened: Start) -> None:

@@ -154,7 +154,9 @@ def test_no_program_then_one_that_says_nothing_then_one_that_does(
         assert sample.readings["memory_used"] == Reading.missing("no program uses the chip", "B")
         assert sample.readings["memory_total"].value == 16 * GIB
         hold(tmp_path, 71, "python3", "vfio/0")
-        served = f"python3 (71) holds the chip, but serves no metrics at localhost:{port}"
+        served = (
+            f"python3 (71) holds the chip, but serves no metrics (TensorFlow may not serve them) at localhost:{port}"
+        )
         assert reasons(read()) == [served]
         again = Runtime(duty=[50], used=[1], port=port)
     wait_until(lambda: values(read(), "utilization") == [50], "the program's readings")

@@ -141,12 +141,18 @@ def test_cuda_from_elsewhere_will_do(machine) -> None:
 NVCC = ('nvidia-cuda-nvcc-cu12<13.0,>=12.5.82; extra == "and-cuda"',)
 
 
-def test_xla_needs_cuda_s_compiler(machine) -> None:
+def test_xla_needs_cuda_s_compiler(machine, tmp_path) -> None:
     tensorflow = blind(gpus=("NVIDIA H100 80GB HBM3",))
     given = machine(CUDA_BUILD, NVCC, driver=ONE, tensorflow=tensorflow)
     finding = check_libraries(given)
     assert finding.verdict is CheckResult.WARN
     assert "ptxas" in finding.cause
+    named = {"XLA_FLAGS": f"--xla_dump_to=/tmp --xla_gpu_cuda_data_dir={tmp_path / 'cuda'}"}
+    elsewhere = machine(CUDA_BUILD, NVCC, driver=ONE, tensorflow=tensorflow, environment=named)
+    assert check_libraries(elsewhere).verdict is CheckResult.WARN
+    (tmp_path / "cuda/nvvm/libdevice").mkdir(parents=True)
+    assert check_libraries(elsewhere).verdict is CheckResult.PASS
+    assert check_libraries(given).verdict is CheckResult.WARN
     (given.root / "usr/local/cuda/nvvm/libdevice").mkdir(parents=True)
     assert check_libraries(given).verdict is CheckResult.PASS
 

@@ -110,6 +110,24 @@ DONE = ("a matrix product on GPU:0 in 0.1 s",)
             CheckResult.FAIL,
             "failed UnimplementedError: DNN library is not found install the cuDNN",
         ),
+        (
+            TensorFlowDevices(
+                trying="a convolution on GPU:0",
+                problem="FailedPreconditionError: DNN library initialization failed",
+                log="Loaded runtime CuDNN library: 9.1.0 but source was compiled with: 9.3.0.",
+            ),
+            CheckResult.FAIL,
+            "install the cuDNN that TensorFlow was built with",
+        ),
+        (
+            TensorFlowDevices(
+                trying="a function compiled by XLA on CPU:0",
+                problem="Unknown flag in XLA_FLAGS: --xla_nonsense=1",
+                log="Unknown flag in XLA_FLAGS: --xla_nonsense=1",
+            ),
+            CheckResult.WARN,
+            "Unknown flag in XLA_FLAGS: --xla_nonsense=1 correct XLA_FLAGS, or unset it",
+        ),
     ],
 )
 def test_what_devices_compute(machine, computing, verdict, words) -> None:

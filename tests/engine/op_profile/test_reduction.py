@@ -72,6 +72,15 @@ def test_without_marks_operations_are_grouped_by_name_scope(tmp_path: Path) -> N
     assert [each.name for each in profile.groups] == ["net_1/dense_1", "adam", "inner"]
 
 
+def test_the_time_before_the_first_operation_and_after_the_last_one_is_idle(tmp_path: Path) -> None:
+    space = TraceBuilder().plane("/host:CPU", {"a": [(3, 5, "MatMul:MatMul")]})
+    space.plane("Task Environment", {}, {"profile_start_time": 10**18, "profile_stop_time": 10**18 + 8 * 10**6})
+    profile = reduce_planes(space.planes(tmp_path), TraceFacts())
+    assert profile.seconds == pytest.approx(8e-3)
+    assert profile.idle == pytest.approx(6 / 8)
+    assert [(gap.count, gap.seconds) for gap in profile.gaps] == [(2, pytest.approx(6e-3))]
+
+
 def test_waiting_for_the_input_pipeline_keeps_no_device_busy(tmp_path: Path) -> None:
     lines = {"a": [(0, 6, "IteratorGetNext:IteratorGetNext"), (6, 8, "MatMul:MatMul")]}
     profile = reduce_planes(TraceBuilder().plane("/host:CPU", lines).planes(tmp_path), TraceFacts())

@@ -87,6 +87,25 @@ def test_schedules_and_iterations_of_an_optimizer() -> None:
     assert keras_names.iterations_of(public) == 3
 
 
+def test_variables_that_an_optimizer_keeps_for_a_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = keras.Variable(np.ones(2))
+    adam, plain = keras.optimizers.Adam(), keras.optimizers.SGD()
+    for optimizer in (adam, plain):
+        optimizer.build([weight])
+    found = keras_names.slots_of(adam, weight)
+    assert found is not None
+    assert {name: each.path for name, each in found.items()} == {
+        "momentum": "adam/variable_momentum",
+        "velocity": "adam/variable_velocity",
+    }
+    assert keras_names.slots_of(plain, weight) == {}
+
+    (base,) = [each for each in type(adam).__mro__ if "_get_variable_index" in vars(each)]
+    monkeypatch.delattr(base, "_get_variable_index")
+
+    assert keras_names.slots_of(adam, weight) is None
+
+
 def test_losses_of_logits() -> None:
     assert keras_names.loss_takes_logits(keras.losses.BinaryCrossentropy(from_logits=True))
     assert keras_names.loss_takes_logits(SimpleNamespace(_fn_kwargs={"from_logits": True}))

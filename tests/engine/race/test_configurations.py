@@ -30,7 +30,7 @@ def test_a_cpu_has_these_configurations() -> None:
         "rematerialization",
         "1 thread",
         "2 threads",
-        "Keras' CPU kernels",
+        "Keras' layers",
         "batch size 32",
         "batch size 128",
         "batch size 256",
@@ -113,8 +113,8 @@ def test_a_larger_batch_than_the_data_is_no_configuration() -> None:
 
 
 def test_the_opposite_of_what_the_plan_says_is_tried() -> None:
-    found = configurations_of(Plan(xla="on", remat="on", cpu_kernels="off"))
-    assert {"no XLA", "no rematerialization", "our CPU kernels"} <= set(titles(found))
+    found = configurations_of(Plan(xla="on", remat="on", layer_kernels="off"))
+    assert {"no XLA", "no rematerialization", "our layer kernels"} <= set(titles(found))
     refused = {each.configuration.title: each.reason for each in found.refused}
     assert "XLA cannot compile a step of several replicas" in refused["mirrored on 2 virtual CPUs"]
 

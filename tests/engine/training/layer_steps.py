@@ -1,4 +1,4 @@
-"""Runs a layer's training step with the fast CPU kernels or with Keras' own, and inspects its graph."""
+"""Runs a layer's training step with the fast kernels for CPUs or with Keras' own, and inspects its graph."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -7,13 +7,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from accel_engine.training.cpu_kernels import use_fast_kernels
+from accel_engine.training.layer_kernels import CPU_KERNELS, use_fast_kernels
 
 
 def graph_of(layer: keras.Layer, shape: tuple[int | None, ...], *, xla: bool = False, **options: Any) -> Any:
     """A layer's step with the fast kernel, if there is one; with ``xla``, with Keras' own."""
     step = tf.function(lambda x: _learn(layer, x, 1.0, **options))
-    with nullcontext() if xla else use_fast_kernels(layer):
+    with nullcontext() if xla else use_fast_kernels(layer, CPU_KERNELS):
         return step.get_concrete_function(tf.TensorSpec(shape, layer.compute_dtype)).graph
 
 

@@ -58,7 +58,10 @@ def test_a_live_run_is_profiled_by_a_command(run_command, new_run, monkeypatch):
     assert fusion.split()[:8] == ["31%", "5.00", "ms", "2", "800G", "89%", "memory", "conv"]
     assert "7 cheaper operations not shown. --json has more." in lines
     assert "1,000  9.00 µs  5%" in lines
-    assert "Peak: 1.00 TFLOP/s (a datasheet, float32), 900GB/s (the memory's clock and bus width)." in " ".join(lines)
+    assert (
+        "Peak: 1.00 TFLOP/s (a datasheet, float32); of memory 900 GB/s (the memory's clock and bus width)."
+        in " ".join(lines)
+    )
     assert lines[-1] == f"Open the trace in XProf: xprof --logdir {engine.directory}/profiles"
     engine.writer.close()
 
@@ -156,7 +159,7 @@ def test_what_is_unknown_is_left_out(run_command, new_run, asked, monkeypatch):
     monkeypatch.setattr(profile, "ask", lambda *_: profiles)
     lines = run_command("profile --model mlp --data digits").lines
     assert lines[0] == "2.00 s on the GPU, 2 streams: 25% idle"
-    assert "Peak: unknown, as nothing is known of the device." in lines
+    assert "Peak: unknown (nothing is known of the device)." in lines
     assert not any("GAPS" in line or "XProf" in line for line in lines)
 
 

@@ -1,14 +1,16 @@
 import pytest
 
+from accel_engine.devices.device_types import Device
 from accel_engine.measure import cache
 from accel_engine.measure.trial_room import MemoryBudget
+from accel_engine.measure.tried_gpus import note_tried
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race import remembered
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.race import Race, RaceOptions
 from accel_tui.plan.data_look import PreviewRow
-from accel_tui.plan.measured_text import measured_rows
+from accel_tui.plan.measured_text import first_use_rows, measured_rows
 from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
 
 
@@ -51,3 +53,19 @@ def test_a_long_epoch_and_another_plan(monkeypatch) -> None:
     assert rows["an epoch"] == "50 s of steps"
     assert "faster" not in rows
     assert rows_of(plan.replace(batch_size=32)) == ()
+
+
+def test_a_gpu_on_which_nothing_was_computed_yet_is_told() -> None:
+    gpus = tuple(Device(f"gpu:{index}", "gpu", name) for index, name in enumerate(("NVIDIA L4", "NVIDIA T4")))
+    resolved = resolve_to_train(Plan(strategy="mirrored"), (*CPU, *gpus))
+    (row,) = first_use_rows(resolved, gpus)
+    assert (row.name, row.text) == (
+        "first use",
+        "of NVIDIA L4, NVIDIA T4 here: accel-tui doctor --deep tries it in a minute",
+    )
+    note_tried(["NVIDIA T4"])
+    (row,) = first_use_rows(resolved, gpus)
+    assert row.text.startswith("of NVIDIA L4 here")
+    note_tried(["NVIDIA L4"])
+    assert first_use_rows(resolved, gpus) == ()
+    assert first_use_rows(resolve_to_train(Plan(), CPU), gpus) == ()

@@ -25,8 +25,8 @@ ALWAYS = {
     "restore_best", "time_limit", "checkpoint_every", "keep_checkpoints", "remat",
     "on_oom", "on_nan", "skip_steps", "keep_alive", "preemption_notice", "deterministic", "learning_rate_factor",
 }  # fmt: skip
-CPUS = {"devices", "virtual_cpus", "cpu_kernels", "threads"}
-MEMORY = {"memory_growth", "memory_limit", "tf32"}
+CPUS = {"devices", "virtual_cpus", "layer_kernels", "threads"}
+GPU_FIELDS = {"layer_kernels", "memory_growth", "memory_limit", "tf32"}
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ MEMORY = {"memory_growth", "memory_limit", "tf32"}
     [
         (Plan(), CPU, CPUS),
         (Plan(), None, CPUS),
-        (Plan(), GPUS, {"devices", *MEMORY}),
-        (Plan(), GPU, {"devices", "virtual_cpus", *MEMORY}),
-        (Plan(devices=("gpu:0",)), GPU, {"devices", *MEMORY}),
+        (Plan(), GPUS, {"devices", *GPU_FIELDS}),
+        (Plan(), GPU, {"devices", "virtual_cpus", *GPU_FIELDS}),
+        (Plan(devices=("gpu:0",)), GPU, {"devices", *GPU_FIELDS}),
         (Plan(devices=("cpu:0",)), GPUS, CPUS),
         (Plan(virtual_cpus=2), GPUS, CPUS),
-        (Plan(strategy="mirrored"), GPUS, {"devices", "reduction", "rate_scaling", *MEMORY}),
+        (Plan(strategy="mirrored"), GPUS, {"devices", "reduction", "rate_scaling", *GPU_FIELDS}),
         (Plan(strategy="central-storage"), CPU, {*CPUS, "rate_scaling"}),
         (
             Plan(strategy="multi-worker"),
@@ -49,7 +49,7 @@ MEMORY = {"memory_growth", "memory_limit", "tf32"}
         (Plan(strategy="tpu"), TPU, {"tpu", "rate_scaling", "tf32"}),
         (Plan(strategy="tpu", devices=("gpu:0",)), GPUS, {"tpu", "rate_scaling", "tf32"}),
         (Plan(precision="mixed_float16"), CPU, {*CPUS, "force"}),
-        (Plan(precision="mixed_float16"), GPUS, {"devices", *MEMORY}),
+        (Plan(precision="mixed_float16"), GPUS, {"devices", *GPU_FIELDS}),
         (Plan(precision="mixed_float16", devices=("cpu:0",)), GPUS, {*CPUS, "force"}),
         (Plan(memory_limit=4), None, {*CPUS, "memory_limit"}),
     ],
@@ -222,7 +222,7 @@ VALUES = {
     "group": "house", "tokenizer": "bytes", "image_size": "8x8", "validation_split": "0.2", "test_split": "0.2",
     "split": "ordered", "split_seed": "3", "validation_data": "b.csv", "validation_steps": "3",
     "custom_objects": "layers.py", "unsafe_load": "on", "label_smoothing": "0.1", "virtual_cpus": "2",
-    "memory_growth": "off", "memory_limit": "4", "cpu_kernels": "off", "rate_scaling": "linear", "reduction": "ring",
+    "memory_growth": "off", "memory_limit": "4", "layer_kernels": "off", "rate_scaling": "linear", "reduction": "ring",
     "local_workers": "2", "tpu": "local", "threads": "1",
 }  # fmt: skip
 
@@ -254,4 +254,4 @@ def test_the_form_leaves_out_what_a_new_run_would_be_refused_for(
         is_refused = name in resolve(plan, devices).errors
         is_shown = is_relevant(name, resolve(plan), devices)
         # What the first two ask for is so anyway; a horizon is shown where a window may still be set.
-        assert is_shown is not is_refused or name in ("cpu_kernels", "rate_scaling", "horizon"), name
+        assert is_shown is not is_refused or name in ("layer_kernels", "rate_scaling", "horizon"), name

@@ -41,7 +41,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             type(self).problem = "the engine exited"
             self.may_answer.set()
 
-    monkeypatch.setattr(job, "Asked", Query)
+    monkeypatch.setattr(job, "EngineCall", Query)
     monkeypatch.setattr(profile_run, "require_installation", lambda: None)
     yield Query
     Query.may_answer.set()

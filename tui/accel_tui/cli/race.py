@@ -70,7 +70,7 @@ def race(plan_file: Path | None, options: RaceOptions, as_json: bool, **flags: A
     """Measure the configurations of a plan on this machine, and show the fastest.
 
     Each configuration changes one thing: the devices or the strategy, XLA, the precision, micro-batches,
-    rematerialization, threads, CPU kernels or the batch size. Each has its own processes, which
+    rematerialization, threads, layer kernels or the batch size. Each has its own processes, which
     compile the plan; they then train in turns of 0.2 s, so that other programs slow all of them alike.
     The changes that were faster are measured together at the end. No run is recorded.
 

@@ -1,5 +1,6 @@
 """The profile of a run's operations as tables, for the command and the screen."""
 
+import re
 from collections.abc import Iterator
 
 from accel_engine.run.diagnostics.op_profile import LAYERS, Operation, OpProfile
@@ -8,6 +9,9 @@ from accel_tui.formatting.table_columns import ResultTable
 
 MOST_ROWS = 20
 """The most operations, and the most groups, that are listed; ``--json`` has more."""
+
+_ONE_DNN = re.compile(r"^_Mkl(Native)?")
+"""The beginning of the types of operations that oneDNN computes in place of TensorFlow's own kernels."""
 
 _LANES = {"cpu": "thread", "gpu": "stream"}
 
@@ -65,17 +69,17 @@ def notes(profile: OpProfile) -> Iterator[str]:
     """Yield what the figures mean, and what restricts them, in sentences."""
     if profile.total > 1.005 * profile.busy * profile.devices:
         yield "Shares are of the time of all operations, of which several ran at once."
-    if profile.peak_flops is not None:
-        memory = f", {numbers.compact(profile.peak_bytes)}B/s" if profile.peak_bytes else ""
-        yield f"Peak: {numbers.flops(profile.peak_flops)}/s ({profile.peak_source}){memory}{_of_bytes(profile)}."
-    else:
-        memory = f"; memory: {numbers.compact(profile.peak_bytes)}B/s{_of_bytes(profile)}" if profile.peak_bytes else ""
-        yield f"Peak: unknown, {profile.peak_source or 'as nothing is known of the device'}{memory}."
+    known = numbers.flops(profile.peak_flops) + "/s" if profile.peak_flops is not None else "unknown"
+    source = profile.peak_source or "nothing is known of the device"
+    memory = f"; of memory {_bytes_rate(profile)}" if profile.peak_bytes else ""
+    yield f"Peak: {known} ({source}){memory}."
     yield from profile.notes
 
 
-def _of_bytes(profile: OpProfile) -> str:
-    return f" ({profile.bytes_source})" if profile.peak_bytes and profile.bytes_source else ""
+def _bytes_rate(profile: OpProfile) -> str:
+    """The peak of the memory, with its source."""
+    rate = numbers.flops(profile.peak_bytes or 0.0).replace("FLOP", "B")
+    return f"{rate}/s ({profile.bytes_source})" if profile.bytes_source else f"{rate}/s"
 
 
 def peak_share(operation: Operation, profile: OpProfile) -> tuple[float, str] | None:
@@ -100,9 +104,9 @@ def _group_title(profile: OpProfile) -> str:
 def _operation_row(operation: Operation, profile: OpProfile) -> tuple[str, ...]:
     near = peak_share(operation, profile)
     reached = "" if near is None else "cache" if near[0] > 1 and near[1] == "memory" else f"{near[0]:.0%} {near[1]}"
-    name = operation.name
-    if operation.kind not in ("", name) and not name.endswith(operation.kind):
-        name = f"{operation.kind}  {name}"
+    name, kind = operation.name, _ONE_DNN.sub("", operation.kind)
+    if kind and not name.endswith(kind):
+        name = f"{kind}  {name}"
     kernel = f"  [{operation.kernel}]" if operation.kernel else ""
     return (
         _share(operation.seconds, profile),

@@ -1,12 +1,25 @@
-"""What a race has measured of a plan, as text: for the form and the command."""
+"""What was measured of a plan's devices on this machine, or not yet, as text: for the form and the command."""
+
+from collections.abc import Sequence
 
 from accel_engine import clock
+from accel_engine.devices.device_types import Device
+from accel_engine.measure.tried_gpus import untried
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.remembered import RememberedResult
 from accel_engine.words import numbers
 from accel_tui.formatting.race import spread_of
 from accel_tui.plan.data_look import PreviewRow
+
+
+def first_use_rows(resolved: ResolvedPlan, devices: Sequence[Device]) -> tuple[PreviewRow, ...]:
+    """What to try first where a plan trains on a GPU on which nothing was computed here yet; nothing otherwise."""
+    placed = resolved.placement.devices if resolved.placement else ()
+    names = [device.name for device in devices if device.kind == "gpu" and device.id in placed]
+    if not (new := untried(names)):
+        return ()
+    return (PreviewRow("first use", f"of {', '.join(new)} here: accel-tui doctor --deep tries it in a minute"),)
 
 
 def measured_rows(found: RememberedResult | None, resolved: ResolvedPlan) -> tuple[PreviewRow, ...]:

@@ -27,6 +27,7 @@ from accel_engine.advice.quality.number_rules import has_failed, not_a_number
 from accel_engine.advice.quality.order_rules import not_shuffled
 from accel_engine.advice.quality.output_rules import wrong_output
 from accel_engine.advice.quality.rate_rules import plateau, rate_high, rate_low
+from accel_engine.advice.quality.script_rules import fewer_batches, fit_faults
 from accel_engine.advice.quality.split_rules import (
     duplicates,
     leak,
@@ -84,6 +85,8 @@ OTHERS: tuple[LearningRule, ...] = (
     duplicates,
     small_statistics,
     gradient_noise,
+    fit_faults,
+    fewer_batches,
 )
 """What can be found beside anything else."""
 

@@ -65,7 +65,7 @@ class OpProfile:
     lanes: Count
     """Number of threads or streams on which operations ran."""
     seconds: Number
-    """From the beginning of the first operation to the end of the last one."""
+    """How long the trace took; from the first to the last operation if the trace does not say it."""
     busy: Number
     """Seconds of these in which a device ran an operation, the mean over the devices."""
     total: Number

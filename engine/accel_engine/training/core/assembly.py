@@ -172,9 +172,9 @@ class Assembly:
         return self.devices[0].startswith("CPU")
 
     @property
-    def uses_cpu_kernels(self) -> bool:
-        """Whether layers may use our kernels for CPUs; a custom ``train_step`` and other devices keep Keras'."""
-        return self.on_cpu and self.plan.cpu_kernels == "auto" and not self.has_custom_train_step
+    def uses_layer_kernels(self) -> bool:
+        """Whether layers may use our kernels; a custom ``train_step`` keeps Keras'."""
+        return self.plan.layer_kernels == "auto" and not self.has_custom_train_step
 
     @property
     def on_gpu(self) -> bool:

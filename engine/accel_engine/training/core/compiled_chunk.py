@@ -33,6 +33,7 @@ from accel_engine.training.core.random_draws import (
     seeded_masks,
 )
 from accel_engine.training.core.step import graph_of
+from accel_engine.training.model_analysis.flops import UNCOUNTED
 
 PREPARED_BYTES = 1 << 23
 """Bytes of a chunk's prepared arrays at most, unless a single step has more."""
@@ -128,8 +129,7 @@ class CompiledChunk:
         return taken
 
     def _runner(self, size: int, width: int, masks: SeededMasks | None, *, stacks: bool) -> Callable[..., tf.Tensor]:
-        takes_blocks = self._assembly.on_gpu and self._steps >= SHORT_STEPS and size >= BLOCK
-        block = BLOCK if takes_blocks else 0
+        block = _block(self._assembly, self._steps, size)
 
         def step(batch: Batch, numbers: list[tf.Tensor]) -> tf.Tensor:
             with given_draws(masks.drawn(*numbers) if masks else numbers):
@@ -151,7 +151,8 @@ class CompiledChunk:
 
             state = tf.constant(0), tf.TensorArray(tf.float32, size=size, element_shape=[width])
             if block:
-                state = tf.while_loop(lambda index, _: index <= count - block, take_block, state)
+                # The operations of a step are counted in the loop below, which has the same ones.
+                state = tf.while_loop(lambda index, _: index <= count - block, take_block, state, name=UNCOUNTED)
             _, rows = tf.while_loop(lambda index, _: index < count, take, state)
             stacked: tf.Tensor = rows.stack()
             return stacked
@@ -221,6 +222,17 @@ class CompiledChunk:
         specs = [draw.spec for draw in program.draws]
         drawn: list[tf.Tensor] = _filled(specs, program.size, count, lambda _: [draw.draw() for draw in program.draws])
         return drawn
+
+
+def _block(assembly: Assembly, steps: int, size: int) -> int:
+    """Steps of a block of a program; 0 if it has none.
+
+    Args:
+        assembly: Model, data and strategy.
+        steps: Steps of the largest chunk that may be worthwhile.
+        size: Steps of the largest chunk of the program.
+    """
+    return BLOCK if assembly.on_gpu and steps >= SHORT_STEPS and size >= BLOCK else 0
 
 
 def _most_bytes(assembly: Assembly) -> int:

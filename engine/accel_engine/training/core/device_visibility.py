@@ -211,7 +211,8 @@ def device_memory(names: tuple[str, ...], resolved: ResolvedPlan, inventory: Inv
     sizes = [device.memory if device.free is None else device.free for device in gpus if device.memory is not None]
     if any(device.unified for device in gpus):
         sizes.append(available_memory())
-    if any(device.memory is None for device in gpus):  # the driver does not tell
+    # The driver does not tell the memory, or tells the whole card's, of which a MIG instance is a part.
+    if any(device.memory is None or len(device.uuids) > 1 for device in gpus):
         sizes += [local.memory for name, local in local_devices().items() if name in names]
     if plan.memory_limit is not None:
         sizes.append(int(plan.memory_limit * GIB))

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
@@ -42,8 +42,9 @@ from accel_engine.training.core.rematerialization.parts import run_in_parts
 from accel_engine.training.core.rematerialization.recomputation import Tracing
 from accel_engine.training.core.step import graph_of, step_of
 from accel_engine.training.core.uneven_batches import UnevenBatch, uneven_batch
-from accel_engine.training.cpu_kernels import use_fast_kernels
+from accel_engine.training.layer_kernels import kernels_for, use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
+from accel_engine.training.update_kernels import use_fast_updates
 
 CHUNKS_AHEAD = 2
 """Chunks scheduled at a time, so that no device waits for this process."""
@@ -383,13 +384,16 @@ class Loop:
     @contextmanager
     def _traced_layers(self) -> Iterator[None]:
         """Use the kernels and the names of layers with which steps are traced."""
-        model = self._assembly.model
-        uses_kernels = self._assembly.uses_cpu_kernels and not self.mode.xla  # XLA has its own
-        kernels = use_fast_kernels(model) if uses_kernels else nullcontext()
+        assembly, model, kernels = self._assembly, self._assembly.model, ExitStack()
+        if assembly.uses_layer_kernels:
+            chosen = kernels_for(on_cpu=assembly.on_cpu, on_gpu=assembly.on_gpu, xla=self.mode.xla)
+            kernels.enter_context(use_fast_kernels(model, chosen))
+            if not (self.mode.xla or assembly.on_tpu or assembly.coordinated):
+                kernels.enter_context(use_fast_updates(model.optimizer))
         loops = without_cudnn(model) if self.mode.xla else nullcontext()
-        tracing = Tracing(self.mode.xla or self._assembly.on_tpu, self._assembly.unseeded)
+        tracing = Tracing(self.mode.xla or assembly.on_tpu, assembly.unseeded)
         # mark_layers comes after the replaced kernels, to mark these too, and before parts, which repeat what it marks.
-        with kernels, loops, layer_table.mark_layers(model), run_in_parts(self._assembly.remat, tracing):
+        with kernels, loops, layer_table.mark_layers(model), run_in_parts(assembly.remat, tracing):
             yield
 
     def _row(self, values: Any) -> tf.Tensor:

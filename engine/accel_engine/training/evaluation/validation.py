@@ -5,6 +5,7 @@ metrics, and writes the values of its examples into a vector that is zero elsewh
 holds all of them.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,6 +24,7 @@ from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.compiled_chunk import ChunkSize
 from accel_engine.training.core.feed import CachedFeed, Feed, choose_feed
 from accel_engine.training.core.loop import CHUNKS_AHEAD
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack_states
@@ -36,6 +38,7 @@ from accel_engine.training.evaluation.reports.choice import report_for, unmeasur
 from accel_engine.training.evaluation.task_report import TaskReport, input_spec_of
 from accel_engine.training.evaluation.validation_parts import ValidationPart, row_parts, stream_parts
 from accel_engine.training.evaluation.worst_examples import WorstExamples
+from accel_engine.training.model_analysis.activations import output_sizes
 from accel_engine.training.reporting.error_explanation import message_of
 
 MAX_BATCH = 256
@@ -43,6 +46,15 @@ MAX_BATCH = 256
 
 GROWTH = 4
 """Batch size relative to training: it fits in memory, as no activations are saved for gradients."""
+
+MAX_GPU_BATCH = 8192
+"""The same on a GPU, where launching the kernels of a small batch takes longer than running them."""
+
+GPU_MEMORY_SHARE = 1 / 16
+"""The share of a GPU's memory that the outputs of all layers may take. Most of them are freed before the last."""
+
+RESULT_BYTES = 1 << 26
+"""Bytes of the results of batches that are copied to the host together, unless a single batch has more."""
 
 
 class Validation:
@@ -66,9 +78,10 @@ class Validation:
         share = assembly.step_counts.per_replica_batch
         self.depends_on_batch = not answers_by_example(assembly.model)
         # The plan's batches, as in fit; larger ones only where that cannot change a result.
-        self._size = share if self.depends_on_batch else max(share, min(MAX_BATCH, GROWTH * share))
+        self._size = share if self.depends_on_batch else max(share, _largest_batch(assembly, examples, device_memory))
         self._limit: int | None = None  # of the batches of a stream
         self._largest = 0
+        self._chunk = ChunkSize()
         self._custom = assembly.has_custom_train_step
         self._feed = _feed(assembly, examples, device_memory)
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
@@ -82,7 +95,7 @@ class Validation:
     def retrace(self) -> None:
         """Trace the graph again, as other layers train now: the loss has the regularizers of trainable weights only."""
         self._takes_any = fixed_batch(self._assembly.model) is None
-        self._batch = graph_of(self._run_batch, self._assembly, reduce_retracing=self._takes_any)
+        self._batches = graph_of(self._run_batches, self._assembly, reduce_retracing=self._takes_any)
 
     def halve_batches(self) -> int:
         """Take half of the examples at a time that the last :meth:`run` took at most.
@@ -106,16 +119,16 @@ class Validation:
         if part is None:
             return "there are no validation examples"
         try:
-            self._batch.get_concrete_function(self._feed.open(part.order), tf.constant(0))
+            self._batches.get_concrete_function(self._feed.open(part.order), tf.constant(0), tf.constant(0))
         except Exception as error:  # noqa: BLE001 (a user's test_step may raise anything)
             return f"the model's test_step cannot run: {message_of(error)}"
         return ""
 
-    def run(self, between_batches: Callable[[], None] = lambda: None) -> dict[str, float]:
+    def run(self, between_chunks: Callable[[], None] = lambda: None) -> dict[str, float]:
         """Return ``loss`` and every metric over all examples.
 
         Args:
-            between_batches: Called between two batches; what it raises ends the validation.
+            between_chunks: Called after some batches; what it raises ends the validation.
 
         Raises:
             DataError: A stream has no batches, as an iterator that was read to its end.
@@ -130,7 +143,7 @@ class Validation:
         first = self._largest = 0
         for part in self._parts():
             self._largest = max(self._largest, -(-part.examples // self._replicas))
-            for step, sums in enumerate(self._run_part(part)):
+            for step, sums in enumerate(self._run_part(part, between_chunks)):
                 own = sums if self._custom else sums[:fixed]
                 total = total + part.weight * own.astype(np.float64)
                 self._worst.examples += part.examples
@@ -139,7 +152,6 @@ class Validation:
                     values = sums[fixed:].reshape(-1, self._report.width)
                     self._worst.add(values, first, rows, part.batch, repeated=part.weight < 1)
                 first += part.examples
-                between_batches()
         if not self._worst.examples:
             raise DataError("the validation data gave no batches")
         if self._custom:
@@ -186,37 +198,57 @@ class Validation:
         assert isinstance(self._feed, StreamFeed)  # noqa: S101 (the feed of a stream)
         return stream_parts(self._data, self._feed, self._replicas, self._limit)
 
-    def _run_part(self, part: ValidationPart) -> Iterator[npt.NDArray[np.float32]]:
-        """Yield the sums and values of each batch of a part."""
+    def _run_part(self, part: ValidationPart, between: Callable[[], None]) -> Iterator[npt.NDArray[np.float32]]:
+        """Yield the sums and values of each batch of a part; those of several are computed and copied at once."""
         if self._assembly.coordinated:
-            yield from self._run_on_workers(part.order)
+            for sums in self._run_on_workers(part.order):
+                yield sums
+                between()
             return
         source = self._feed.open(part.order)
-        run = self._traced_for(source)
-        for step in range(part.steps):
-            yield run(source, tf.constant(step)).numpy()
+        run, done, most = self._traced_for(source), 0, 1  # the size of a result is known after the first batch
+        while done < part.steps:
+            count, began = min(self._chunk.steps, part.steps - done, most), time.perf_counter()
+            rows = run(source, tf.constant(done), tf.constant(count)).numpy()
+            if self._assembly.single_process:
+                self._chunk.update(count, time.perf_counter() - began)
+                most = max(1, RESULT_BYTES // rows[0].nbytes)
+            done += count
+            yield from rows
+            between()
 
     def _traced_for(self, source: Any) -> Any:
         """The graph for a source: one for batches of any size, where the examples are on the devices."""
         if not (self._takes_any and isinstance(self._feed, CachedFeed)):
-            return self._batch
-        rows = tf.TensorSpec((None, self._replicas, None), source.dtype)
-        return self._batch.get_concrete_function(rows, tf.TensorSpec((), tf.int32))
+            return self._batches
+        rows, number = tf.TensorSpec((None, self._replicas, None), source.dtype), tf.TensorSpec((), tf.int32)
+        return self._batches.get_concrete_function(rows, number, number)
 
     def _run_on_workers(self, order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.float32]]:
         workers, pending = WorkerPool(self._assembly.strategy), deque[Any]()
         for rows in order:
-            pending.append(workers.schedule(self._batch, self._feed.open(rows[np.newaxis]), tf.constant(0)))
+            source = self._feed.open(rows[np.newaxis])
+            pending.append(workers.schedule(self._batches, source, tf.constant(0), tf.constant(1)))
             if len(pending) == CHUNKS_AHEAD * self._assembly.simultaneous_steps:
-                yield workers.fetch(pending.popleft())
+                yield workers.fetch(pending.popleft())[0]
         while pending:
-            yield workers.fetch(pending.popleft())
+            yield workers.fetch(pending.popleft())[0]
 
-    def _run_batch(self, source: Any, step: tf.Tensor) -> tf.Tensor:
-        arguments = self._feed.arguments(source, step)
-        return self._assembly.strategy.reduce(
-            "SUM", self._assembly.strategy.run(self._replica_batch, args=arguments), axis=None
-        )
+    def _run_batches(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+        """The sums and values of ``count`` batches, float32 ``[count, sums]``."""
+        strategy = self._assembly.strategy
+
+        def measure(index: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+            arguments = self._feed.arguments(source, first + index)
+            measured = strategy.run(self._replica_batch, args=arguments)
+            return index + 1, rows.write(index, tf.add_n(strategy.experimental_local_results(measured)))
+
+        if not self._assembly.single_process:  # one batch at a time, which all workers reduce
+            measured = strategy.run(self._replica_batch, args=self._feed.arguments(source, first))
+            return strategy.reduce("SUM", measured, axis=None)[tf.newaxis]
+        rows = tf.TensorArray(tf.float32, size=count, infer_shape=False)
+        _, rows = tf.while_loop(lambda index, _: index < count, measure, (tf.constant(0), rows))
+        return rows.stack()
 
     def _replica_batch(self, *arguments: Any) -> tf.Tensor:
         """The loss times the examples, their number, the states of the metrics, the baseline's and the report's sums.
@@ -289,6 +321,16 @@ def _with_loss(metrics: dict[str, float]) -> dict[str, float]:
     if "loss" in metrics or not any(name.endswith("loss") for name in metrics):
         return metrics
     return {"loss": float(main_loss(metrics)), **metrics}
+
+
+def _largest_batch(assembly: Assembly, examples: Examples, device_memory: int | None) -> int:
+    """The most examples of a batch on each replica."""
+    most = min(MAX_BATCH, GROWTH * assembly.step_counts.per_replica_batch)
+    outputs = sum(output_sizes(assembly.model))
+    if not (assembly.on_gpu and device_memory and outputs and isinstance(examples, Split)):
+        return most
+    example = outputs + examples.nbytes // max(1, len(examples))
+    return max(most, min(MAX_GPU_BATCH, int(GPU_MEMORY_SHARE * device_memory) // example))
 
 
 def _feed(assembly: Assembly, examples: Examples, device_memory: int | None) -> Feed:

@@ -43,11 +43,11 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
     if isinstance(error, AccelError):
         return str(error), ""
     if is_out_of_memory(error):
-        return "out of memory", _memory_advice(plan)
+        return "out of memory", _memory_advice(plan, error)
     return f"{message_of(error)}{_user_line(error)}", "the full traceback is in log.txt in the run's directory"
 
 
-def _memory_advice(plan: Plan) -> str:
+def _memory_advice(plan: Plan, error: BaseException) -> str:
     """What did not help a run that is out of memory, and what else may."""
     several = strategies.find(plan.strategy).processes  # none of them changes the plan by itself
     is_left = plan.on_oom == "fail" or several
@@ -56,10 +56,32 @@ def _memory_advice(plan: Plan) -> str:
     for remedy, value in advised(plan, facts):
         if is_left or not remedy.by_itself:
             advice.append(f"{remedy.words}: {options_text({remedy.field: value})}")
-    advice.append("a smaller model")
+    advice += [*_allocator_advice(error), "a smaller model"]
     split = f"{plan.micro_batches} micro-batches" if (plan.micro_batches or 1) > 1 else ""
     done = " and ".join(filter(None, (split, "rematerialization" if plan.remat == "on" else "")))
     return f"{f'{done} did not help; ' if done else ''}try {', '.join(advice)}"
+
+
+_OF_GPU = re.compile(r"allocator gpu|\bgpu:\d|gpu_\d+_bfc|cuda|cudnn", re.IGNORECASE)
+
+_SCRATCH = (
+    (re.compile("autotun", re.IGNORECASE), "XLA_FLAGS=--xla_gpu_autotune_level=0, without XLA's trials of kernels"),
+    (
+        re.compile("cudnn|workspace|scratch", re.IGNORECASE),
+        "TF_CUDNN_WORKSPACE_LIMIT_IN_MB=512, not cuDNN's 4 GiB",
+    ),
+)
+"""Messages about memory that libraries take for a moment, and the variable of the environment that limits it."""
+
+
+def _allocator_advice(error: BaseException) -> Iterator[str]:
+    """Variables of the environment with which the memory of a GPU may suffice."""
+    text = " ".join(str(each) for each in _causes(error))
+    if not _OF_GPU.search(text):
+        return
+    if not os.environ.get("TF_GPU_ALLOCATOR"):
+        yield "TF_GPU_ALLOCATOR=cuda_malloc_async, if the log shows more free memory than was asked for, in pieces"
+    yield from (words for pattern, words in _SCRATCH if pattern.search(text))
 
 
 def print_traceback(error: BaseException) -> None:

@@ -15,6 +15,7 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.devices.peaks import FLOAT32, TF32, Peak, peak, utilization
 from accel_engine.events import WorkCounted
 from accel_engine.measure.cache import Cache, Rate, key_of
+from accel_engine.memory import available_memory
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.model_analysis.flops import FlopCount, count_flops
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -223,7 +224,7 @@ def roofline(assembly: Assembly, hardware: tuple[str, ...]) -> Roofline:
     if (flops := cached_peak(name) or measure_peak(name)) is None:
         return Roofline(None, CPU_IN_USE)
     bandwidth = _BANDWIDTHS.load(key_of([name])) or measure_bandwidth(name)
-    source = "copies by all cores, measured on this machine" if bandwidth else CPU_IN_USE
+    source = "copies by all cores, measured on this machine" if bandwidth else ""
     if arithmetic != FLOAT32:
         return Roofline(None, f"a CPU's peak is measured in float32 only, not in {arithmetic}", bandwidth, source)
     return Roofline(flops, MEASURED_SOURCE, bandwidth, source)
@@ -232,6 +233,7 @@ def roofline(assembly: Assembly, hardware: tuple[str, ...]) -> Roofline:
 _BANDWIDTHS = Cache[float]("cpu_bandwidth", Rate, math.inf)
 _COPIED_BYTES = 256 << 20  # of all cores together: more than a cache has
 _COPIES = 3
+_SPARE = 8  # times as much memory as is copied has to be available
 
 
 def measure_bandwidth(name: str) -> float | None:
@@ -242,8 +244,10 @@ def measure_bandwidth(name: str) -> float | None:
 
     Returns:
         Bytes per second, of the fastest of some copies; ``None``, and nothing is saved, if other programs were using
-        the cores.
+        the cores, or memory is short.
     """
+    if available_memory() < _SPARE * _COPIED_BYTES:
+        return None
     arrays = [np.zeros(_COPIED_BYTES // processors() // 2, np.uint8) for _ in range(processors())]
     copies = [np.ones_like(array) for array in arrays]
     best, share = 0.0, 0.0

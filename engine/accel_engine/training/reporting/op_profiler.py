@@ -27,6 +27,9 @@ from accel_engine.training.reporting.run_reporter import RunReporter
 MAX_OPERATIONS = 500_000
 """Operations that a trace may have, about: each takes some hundred bytes, and microseconds to reduce."""
 
+FULL = f"About {MAX_OPERATIONS:,} operations ran"
+"""Why a trace ends before its time."""
+
 Graphs = Callable[[], Iterable[tf.Graph]]
 """Gives the graphs of the steps."""
 
@@ -93,6 +96,15 @@ def reduced(
     return found
 
 
+def shorter(why: str) -> str:
+    """The note of a trace that ended before its time.
+
+    Args:
+        why: Why, as a sentence without a full stop.
+    """
+    return f"{why}: the trace is shorter."
+
+
 def facts_of(assembly: Assembly, hardware: tuple[str, ...], steps: int, notes: tuple[str, ...] = ()) -> TraceFacts:
     """What is known of a trace of an assembly's steps; measures a CPU's peaks unless that was done before.
 
@@ -156,8 +168,10 @@ class OpProfiler:
         if self._trace is None:
             if self._reporter.phase is Phase.TRAINING:
                 self._begin(self._command)
-        elif time.monotonic() >= self._until or self._reporter.step >= self._last_step:
+        elif time.monotonic() >= self._until:
             self.end()
+        elif self._reporter.step >= self._last_step:
+            self.end(FULL)
 
     def end(self, why: str = "") -> None:
         """End a trace early, if there is one.
@@ -187,6 +201,12 @@ class OpProfiler:
         )
         self._thread.start()
 
+    def abandon(self) -> None:
+        """Forget a trace, and do not wait for one that is being reduced."""
+        command, self._command, self._trace, self._thread = self._command, None, None, None
+        if command:
+            self._refuse(command, "the run was stopped immediately")
+
     def close(self) -> None:
         """End a trace, and wait until all profiles are written."""
         self.end("Training ended")
@@ -209,7 +229,7 @@ class OpProfiler:
     def _notes(self, why: str) -> tuple[str, ...]:
         between = {Phase.VALIDATING: "a validation", Phase.CHECKPOINTING: "a checkpoint", Phase.TRACING: "a tracing"}
         found = [words for phase, words in between.items() if phase in self._reporter.entered]
-        return (*([f"{why}: the trace is shorter."] if why else []), *(f"The trace has {each}, too." for each in found))
+        return (*([shorter(why)] if why else []), *(f"The trace has {each}, too." for each in found))
 
     def _reduce(
         self, command: Command, folder: Path, graphs: list[tf.Graph], facts: TraceFacts, seconds: float

@@ -98,7 +98,7 @@ def test_a_disturbed_rate_does_not_replace_a_higher_one() -> None:
         {"optimizer": "sgd"},
         {"micro_batches": 2},
         {"xla": "off"},
-        {"cpu_kernels": "off"},
+        {"layer_kernels": "off"},
         {"augmentation": ("flip",)},
         {"strategy": "mirrored", "virtual_cpus": 2},
     ],

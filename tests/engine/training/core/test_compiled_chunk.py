@@ -335,6 +335,15 @@ def test_the_free_memory_of_a_gpu_limits_what_is_prepared(on_gpu: bool, memory: 
     assert compiled_chunk._most_bytes(assembly) == most
 
 
+@pytest.mark.parametrize(
+    ("on_gpu", "rate", "size", "block"),
+    [(True, 0, 4096, 32), (True, 700, 2048, 32), (True, 50, 128, 0), (True, 700, 31, 0), (False, 0, 4096, 0)],
+)
+def test_only_short_steps_on_gpus_are_taken_in_blocks(on_gpu: bool, rate: float, size: int, block: int) -> None:
+    assembly: Any = SimpleNamespace(on_gpu=on_gpu)
+    assert compiled_chunk._block(assembly, compiled_chunk.largest_chunk(rate, not on_gpu), size) == block
+
+
 def test_one_program_takes_chunks_of_any_length(gym: Gym, programs: list[compiled_chunk.ChunkProgram]) -> None:
     gym.steps = 3
     few = gym.train(PLAN.replace(xla="on", epochs=1, steps_per_epoch=20))

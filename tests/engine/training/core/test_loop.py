@@ -1,11 +1,13 @@
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from accel_engine.events import CheckpointSaved, EpochEnded, LearningRateChanged, ModelBuilt
+from accel_engine.events import CheckpointSaved, EpochEnded, LearningRateChanged, ModelBuilt, Outcome
 from accel_engine.plan import Plan
 from accel_engine.training.core import batches, feed, loop
+from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.compiled_chunk import MAX_STEPS, ChunkSize
 from accel_engine.training.core.loop import ChunkResult, Loop
 
@@ -117,6 +119,36 @@ def test_a_chunk_of_several_epochs_changes_nothing(
     assert saved[0] == saved[1] == [obeyed, 12, 24, len(values)]
     took = sum(chunk.ended - chunk.started for chunk in spanning.chunks)
     assert sum(end.seconds for end in ends.values()) == pytest.approx(took, rel=1e-4)
+
+
+def test_a_run_that_ends_waits_for_the_chunk_that_is_running(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    abandon, abandoned = Loop._abandon, list[bool]()
+
+    def wait(running: Loop, result: Any) -> None:
+        abandon(running, result)
+        abandoned.append(result.done())
+
+    monkeypatch.setattr(Loop, "_abandon", wait)
+    plan = PLAN.replace(learning_rate=1e20, xla="off", on_nan="stop")
+    alone = gym.train(plan)
+    monkeypatch.setattr(loop, "schedules_ahead", lambda _: True)
+    ahead = gym.train(plan)
+
+    assert abandoned == [True]
+    assert (ahead.ended.outcome, ahead.ended.reason) == (Outcome.FAILED, alone.ended.reason)
+    assert ahead.ended.steps == alone.ended.steps == len(ahead.series["loss"])
+
+
+def test_what_runs_elsewhere_and_alone_is_scheduled_ahead() -> None:
+    def ahead(**changes: bool) -> bool:
+        known = {"coordinated": False, "on_gpu": True, "single_process": True, "has_custom_train_step": False}
+        return loop.schedules_ahead(cast(Assembly, SimpleNamespace(**(known | changes))))
+
+    assert ahead()
+    assert ahead(coordinated=True, on_gpu=False, single_process=False)
+    assert not ahead(on_gpu=False)
+    assert not ahead(single_process=False)
+    assert not ahead(has_custom_train_step=True)
 
 
 @pytest.mark.parametrize("share", [0.25, 0.0])

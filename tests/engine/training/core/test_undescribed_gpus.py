@@ -77,6 +77,7 @@ def test_nothing_is_added_where_the_driver_finds_gpus(orin: list[Any]) -> None:
     [
         (Device("gpu:0", "gpu", "Orin", 32 << 30, unified=True), None, 5 << 30),  # what is free of the host's
         (Device("gpu:0", "gpu", "Orin"), None, 7 << 30),  # what TensorFlow may allocate
+        (Device("gpu:0", "gpu", "A100", 40 << 30, uuids=("GPU-a", "MIG-b")), None, 7 << 30),  # of an instance
     ],
 )
 def test_a_gpu_never_counts_as_host_memory(

@@ -11,7 +11,10 @@ from accel_engine.errors import DataError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import Assembly, assemble
+from accel_engine.training.core.compiled_chunk import ChunkSize
+from accel_engine.training.evaluation import validation as validation_module
 from accel_engine.training.evaluation.validation import Validation
+from accel_engine.training.model_analysis.activations import output_sizes
 
 from ..core.streams import ROWS, Recorded, X, dataset
 
@@ -99,6 +102,40 @@ def test_examples_that_replicas_cannot_share_count_once(
 
     loss, accuracy = assembly.model.evaluate(rows.inputs, rows.targets, verbose=0)
     assert (measured["loss"], measured["accuracy"]) == pytest.approx((loss, accuracy), rel=1e-5)
+
+
+@pytest.mark.parametrize("strategy", ["default", "mirrored"])
+def test_batches_that_run_together_give_what_each_gives_alone(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    monkeypatch.setattr(data, "load", lambda *_: dataset(ROWS, ROWS))
+    monkeypatch.setattr(validation_module, "MAX_BATCH", 0)
+    assembly = assembled(plan.replace(batch_size=8, strategy=strategy, virtual_cpus=1 + (strategy == "mirrored")))
+
+    def validated(together: int) -> tuple[object, ...]:
+        monkeypatch.setattr(ChunkSize, "steps", property(lambda _: together, lambda *_: None), raising=False)
+        validation, pauses = Validation(assembly, None), list[int]()
+        metrics = validation.run(lambda: pauses.append(1))
+        return metrics, validation.report(), len(pauses)
+
+    *alone, each = validated(1)
+    *together, few = validated(6)
+    assert together == alone
+    assert (each, few) == (25, 5)  # the first batch tells how large a result is
+
+
+def test_a_gpu_takes_as_large_batches_as_fit(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data, "load", lambda *_: dataset(ROWS, ROWS))
+    assembly = assembled(plan.replace(batch_size=8, model="mlp"))
+    monkeypatch.setattr(type(assembly), "on_gpu", True)
+    example = sum(output_sizes(assembly.model)) + 4 * (6 + 1)  # the input and the target
+
+    def largest(examples: float) -> int:
+        validation = Validation(assembly, int(examples * example / validation_module.GPU_MEMORY_SHARE))
+        validation.run()
+        return 2 * validation.halve_batches()
+
+    assert [largest(most) for most in (1, 100.5, 1e6)] == [32, 100, 200]
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

@@ -19,6 +19,8 @@ from accel_engine.training.reporting.error_explanation import (
 )
 from accel_engine.user_code import UserFunction
 
+OF_GPU = "OOM when allocating tensor with shape[64,1000] and type float on GPU:0 by allocator GPU_0_bfc"
+
 
 @pytest.mark.parametrize(
     "error",
@@ -46,6 +48,26 @@ def test_out_of_memory_comes_with_suggestions(plan: Plan) -> None:
     assert "--batch-size 32" in hint
     assert "mixed_bfloat16" in hint
     assert ("--on-oom adapt" in hint) == (plan.on_oom == "fail")
+
+
+@pytest.mark.parametrize(
+    ("message", "variable", "words", "others"),
+    [
+        (OF_GPU, "", ("TF_GPU_ALLOCATOR=cuda_malloc_async",), ("XLA_FLAGS", "CUDNN")),
+        (OF_GPU, "cuda_malloc_async", (), ("TF_GPU_ALLOCATOR",)),
+        ("Autotuning failed on GPU:0: out of memory", "", ("XLA_FLAGS=--xla_gpu_autotune_level=0",), ("CUDNN",)),
+        ("cudnn workspace: CUDA_ERROR_OUT_OF_MEMORY", "", ("TF_CUDNN_WORKSPACE_LIMIT_IN_MB",), ("XLA_FLAGS",)),
+        ("OOM when allocating tensor on CPU:0 by allocator cpu", "", (), ("TF_GPU_ALLOCATOR",)),
+        ("Ran out of memory in memory space hbm. Used 18.00G of 15.48G", "", (), ("TF_GPU_ALLOCATOR",)),
+    ],
+)
+def test_memory_of_a_gpu_that_is_in_pieces_or_taken_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch, message: str, variable: str, words: tuple[str, ...], others: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("TF_GPU_ALLOCATOR", variable)
+    _, advice = explain_error(tf.errors.ResourceExhaustedError(None, None, message), Plan())
+    assert all(word in advice for word in words)
+    assert not any(word in advice for word in others)
 
 
 def test_what_was_tried_because_memory_ran_out_is_not_suggested() -> None:

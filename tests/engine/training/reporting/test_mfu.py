@@ -126,6 +126,33 @@ def test_a_peak_measured_beside_other_programs_is_none(monkeypatch: pytest.Monke
     assert cpu.achieved(1e-12) == (100.0, 100.0 / told.last["peak"])
 
 
+def test_the_roofline_of_a_cpu_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mfu, "SECONDS", 0.01)
+    monkeypatch.setattr(mfu, "_COPIED_BYTES", 1 << 20)
+    assembly: Any = SimpleNamespace(devices=("CPU:0",), on_cpu=True, model=SimpleNamespace(compute_dtype="float32"))
+    monkeypatch.setattr(mfu, "_MIN_CPU_SHARE", 1e9)
+    assert mfu.roofline(assembly, ("one more processor",)) == mfu.Roofline(None, mfu.CPU_IN_USE)
+    monkeypatch.setattr(mfu, "_MIN_CPU_SHARE", 0.0)
+    found = mfu.roofline(assembly, ("one more processor",))
+    assert found.flops is not None
+    assert found.flops > 1e6
+    assert found.bytes is not None
+    assert found.bytes > 1e6
+    assert mfu.roofline(assembly, ("one more processor",)) == found
+    half: Any = SimpleNamespace(devices=("CPU:0",), on_cpu=True, model=SimpleNamespace(compute_dtype="bfloat16"))
+    of_half = mfu.roofline(half, ("one more processor",))
+    assert (of_half.flops, of_half.bytes) == (None, found.bytes)
+    assert "in float32 only" in of_half.flops_source
+
+
+def test_the_roofline_of_a_gpu_is_its_datasheet(monkeypatch: pytest.MonkeyPatch) -> None:
+    assembly: Any = SimpleNamespace(devices=("GPU:0",), on_cpu=False, model=SimpleNamespace(compute_dtype="bfloat16"))
+    found = mfu.roofline(assembly, ("NVIDIA A100-SXM4-80GB",))
+    assert (found.flops, found.bytes) == (312e12, None)
+    assert found.flops_source.endswith("datasheet, bfloat16")
+    assert mfu.roofline(assembly, ("",)).flops_source == "the devices are unknown"
+
+
 def test_no_share_of_a_peak_that_training_exceeds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same of a CPU whose peak was just measured, and of a GPU's, which cannot be measured."""
     monkeypatch.setattr(mfu, "measure_peak", lambda _: 50e12)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from accel_engine.events import CommandAnswered
 from accel_engine.op_profile.options import MAX_SECONDS
@@ -61,6 +62,20 @@ def test_a_pause_ends_the_trace(gym: Gym) -> None:
     assert stored(trained).steps == 5
     assert stored(trained).notes[0] == "The run was paused: the trace is shorter."
     assert min(answers(trained)) == (False, "the run is paused: it takes no steps")
+
+
+def test_an_immediate_stop_waits_for_no_profile(gym: Gym) -> None:
+    trained = gym.train(PLAN, at={4: [("profile", MAX_SECONDS)], 7: [("stop_now",)]})
+    assert answers(trained) == [(False, "the run was stopped immediately")]
+    assert diagnostics.read(trained.directory).operations is None
+    tf.profiler.experimental.stop(save=False)  # else the process would have ended
+
+
+def test_a_trace_of_many_operations_ends_early(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(op_profiler, "MAX_OPERATIONS", 1)
+    trained = gym.train(PLAN.replace(epochs=1), at={2: [("profile", MAX_SECONDS)]})
+    assert stored(trained).steps == 2
+    assert stored(trained).notes[0] == f"{op_profiler.FULL}: the trace is shorter."
 
 
 @pytest.mark.parametrize("seconds", [0.0, MAX_SECONDS + 1])

@@ -141,9 +141,10 @@ class SummaryPanel(Widget):
     @work(thread=True, exclusive=True, exit_on_error=False, group="measured")
     def _read_measured(self, filled: ResolvedPlan, inventory: Inventory) -> None:
         from accel_engine.race.remembered import remembered_result  # the first frame does not need it
-        from accel_tui.plan.measured_text import measured_rows
+        from accel_tui.plan.measured_text import first_use_rows, measured_rows
 
         rows = measured_rows(remembered_result(filled, inventory.devices), filled)
+        rows += first_use_rows(filled, inventory.devices)
         self.call_later(self._take_measured, filled, rows)
 
     def _take_measured(self, filled: ResolvedPlan, rows: tuple[PreviewRow, ...]) -> None:

@@ -15,7 +15,7 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop
-from accel_engine.training.cpu_kernels import use_fast_kernels
+from accel_engine.training.layer_kernels import CPU_KERNELS, use_fast_kernels
 from accel_engine.training.model_analysis.flops import count_flops
 from accel_engine.training.model_analysis.layer_table import tabulate
 from engine.training.layer_steps import apart, graph_of, kinds, operations, step_of
@@ -92,10 +92,11 @@ def test_flops_belong_to_the_layer_with_either_kernel() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "xla", "cpu_kernels"), [("convolved", True, "auto"), ("own", False, "auto"), ("convolved", False, "off")]
+    ("model", "xla", "kernels"),
+    [("convolved", True, "auto"), ("own", False, "auto"), ("convolved", False, "off")],
 )
-def test_xla_custom_train_steps_and_the_plan_use_keras(models: str, model: str, xla: bool, cpu_kernels: str) -> None:
-    plan = Plan(model=f"{models}:{model}", batch_size=64, validation="off", cpu_kernels=cpu_kernels)
+def test_xla_custom_train_steps_and_the_plan_use_keras(models: str, model: str, xla: bool, kernels: str) -> None:
+    plan = Plan(model=f"{models}:{model}", batch_size=64, validation="off", layer_kernels=kernels)
     assembly = assemble(resolve(plan), ("CPU:0",), None)
 
     assert not changed(Loop(assembly, ExecutionMode(xla)).trace(segment(2, 1)))
@@ -109,9 +110,9 @@ def test_results_are_the_same_under_strategies(models: str, strategy: str) -> No
     batch = 64 * replicas
     plan = Plan(model=f"{models}:convolved", strategy=strategy, batch_size=batch, optimizer="sgd", validation="off")
 
-    def learnt(cpu_kernels: str) -> tuple[bool, list[np.ndarray]]:
+    def learnt(layer_kernels: str) -> tuple[bool, list[np.ndarray]]:
         assembly = assemble(
-            resolve(plan.replace(cpu_kernels=cpu_kernels)), tuple(f"CPU:{index}" for index in range(replicas)), None
+            resolve(plan.replace(layer_kernels=layer_kernels)), tuple(f"CPU:{index}" for index in range(replicas)), None
         )
         loop, order = Loop(assembly, ExecutionMode()), segment(5, replicas)
         graph = loop.trace(order)
@@ -153,7 +154,7 @@ def test_a_convolving_step_equals_that_of_keras(shape: tuple[int, ...], options:
     weights = random.normal(size=layer.compute_output_shape(shape)).astype(np.float32)
     without, expected = step_of(layer, x, weights)
 
-    with use_fast_kernels(layer):
+    with use_fast_kernels(layer, CPU_KERNELS):
         within, values = step_of(layer, x, weights)
 
     assert (apart(within), apart(without)) == (True, False)
@@ -230,7 +231,7 @@ def test_a_normalizing_step_equals_that_of_keras(
     without, expected = step_of(normalization_of(shape, dtype=precision, **options), x, weights)
     layer = normalization_of(shape, dtype=precision, **options)
 
-    with use_fast_kernels(layer):
+    with use_fast_kernels(layer, CPU_KERNELS):
         within, values = step_of(layer, x, weights)
 
     assert KERNEL in kinds(within) - kinds(without)

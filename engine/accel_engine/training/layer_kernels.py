@@ -1,14 +1,17 @@
-"""Replaces Keras' layers with faster CPU kernels while a step is traced."""
+"""Replaces Keras' layers with faster kernels while a step is traced: others on CPUs than in XLA on GPUs."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import override_calls
 from accel_engine.private_names.keras_names import all_layers
+from accel_engine.training.recurrent_kernels import fast_recurrence
 
 MIN_NORMALIZED = 2**17
 """Elements of a batch from which the kernel of batch normalization is faster; with half as many, Keras takes two thirds
@@ -24,13 +27,28 @@ MIN_CONVOLVED = 2**17
 """Output elements of a batch from which the separate kernel of a convolution was never slower."""
 
 
+Kernel = Callable[[Any], Callable[..., Any] | None]
+"""Gives the faster method of a layer; ``None`` for layers that it is not for."""
+
+
+def kernels_for(*, on_cpu: bool, on_gpu: bool, xla: bool) -> dict[str, Sequence[Kernel]]:
+    """The kernels with which steps are traced, by the method of a layer that they replace.
+
+    Those of XLA are for GPUs only: on a CPU they are no faster than what XLA makes of Keras' own.
+    """
+    if on_cpu and not xla:
+        return CPU_KERNELS
+    return GPU_KERNELS if on_gpu and xla else {}
+
+
 @contextmanager
-def use_fast_kernels(model: keras.Model) -> Iterator[None]:
-    """Use the faster kernels in the steps of a model that are traced inside the ``with`` block."""
-    calls = {
-        layer: call for layer in all_layers(model) if (call := _fast_batch_norm(layer) or _fast_convolution(layer))
-    }
-    with override_calls(calls):
+def use_fast_kernels(model: Any, kernels: Mapping[str, Sequence[Kernel]]) -> Iterator[None]:
+    """Use some kernels in the steps of a model that are traced inside the ``with`` block."""
+    with ExitStack() as replaced:
+        for method, choices in kernels.items():
+            found = {layer: next(filter(None, (make(layer) for make in choices)), None) for layer in all_layers(model)}
+            fast = {layer: own for layer, own in found.items() if own is not None}
+            replaced.enter_context(override_calls(fast, method))
         yield
 
 
@@ -122,3 +140,59 @@ def _biased(
 
 
 _add_bias = tf.custom_gradient(_biased)
+
+
+def _fast_max_pool(layer: Any) -> Callable[[Any], Any] | None:
+    """A ``call`` for Keras' own max pooling whose windows do not overlap and divide its inputs; else ``None``.
+
+    The gradient goes to the first maximum of each window, as Keras' does. XLA has no operation for that of TensorFlow
+    but one that scatters, which is slow on a GPU.
+    """
+    if type(layer) not in _MAX_POOLS or layer.strides != layer.pool_size:
+        return None
+    keras_call, first = layer.call, 1 if layer.data_format == "channels_last" else 2
+
+    def call(inputs: Any) -> Any:
+        sides = inputs.shape[first : first + len(layer.pool_size)]
+        if any(side is None or side % own for side, own in zip(sides, layer.pool_size, strict=True)):
+            return keras_call(inputs)
+        return _max_pool(inputs, layer.pool_size, first)
+
+    return call
+
+
+_MAX_POOLS = (keras.layers.MaxPooling1D, keras.layers.MaxPooling2D, keras.layers.MaxPooling3D)
+
+
+def _max_pool(inputs: tf.Tensor, windows: tuple[int, ...], first: int) -> tf.Tensor:
+    """The maximum of each window; the windows' dimensions are next to each other from ``first``."""
+    shape, axes = list(tf.unstack(tf.shape(inputs))), [first + 1 + 2 * index for index in range(len(windows))]
+    split: list[Any] = [inputs.shape[axis] or side for axis, side in enumerate(shape)]
+    for axis, own in zip(reversed(axes), reversed(windows), strict=True):
+        place = first + (axis - first) // 2
+        split[place : place + 1] = [inputs.shape[place] // own, own]
+    # The place of an element in its window, in the order in which a maximum is the first.
+    places = np.arange(math.prod(windows), dtype=np.int32).reshape(windows)
+    own_place = places.reshape([windows[axes.index(axis)] if axis in axes else 1 for axis in range(len(split))])
+
+    def pool(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        apart = tf.reshape(inputs, split)
+        largest = tf.reduce_max(apart, axes, keepdims=True)
+
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            place = tf.where(apart == largest, own_place, places.size)
+            chosen = own_place == tf.reduce_min(place, axes, keepdims=True)
+            spread = tf.reshape(upstream, tf.shape(largest))
+            return tf.reshape(tf.where(chosen, spread, tf.zeros_like(spread)), tf.shape(inputs))
+
+        return tf.squeeze(largest, axes), gradient
+
+    pooled: tf.Tensor = tf.custom_gradient(pool)(inputs)
+    return pooled
+
+
+CPU_KERNELS: dict[str, Sequence[Kernel]] = {"call": (_fast_batch_norm, _fast_convolution)}
+"""Those for CPUs without XLA."""
+
+GPU_KERNELS: dict[str, Sequence[Kernel]] = {"call": (_fast_max_pool,), "inner_loop": (fast_recurrence,)}
+"""Those for XLA on GPUs."""
