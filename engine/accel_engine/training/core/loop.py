@@ -275,14 +275,15 @@ class Loop:
         def schedule(position: int, most: int) -> PendingChunk:
             count = self._sync_count(min(self._size.steps, chunk.size, most))
             began, arguments = time.perf_counter(), (source, tf.constant(position), tf.constant(count))
-            take = self._dispatcher.submit if self._dispatcher else _call
-            return PendingChunk(count, began, take(chunk.function, *arguments))
+            if self._dispatcher:
+                return PendingChunk(count, began, self._dispatcher.submit(_rows, chunk.function, *arguments))
+            return PendingChunk(count, began, _rows(chunk.function, *arguments))
 
         return schedule
 
     def _fetch(self, result: Any) -> npt.NDArray[np.float32]:
         """Wait for the rows of a chunk."""
-        values: npt.NDArray[np.float32] = (result.result() if self._dispatcher else result).numpy()
+        values: npt.NDArray[np.float32] = result.result() if self._dispatcher else result
         return values
 
     def _abandon(self, result: Any) -> None:
@@ -449,8 +450,10 @@ def schedules_ahead(assembly: Assembly) -> bool:
     return assembly.coordinated or (assembly.on_gpu and alone)
 
 
-def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
+def _rows(function: Any, *arguments: Any) -> npt.NDArray[np.float32]:
+    """Take the steps of a chunk, and copy their rows: a copy from a GPU waits for all that was started on it before."""
+    rows: npt.NDArray[np.float32] = function(*arguments).numpy()
+    return rows
 
 
 def _shapes(segment: Segment) -> tuple[Any, ...]:
