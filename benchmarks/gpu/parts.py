@@ -1,6 +1,6 @@
 """The parts of what a GPU must show, in order; imports neither TensorFlow nor the engine.
 
-The D and P numbers are those of the predictions in ``predictions.toml``.
+The D and P numbers belong to the predictions in ``predictions.toml``.
 """
 
 import sys
