@@ -68,7 +68,7 @@ def test_parts_run_once_and_their_results_become_a_table(tmp_path: Path) -> None
     table = rows(tmp_path)
     assert table["P1"][:4] == ["what is P1?", "1.2 to 1.5 times", "1.3 times", ""]  # a CPU says nothing of a GPU
     assert before["date"] in table["P1"][4]
-    assert table["P2"][1:3] == ["faster / by far", "**failed**, see P2.txt: 1 lines of output"]
+    assert table["P2"][1:3] == ["faster / by far", "**failed**, see P2.txt: no kernel"]
     assert table["P3"][2].startswith("**timed out**, see P3.txt")
     assert table["P4"][2] == "**not in this version**, see P4.txt: there is no Loop.blocks"
     assert table["P5"][2] == "needs a GPU"
@@ -80,6 +80,21 @@ def test_parts_run_once_and_their_results_become_a_table(tmp_path: Path) -> None
 
     again = run(tmp_path, "--part", "P2", "--again")
     assert "P2: failed after" in again.stdout
+
+
+def test_what_the_end_of_the_time_interrupts_runs_again(tmp_path: Path) -> None:
+    limits = "run.LEAST_SECONDS, run.MOST_SECONDS = 0, 0"
+    code = (
+        RUN.replace("sys.exit(run.main", f"{limits}\nsys.exit(run.main")
+        .format(here=str(HERE))
+        .replace("limit=1", "limit=600")
+    )
+    words = ["--on", "cpu", "--results", str(tmp_path), "--minutes", "0.02", "--part", "P3"]
+    found = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (found.returncode, "P3: no time left, run the command again" in found.stdout) == (0, True), found.stderr
+    assert rows(tmp_path)["P3"][2] == "not run yet"
 
 
 @pytest.mark.parametrize(

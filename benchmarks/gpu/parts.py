@@ -1,6 +1,6 @@
 """The parts of what a GPU must show, in order; imports neither TensorFlow nor the engine.
 
-The D and P numbers are those of the predictions in ``predictions.toml``.
+The D and P numbers belong to the predictions in ``predictions.toml``.
 """
 
 import sys
@@ -65,8 +65,9 @@ class Part:
         return "needs --jax" if self.needs_jax and not jax else ""
 
 
-def _variant(name: str, question: str, case: str) -> Part:
-    return Part(name, question, ("variants.py", case), on_cpu=("--as-gpu", "--seconds", "0.3", "--rounds", "1"))
+def _variant(name: str, question: str, case: str, *, on_cpu: bool = True) -> Part:
+    small = ("--as-gpu", "--seconds", "0.5", "--rounds", "2")
+    return Part(name, question, ("variants.py", case), on_cpu=small if on_cpu else None)
 
 
 def _chunk(name: str, question: str, *words: str, variables: Mapping[str, str] | None = None) -> Part:
@@ -104,7 +105,7 @@ PARTS = (
     _chunk("P1-gpt", "P1: the same", "gpt-32", "loop", "blocks", "static:32"),
     _chunk("P1b-mlp", "P1b: the GPU runs the loop", "mlp-32", "loop", "blocks", variables={"XLA_FLAGS": WHILE_BUFFERS}),
     _chunk("P2-mlp", "P2: chunks in a row, and the next one submitted meanwhile", "mlp-32", "blocks"),
-    _chunk("P9-cnn", "P9: microseconds of a step", "fashion-cnn-128", "blocks"),
+    Part("P9-cnn", "P9: microseconds of a step", ("chunk_bench.py", "fashion-cnn-128", "blocks")),
     _variant("P1-variant", "P1: mlp with blocks and without", "blocks"),
     _variant("P2-variant", "P2: mlp with pipelined chunks and without", "pipelined"),
     Part("P3-epochs-of-5", "P3: resnet20, epochs of 5 steps, a real run", ("variants.py", "epochs-of-5")),
@@ -112,8 +113,8 @@ PARTS = (
     _variant("P4-pooling", "P4: max pooling without a scatter", "pooling"),
     _variant("P5-lstm", "P5: lstm in loops of a known length", "lstm"),
     _variant("P5-lstm-cudnn", "P5: lstm with cuDNN over lstm in XLA", "lstm-cudnn"),
-    _variant("P6-augmented", "P6: memory of prepared batches, with augmentation", "augmented"),
-    _variant("P6-dropout-cnn", "P6: the same with dropout, drawn before the chunk", "dropout-cnn"),
+    _variant("P6-augmented", "P6: memory of prepared batches, with augmentation", "augmented", on_cpu=False),
+    _variant("P6-dropout-cnn", "P6: the same with dropout, drawn before the chunk", "dropout-cnn", on_cpu=False),
     _variant("P7-dropout", "P7: dropout drawn in XLA", "dropout"),
     _variant("P8-validation", "P8: validation in one program", "validation"),
     _variant("P10-without-xla", "P10: mlp without XLA", "without-xla"),

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -34,6 +35,9 @@ TABLE = "results.md"
 
 LONGEST = 400
 """Characters of what was measured in the table; the files of results have all."""
+
+LEAST_SECONDS = 60
+"""No part is started with less time left."""
 
 DONE, FAILED, TIMED_OUT, MISSING = "done", "failed", "timed out", "not in this version"
 
@@ -70,7 +74,8 @@ def find_machine(*, on_gpu: bool) -> Machine:
     for package in ("accel-tui", "tensorflow", "tensorflow-cpu", "keras"):
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-    name = ", ".join(names) if names else f"CPU {_processor()}, {os.cpu_count()} logical CPUs"
+    counted = (f"{count} x {each}" if count > 1 else each for each, count in Counter(names).items())
+    name = ", ".join(counted) if names else f"CPU {_processor()}, {os.cpu_count()} logical CPUs"
     return Machine(name, driver, versions, len(names))
 
 
@@ -95,12 +100,27 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def run_part(part: Part, command: Sequence[str], folder: Path, machine: Machine) -> dict[str, Any]:
-    """Run a part, and write its output and its result; returns the result."""
+def run_part(
+    part: Part, command: Sequence[str], folder: Path, machine: Machine, seconds: float
+) -> dict[str, Any] | None:
+    """Run a part, and write its output and its result.
+
+    Args:
+        part: The part.
+        command: Its words.
+        folder: Where its files are written.
+        machine: What it runs on.
+        seconds: Seconds that are left for it.
+
+    Returns:
+        The result; ``None`` if the time that was left has ended it before its limit.
+    """
     output, began = folder / f"{part.name}.txt", time.monotonic()
     variables = {**os.environ, "BENCHMARK_FOLDER": str(folder.absolute()), **part.variables}
     with output.open("w") as file:
-        status = _status(part, command, file, variables)
+        status = _status(command, file, variables, min(seconds, part.limit), part.statuses)
+    if status == TIMED_OUT and seconds < part.limit:
+        return None
     text = output.read_text(errors="replace")
     values = list(_values(text))
     if status == DONE and values and all("missing" in each for each in values):
@@ -122,7 +142,9 @@ def run_part(part: Part, command: Sequence[str], folder: Path, machine: Machine)
     return result
 
 
-def _status(part: Part, command: Sequence[str], output: Any, variables: Mapping[str, str]) -> str:
+def _status(
+    command: Sequence[str], output: Any, variables: Mapping[str, str], limit: float, statuses: Sequence[int]
+) -> str:
     """Run a command to its end or the limit, with all processes that it has started."""
     try:
         process = subprocess.Popen(
@@ -132,7 +154,7 @@ def _status(part: Part, command: Sequence[str], output: Any, variables: Mapping[
         output.write(f"{command[0]}: {error.strerror}\n")
         return FAILED
     try:
-        return DONE if process.wait(part.limit) in part.statuses else FAILED
+        return DONE if process.wait(limit) in statuses else FAILED
     except subprocess.TimeoutExpired:
         return TIMED_OUT
     finally:
@@ -150,7 +172,7 @@ def _values(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _measured(text: str, values: Sequence[Mapping[str, Any]]) -> str:
-    """What a part has measured, in words: what it says, the row of its table, or what it lacks."""
+    """What a part has measured, in words: what it says, the row of its table, what it lacks, or its last line."""
     if said := [str(each["text"]) for each in values if each.get("text")]:
         return "; ".join(said)
     if missing := [str(each["missing"]) for each in values if "missing" in each]:
@@ -158,7 +180,8 @@ def _measured(text: str, values: Sequence[Mapping[str, Any]]) -> str:
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     if len(rows) > 1:
         return ", ".join(f"{head} {cell}" for head, cell in zip(rows[0][1:], rows[-1][1:], strict=False))
-    return f"{len(text.splitlines())} lines of output"
+    lines = text.strip().splitlines()
+    return f"{len(lines)} lines of output" if len(values) > 1 or not lines else lines[-1].strip()
 
 
 def write_table(
@@ -236,11 +259,13 @@ def run_all(parts: Sequence[Part], arguments: argparse.Namespace, predictions: M
         known = None if arguments.again else read_result(folder, part)
         if lacks[part.name] or known:
             print(f"{part.name}: {lacks[part.name] or known['status']}", flush=True)
-        elif time.monotonic() + part.limit > until:
-            print(f"{part.name}: no time left, run the command again", flush=True)
-            break
         else:
-            known = run_part(part, part.command(jax, on_gpu=on_gpu), folder, machine)
+            left = until - time.monotonic()
+            command = part.command(jax, on_gpu=on_gpu)
+            known = run_part(part, command, folder, machine, left) if left > LEAST_SECONDS else None
+            if known is None:
+                print(f"{part.name}: no time left, run the command again", flush=True)
+                break
             print(f"{part.name}: {known['status']} after {known['seconds']:.0f} s: {known['text']}", flush=True)
         failed |= bool(known) and known["status"] in (FAILED, TIMED_OUT)
         write_table(parts, predictions, folder, lacks, title)
@@ -255,7 +280,9 @@ def main(parts: Sequence[Part] = PARTS, words: Sequence[str] | None = None) -> i
     parser.add_argument("--on", choices=("gpu", "cpu"), default="gpu")
     parser.add_argument("--results", type=Path, default=Path("gpu-results"), metavar="DIR")
     parser.add_argument("--jax", type=Path, metavar="PYTHON", help="a Python with jax and keras; default: without JAX")
-    parser.add_argument("--minutes", type=float, help="start no part that may end later; at least 10")
+    parser.add_argument(
+        "--minutes", type=float, help="end after this time, to go on with the same command; at least 10"
+    )
     parser.add_argument("--part", action="append", choices=[part.name for part in parts], metavar="NAME")
     parser.add_argument("--again", action="store_true", help="run parts again that have a result")
     parser.add_argument("--list", action="store_true", help="print the parts, and run none")

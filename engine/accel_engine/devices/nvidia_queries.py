@@ -83,7 +83,7 @@ UNKNOWN_PROCESS = "?"
 """The name of a process that cannot be seen from here."""
 
 _HOST = "pid:[4026531836]"
-"""The first namespace of process ids, that of the host; the number is fixed in Linux (``PROC_PID_INIT_INO``)."""
+"""The first namespace of process ids, the host's; the number is fixed in Linux (``PROC_PID_INIT_INO``)."""
 
 
 def _process_name(pid: int) -> str:

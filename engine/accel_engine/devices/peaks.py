@@ -2,7 +2,7 @@
 
 All figures are for dense matrix products, not the doubled ones for sparse products, with float32 accumulation, as in
 TensorFlow; many consumer GPUs do that at half the advertised rate. GPUs of which no such figure was found have none:
-the smaller GeForce RTX 40, GB10, GB300, other editions of RTX PRO, and those of laptops, which depend on their power.
+the smaller GeForce RTX 40, GB10, GB300, other editions of RTX PRO, and GPUs of laptops, which depend on their power.
 """
 
 import re

@@ -120,7 +120,7 @@ def _flags_with_choices(flags: str, root: Path) -> str | None:
     has its own folder, as each set of cards has.
 
     Args:
-        flags: The user's, which stay, and have a folder of their own if they name one.
+        flags: The user's, which stay, and keep the folder that they name.
         root: Root of the file system with ``proc``.
     """
     cards = sorted(path.read_text() for path in root.glob(_CARDS))

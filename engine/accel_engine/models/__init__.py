@@ -31,13 +31,12 @@ def _entry(name: str, summary: str, **options: Any) -> ModelEntry:
 CATALOGUE: dict[str, ModelEntry] = {
     entry.name: entry
     for entry in (
-        _entry("linear", "Linear or logistic regression: no hidden layer", learning_rate=1e-2, layer_kernels=False),
+        _entry("linear", "Linear or logistic regression: no hidden layer", learning_rate=1e-2),
         _entry(
             "tabular",
             "A linear model and two hidden layers of 128 units, for the columns of a table",
-            layer_kernels=False,
         ),
-        _entry("mlp", "One hidden layer of 128 units: a minimal network for digits", layer_kernels=False),
+        _entry("mlp", "One hidden layer of 128 units: a minimal network for digits"),
         _entry(
             "cnn",
             "A small convolutional network with batch normalization, for small images",
@@ -74,13 +73,11 @@ CATALOGUE: dict[str, ModelEntry] = {
             "Two LSTM layers of 64 units, for series and short sequences",
             form=SEQUENCES,
             any_size=True,
-            layer_kernels=False,
         ),
         _entry(
             "bag-of-words",
             "Which of 20,000 words and pairs of words a text has, and one hidden layer",
             form=TEXTS,
-            layer_kernels=False,
         ),
         _entry("text-cnn", "Embeddings of words, and convolutions over 3 and 5 of them", form=TEXTS),
         _entry(
@@ -88,7 +85,6 @@ CATALOGUE: dict[str, ModelEntry] = {
             "A transformer that predicts the next token: 4 layers of width 128",
             form=TOKENS,
             tasks=("sequence",),
-            layer_kernels=False,
         ),
         *APPLICATIONS,
     )

@@ -55,9 +55,6 @@ class ModelEntry:
     """Whether dimensions of an example may be of any size, ``None``."""
     imagenet: bool = False
     """Whether Keras has ImageNet weights for it."""
-    layer_kernels: bool = True
-    """Whether it may have layers that this program has faster kernels for on CPUs: convolutions and batch
-    normalization."""
 
     @property
     def takes(self) -> str:

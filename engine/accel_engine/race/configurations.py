@@ -7,7 +7,6 @@ from typing import Any
 from accel_engine import strategies
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, join_words
-from accel_engine.models import ModelEntry
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.placement import check_measurable
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
@@ -121,7 +120,7 @@ def effective(resolved: ResolvedPlan, devices: Sequence[Device]) -> dict[str, An
         "xla": "on" if on_tpu or plan.xla == "on" else "off",
         "micro_batches": plan.micro_batches or 1,
         "threads": (plan.threads or _cores(devices)) if on_cpu else None,
-        "layer_kernels": "off" if on_tpu else plan.layer_kernels,
+        "layer_kernels": "off" if on_tpu or (on_cpu and plan.xla == "on") else plan.layer_kernels,
         "strategy": "default" if plan.strategy == "one-device" else plan.strategy,
         "devices": list(placement.devices) if placement else values["devices"],
         "batch_size": counts.global_batch if counts else plan.batch_size,
@@ -233,11 +232,9 @@ def _cpu_changes(
         yield "all threads", ConfigurationKind.THREADS, {"threads": None}
     for count in dict.fromkeys((1, max(1, cores // 2))):
         yield f"{numbers.counted(count, 'thread')}", ConfigurationKind.THREADS, {"threads": count}
-    model = resolved.model
-    if not isinstance(model, ModelEntry) or model.layer_kernels:
-        is_off = resolved.plan.layer_kernels == "off"
-        title = "our layer kernels" if is_off else "Keras' layers"
-        yield title, ConfigurationKind.LAYER_KERNELS, {"layer_kernels": "auto" if is_off else "off"}
+    is_off = resolved.plan.layer_kernels == "off"
+    title = "our kernels" if is_off else "Keras' kernels"
+    yield title, ConfigurationKind.LAYER_KERNELS, {"layer_kernels": "auto" if is_off else "off"}
 
 
 def _cores(devices: Sequence[Device]) -> int:

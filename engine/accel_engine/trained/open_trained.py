@@ -18,7 +18,7 @@ from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Dataset, Examples
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import ModelError, RunError, join_words
-from accel_engine.keras_support.losses import logits_note
+from accel_engine.keras_support.losses import logits_note, tversky_note
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.models.build import output_specs
 from accel_engine.models.exported_model import categories
@@ -244,6 +244,7 @@ def _opened(name: str, step: int, model: keras.Model, source: OpenedData, record
     outputs = output_specs(model, source.description)
     notes = [UNSAFE_NOTE] if plan.unsafe_load == "on" else []
     notes += [join_words(scaling.note), *_give_loss(model, outputs, dataset, plan), logits_note(model)]
+    notes += [tversky_note(model.loss)]
     task = task_of_model(model, outputs, dataset, plan)
     measures = Measures()
     if has_data and not has_custom_train_step(model):

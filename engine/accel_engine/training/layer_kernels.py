@@ -145,8 +145,8 @@ _add_bias = tf.custom_gradient(_biased)
 def _fast_max_pool(layer: Any) -> Callable[[Any], Any] | None:
     """A ``call`` for Keras' own max pooling whose windows do not overlap and divide its inputs; else ``None``.
 
-    The gradient goes to the first maximum of each window, as Keras' does. XLA has no operation for that of TensorFlow
-    but one that scatters, which is slow on a GPU.
+    The gradient goes to the first maximum of each window, as Keras' does. For TensorFlow's gradient XLA
+    has only an operation that scatters, which is slow on a GPU.
     """
     if type(layer) not in _MAX_POOLS or layer.strides != layer.pool_size:
         return None

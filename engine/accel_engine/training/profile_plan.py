@@ -21,7 +21,7 @@ WARM_UP_SECONDS = 1.0
 TURN_SECONDS = 0.2
 """How long steps are taken until it is looked whether the time is over, about."""
 
-INITIAL = "These are steps from the initial weights, in a process of their own."
+INITIAL = "These are steps from the initial weights, in a separate process."
 WITHOUT_XLA = "The plan leaves XLA to the run, which tries it later: these steps are without XLA."
 
 

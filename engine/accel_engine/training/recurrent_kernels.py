@@ -26,10 +26,10 @@ class _Cell(Protocol):
         """What the update takes, ``[..., gates]``."""
 
     def projected(self, gradient: tf.Tensor) -> tf.Tensor:
-        """The gradient of ``projected`` for that of the gates."""
+        """The gradient of ``projected`` for the gradient of the gates."""
 
     def mixed(self, gradient: tf.Tensor) -> tf.Tensor:
-        """The gradient of ``mixed`` for that of the gates."""
+        """The gradient of ``mixed`` for the gradient of the gates."""
 
     def update(self, gates: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
         """The next state."""

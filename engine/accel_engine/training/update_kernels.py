@@ -4,8 +4,8 @@ Keras' Adam has eight kernels for each variable, which read and write the whole 
 replaced: clipping, weight decay, averages, loss scaling and the sum over replicas are Keras' own. SGD gives the same
 to the bit. Adam's updates differ by up to 1e-5 of their size, as TensorFlow subtracts the decays from 1 in float32.
 
-TensorFlow's kernels of RMSprop need a variable for the momentum that Keras' may not have, and those of other optimizers
-are missing.
+TensorFlow's kernels of RMSprop need a variable for the momentum that Keras' may not have. For other optimizers it
+has none.
 """
 
 from collections.abc import Callable, Iterator

@@ -8,6 +8,8 @@ import pytest
 
 from accel_engine import network_namespace
 from accel_engine.devices.device_types import Device
+from accel_engine.devices.preemption import PROVIDERS
+from accel_engine.errors import PlanError
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 
@@ -57,6 +59,16 @@ def test_what_may_need_the_network_keeps_it_unless_told(changes: dict[str, Any],
     assert "can run code as you" in warned
     assert f"{named} may need the network; if not, use --isolate-workers on" in warned
     assert isolation.is_isolated(resolve(plan.replace(isolate_workers="on")))
+
+
+def test_a_cloud_is_asked_from_outside_of_the_workers_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = WORKERS.replace(preemption_notice="auto")
+    monkeypatch.setattr(isolation, "find_provider", lambda choice: PROVIDERS["aws"] if choice == "auto" else None)
+    assert not isolation.is_isolated(resolve(asked))
+    assert "asking for a preemption notice may need the network" in isolation.warning(resolve(asked))
+    assert isolation.is_isolated(resolve(WORKERS))
+    with pytest.raises(PlanError, match="the cloud cannot be asked from the workers' own network"):
+        resolve(asked.replace(isolate_workers="on"), [CPU]).check()
 
 
 def test_where_it_is_not_allowed_it_is_warned_of_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,6 +167,7 @@ async def test_data_split_and_checkpoint_are_chosen(
     [
         ("split", "some", "'some' must be one of auto, test, validation, training"),
         ("checkpoint", "7", "'7' must be auto, best, last"),
+        ("device", "gpu", "'gpu' is none of auto, cpu and such as gpu:0"),
     ],
 )
 async def test_a_choice_that_is_wrong_is_told_in_the_form(
@@ -177,6 +178,15 @@ async def test_a_choice_that_is_wrong_is_told_in_the_form(
         form.query_one(f"#{field}", Picker).value = text
         await pilot.press("enter")
         await shows(pilot, message)
+    assert len(query.asked) == 1
+
+
+async def test_a_gpu_that_is_not_there_is_told_before_the_engine_starts(home: Path, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        form = await open_form(pilot, query)
+        form.query_one("#device", Picker).value = "gpu:99"
+        await pilot.press("enter")
+        await shows(pilot, "no device gpu:99: this machine has cpu", "o Options")
     assert len(query.asked) == 1
 
 

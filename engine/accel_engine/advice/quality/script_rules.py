@@ -26,7 +26,7 @@ FAULTS = {
 """Id, cost, cure and weight of a fault of a call of ``fit``, by how the warning on it begins."""
 
 FEWER = 0.9
-"""Batches of an epoch over those of the first, below which data is missing."""
+"""Batches of an epoch as a share of the first epoch's, below which data is missing."""
 
 KEPT = 2
 """The batches that Keras has kept of a generator."""

@@ -134,7 +134,7 @@ class StreamBatches:
         return self._limit is not None and self._done >= self._limit
 
     def divide(self, steps: int) -> list[int]:
-        """All of the next steps: those of a segment belong to one epoch."""
+        """All of the next steps: the steps of a segment belong to one epoch."""
         return [steps]
 
     def restore(self, step: int) -> tuple[int, int]:

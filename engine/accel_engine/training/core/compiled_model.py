@@ -19,7 +19,6 @@ from accel_engine.keras_support.losses import (
     is_over_batch,
     logits_note,
     loss_name,
-    masked_ctc_fault,
     tversky_note,
 )
 from accel_engine.keras_support.model_structure import has_custom_train_step
@@ -190,8 +189,6 @@ def _compile(
         if optimizer is not model.optimizer:
             replace_optimizer(model, optimizer)
         notes += [] if custom_step else change_loss(model, outputs, dataset, plan)
-    if fault := masked_ctc_fault(model.loss, model):
-        raise ModelError(f"model {plan.model}: {fault}")
     notes += optimizer_notes
     multiply_rates(model, plan.learning_rate_factor)
     if not model.trainable_variables:

@@ -11,6 +11,7 @@ import tensorflow as tf
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.errors import ModelError
+from accel_engine.keras_support.losses import masked_ctc_fault
 from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.models.model_call import call_model
 from accel_engine.plan import Plan
@@ -81,6 +82,8 @@ def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: 
     Raises:
         ModelError: The loss or a metric does not fit the outputs and the targets, or there is none.
     """
+    if fault := masked_ctc_fault(model.loss, model):
+        raise ModelError(fault)
     own = keras.tree.flatten([each for each in compiled_metrics(model) if each is not None])
     # Keras adjusts it in Python, of the number of examples times outputs (keras-team/keras#23334).
     if any(isinstance(each, keras.metrics.R2Score) and each.num_regressors for each in own):

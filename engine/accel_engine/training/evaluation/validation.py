@@ -26,12 +26,13 @@ from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.compiled_chunk import ChunkSize
 from accel_engine.training.core.feed import CachedFeed, Feed, choose_feed
+from accel_engine.training.core.loop import CHUNKS_AHEAD
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack_states
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.step import graph_of, main_loss
 from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.worker_data import WorkerDataFeed
-from accel_engine.training.distributed.coordinated_loop import CHUNKS_AHEAD, WorkerPool
+from accel_engine.training.distributed.coordinated_loop import WorkerPool
 from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
 from accel_engine.training.evaluation.reports.choice import report_for, unmeasured_report
 from accel_engine.training.evaluation.task_report import TaskReport, input_spec_of

@@ -20,7 +20,7 @@ class GraphCosts:
     """The costs of the operations of graphs and their functions, as the profiler names them.
 
     Args:
-        graphs: The graphs of chunks of steps; of operations with the same name, those of the first one count.
+        graphs: The graphs of chunks of steps; of operations with the same name, the first one's counts.
     """
 
     def __init__(self, graphs: Iterable[tf.Graph]) -> None:
@@ -92,7 +92,7 @@ def _function_name(operation: tf.Operation, attribute: str) -> str:
 
 
 def _size(tensor: tf.Tensor) -> int | None:
-    """Bytes of a tensor; 0 for a variable or another resource, whose values are read by an operation of its own."""
+    """Bytes of a tensor; 0 for a variable or another resource, whose values a separate operation reads."""
     if tensor.dtype in (tf.resource, tf.variant, tf.string):
         return 0
     count = tensor.shape.num_elements()

@@ -155,6 +155,11 @@ class OpProfiler:
         else:
             self._command = command
 
+    @property
+    def is_active(self) -> bool:
+        """Whether a trace is going on, or begins before the next chunk."""
+        return self._command is not None
+
     def update(self) -> None:
         """Begin or end a trace if that is due; called between two chunks."""
         if self._command is None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from accel_engine import data
-from accel_engine.errors import AccelError
+from accel_engine.errors import AccelError, ModelError
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
@@ -308,3 +308,28 @@ def test_batches_of_many_lengths_have_one_graph(gym: Gym, tmp_path: Path, monkey
     monkeypatch.setattr(ExampleStates, "measure", note)
     assert evaluated(directory).examples == 48
     assert len(traced) == 2  # the first length, then any
+
+
+def test_what_keras_computes_wrongly_in_silence_is_refused_or_said(tmp_path: Path) -> None:
+    tokens = np.ones((12, 12), np.int32)  # as many examples as steps, or Keras would raise an error
+    np.savez(tmp_path / "tokens.npz", x_test=tokens, y_test=tokens[:, :3], x_train=tokens, y_train=tokens[:, :3])
+    labels = (np.random.default_rng(0).normal(size=(12, 4)) > 0).astype(np.float32)
+    np.savez(tmp_path / "labels.npz", x_test=labels, y_test=labels, x_train=labels, y_train=labels)
+    masked = keras.Sequential(
+        [
+            keras.Input((12,), dtype="int32"),
+            keras.layers.Embedding(10, 4, mask_zero=True),
+            keras.layers.LSTM(4, return_sequences=True),
+            keras.layers.Dense(5),
+        ]
+    )
+    masked.compile("sgd", keras.losses.CTC())
+    masked.save(tmp_path / "masked.keras")
+    uneven = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4, activation="sigmoid")])
+    uneven.compile("sgd", keras.losses.Tversky(alpha=0.3, beta=0.7))
+    uneven.save(tmp_path / "uneven.keras")
+
+    with pytest.raises(ModelError, match="CTC takes no mask"):
+        evaluated(Plan(model=str(tmp_path / "masked.keras"), data=str(tmp_path / "tokens.npz")))
+    found = evaluated(Plan(model=str(tmp_path / "uneven.keras"), data=str(tmp_path / "labels.npz")))
+    assert any("exchange alpha=0.3 and beta=0.7" in note for note in found.models[0].notes)

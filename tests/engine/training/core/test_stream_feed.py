@@ -3,21 +3,25 @@
 import math
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from accel_engine import data
 from accel_engine.data.dataset import Split
 from accel_engine.data.structure import Batch, map_structure
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
+from accel_engine.training.core.assembly import assemble
+from accel_engine.training.core.loop import ExecutionMode, Loop
 from accel_engine.training.core.stream_feed import AHEAD, StreamFeed
 from accel_engine.training.distributed import strategy_builders
 from waiting import wait_until
 
-from .streams import EXAMPLES, ROWS, Recorded, X, Y, sizes
+from .streams import EXAMPLES, ROWS, Recorded, X, Y, dataset, sizes
 
 
 def feed_of(stream: Any, *, replicas: int = 1, device: str = "CPU:0", worker: int = 0, workers: int = 1) -> StreamFeed:
@@ -124,6 +128,23 @@ def test_replicas_share_every_batch_whole() -> None:
     assert segments[0].order.inputs.shape == (3, 2, 16, 6)
     np.testing.assert_array_equal(segments[1].order.inputs[0, 0], X[[96, 97, 98, 99, 104]])
     np.testing.assert_array_equal(segments[1].order.inputs[0, 1], X[[100, 101, 102, 103, 104]])
+
+
+def test_gpus_have_the_parts_of_their_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two CPUs stand in for them; the last batch has other sizes."""
+    monkeypatch.setattr(data, "load", lambda *_: dataset(Recorded(size=33)))
+    plan = Plan(model="mlp", batch_size=33, strategy="mirrored", virtual_cpus=2, validation="off", xla="off")
+
+    def losses(device: str) -> list[float]:
+        assembly = assemble(resolve(plan), ("CPU:0", "CPU:1"), None)
+        feed = StreamFeed(assembly.strategy, assembly.dataset.train, device)
+        loop = Loop(replace(assembly, feed=feed), ExecutionMode())
+        segments = list(feed.segments(0, 0, lambda: 4, exact=True))
+        own = assembly.strategy.experimental_local_results(feed.open(segments[0].order).inputs)
+        assert [part.device[-5:] for part in own] == (["CPU:0", "CPU:1"] if device == "GPU:0" else ["CPU:0"])
+        return [loss for each in segments for chunk in loop.run(each, 0) for loss in chunk.series["loss"].tolist()]
+
+    assert losses("GPU:0") == losses("CPU:0")
 
 
 @pytest.mark.parametrize("worker", [0, 1])
