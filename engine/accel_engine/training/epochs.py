@@ -221,7 +221,7 @@ class Epochs:
 
     def _must_wait(self) -> bool:
         """Whether something is due between two chunks that does not follow from the step."""
-        is_asked = self._mailbox.has_pending or self._profiler.is_active or self._progress.is_due_by_clock
+        is_asked = self._mailbox.has_pending or self._profiler.is_due or self._progress.is_due_by_clock
         return is_asked or (self._autotuner is not None and self._autotuner.is_trying)
 
     def _observe(self, chunk: ChunkResult, segment: Segment) -> None:

@@ -156,9 +156,11 @@ class OpProfiler:
             self._command = command
 
     @property
-    def is_active(self) -> bool:
-        """Whether a trace is going on, or begins before the next chunk."""
-        return self._command is not None
+    def is_due(self) -> bool:
+        """Whether a trace begins or ends before the next chunk; during it, chunks are scheduled as without it."""
+        if self._command is None:
+            return False
+        return self._trace is None or time.monotonic() >= self._until or self._reporter.step >= self._last_step
 
     def update(self) -> None:
         """Begin or end a trace if that is due; called between two chunks."""

@@ -13,6 +13,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics.op_profile import LAYERS, OpProfile
 from accel_engine.run.engine.commands import Command
+from accel_engine.training.core import loop
 from accel_engine.training.reporting import mfu, op_profiler
 
 from ..conftest import Gym, Trained
@@ -59,6 +60,17 @@ def test_a_profile_until_the_end_changes_no_loss_and_tells_the_layers(gym: Gym) 
     assert dense.keys() == flops.keys()
     assert list((trained.directory / profile.trace).glob("*.xplane.pb"))
     assert (profile.peak_flops, profile.peak_bytes, profile.peak_source) == (1e12, 5e10, "in a test")
+
+
+def test_chunks_are_scheduled_ahead_during_a_trace(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = gym.train_once(PLAN)
+    monkeypatch.setattr(loop, "schedules_ahead", lambda _: True)
+    monkeypatch.setattr(op_profiler, "MAX_OPERATIONS", 1_000_000)
+    trained = gym.train(PLAN, at={4: [("profile", MAX_SECONDS)]})
+    assert np.array_equal(trained.series["loss"], plain.series["loss"])
+    ((obeyed, answer),) = answers(trained)
+    assert obeyed, answer
+    assert 0 < (stored(trained).steps or 0) <= 16
 
 
 def test_a_pause_ends_the_trace(gym: Gym) -> None:
