@@ -19,7 +19,7 @@ from accel_engine.run.directory.run_paths import PROFILES
 from accel_engine.run.engine.commands import Command, answered
 
 _PUBLIC, _PRIVATE = "tensorflow", "tensorflow.python.profiler.profiler_v2"
-"""Modules with the function that starts TensorFlow's profiler; its own classes call that of the second one."""
+"""Modules with the function that starts TensorFlow's profiler; its own classes call the second one's."""
 
 
 class ScriptProfiler:

@@ -199,7 +199,7 @@ class Validation:
         return stream_parts(self._data, self._feed, self._replicas, self._limit)
 
     def _run_part(self, part: ValidationPart, between: Callable[[], None]) -> Iterator[npt.NDArray[np.float32]]:
-        """Yield the sums and values of each batch of a part; those of several are computed and copied at once."""
+        """Yield the sums and values of each batch of a part; several batches are computed and copied at once."""
         if self._assembly.coordinated:
             for sums in self._run_on_workers(part.order):
                 yield sums
