@@ -82,6 +82,21 @@ def test_parts_run_once_and_their_results_become_a_table(tmp_path: Path) -> None
     assert "P2: failed after" in again.stdout
 
 
+def test_what_the_end_of_the_time_interrupts_runs_again(tmp_path: Path) -> None:
+    limits = "run.LEAST_SECONDS, run.MOST_SECONDS = 0, 0"
+    code = (
+        RUN.replace("sys.exit(run.main", f"{limits}\nsys.exit(run.main")
+        .format(here=str(HERE))
+        .replace("limit=1", "limit=600")
+    )
+    words = ["--on", "cpu", "--results", str(tmp_path), "--minutes", "0.02", "--part", "P3"]
+    found = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (found.returncode, "P3: no time left, run the command again" in found.stdout) == (0, True), found.stderr
+    assert rows(tmp_path)["P3"][2] == "not run yet"
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

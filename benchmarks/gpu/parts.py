@@ -65,8 +65,9 @@ class Part:
         return "needs --jax" if self.needs_jax and not jax else ""
 
 
-def _variant(name: str, question: str, case: str) -> Part:
-    return Part(name, question, ("variants.py", case), on_cpu=("--as-gpu", "--seconds", "0.5", "--rounds", "2"))
+def _variant(name: str, question: str, case: str, *, on_cpu: bool = True) -> Part:
+    small = ("--as-gpu", "--seconds", "0.5", "--rounds", "2")
+    return Part(name, question, ("variants.py", case), on_cpu=small if on_cpu else None)
 
 
 def _chunk(name: str, question: str, *words: str, variables: Mapping[str, str] | None = None) -> Part:
@@ -112,8 +113,8 @@ PARTS = (
     _variant("P4-pooling", "P4: max pooling without a scatter", "pooling"),
     _variant("P5-lstm", "P5: lstm in loops of a known length", "lstm"),
     _variant("P5-lstm-cudnn", "P5: lstm with cuDNN over lstm in XLA", "lstm-cudnn"),
-    _variant("P6-augmented", "P6: memory of prepared batches, with augmentation", "augmented"),
-    _variant("P6-dropout-cnn", "P6: the same with dropout, drawn before the chunk", "dropout-cnn"),
+    _variant("P6-augmented", "P6: memory of prepared batches, with augmentation", "augmented", on_cpu=False),
+    _variant("P6-dropout-cnn", "P6: the same with dropout, drawn before the chunk", "dropout-cnn", on_cpu=False),
     _variant("P7-dropout", "P7: dropout drawn in XLA", "dropout"),
     _variant("P8-validation", "P8: validation in one program", "validation"),
     _variant("P10-without-xla", "P10: mlp without XLA", "without-xla"),

@@ -36,6 +36,9 @@ TABLE = "results.md"
 LONGEST = 400
 """Characters of what was measured in the table; the files of results have all."""
 
+LEAST_SECONDS = 60
+"""No part is started with less time left."""
+
 DONE, FAILED, TIMED_OUT, MISSING = "done", "failed", "timed out", "not in this version"
 
 
@@ -97,12 +100,27 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def run_part(part: Part, command: Sequence[str], folder: Path, machine: Machine) -> dict[str, Any]:
-    """Run a part, and write its output and its result; returns the result."""
+def run_part(
+    part: Part, command: Sequence[str], folder: Path, machine: Machine, seconds: float
+) -> dict[str, Any] | None:
+    """Run a part, and write its output and its result.
+
+    Args:
+        part: The part.
+        command: Its words.
+        folder: Where its files are written.
+        machine: What it runs on.
+        seconds: Seconds that are left for it.
+
+    Returns:
+        The result; ``None`` if the time that was left has ended it before its limit.
+    """
     output, began = folder / f"{part.name}.txt", time.monotonic()
     variables = {**os.environ, "BENCHMARK_FOLDER": str(folder.absolute()), **part.variables}
     with output.open("w") as file:
-        status = _status(part, command, file, variables)
+        status = _status(command, file, variables, min(seconds, part.limit), part.statuses)
+    if status == TIMED_OUT and seconds < part.limit:
+        return None
     text = output.read_text(errors="replace")
     values = list(_values(text))
     if status == DONE and values and all("missing" in each for each in values):
@@ -124,7 +142,9 @@ def run_part(part: Part, command: Sequence[str], folder: Path, machine: Machine)
     return result
 
 
-def _status(part: Part, command: Sequence[str], output: Any, variables: Mapping[str, str]) -> str:
+def _status(
+    command: Sequence[str], output: Any, variables: Mapping[str, str], limit: float, statuses: Sequence[int]
+) -> str:
     """Run a command to its end or the limit, with all processes that it has started."""
     try:
         process = subprocess.Popen(
@@ -134,7 +154,7 @@ def _status(part: Part, command: Sequence[str], output: Any, variables: Mapping[
         output.write(f"{command[0]}: {error.strerror}\n")
         return FAILED
     try:
-        return DONE if process.wait(part.limit) in part.statuses else FAILED
+        return DONE if process.wait(limit) in statuses else FAILED
     except subprocess.TimeoutExpired:
         return TIMED_OUT
     finally:
@@ -239,11 +259,13 @@ def run_all(parts: Sequence[Part], arguments: argparse.Namespace, predictions: M
         known = None if arguments.again else read_result(folder, part)
         if lacks[part.name] or known:
             print(f"{part.name}: {lacks[part.name] or known['status']}", flush=True)
-        elif time.monotonic() + part.limit > until:
-            print(f"{part.name}: no time left, run the command again", flush=True)
-            break
         else:
-            known = run_part(part, part.command(jax, on_gpu=on_gpu), folder, machine)
+            left = until - time.monotonic()
+            command = part.command(jax, on_gpu=on_gpu)
+            known = run_part(part, command, folder, machine, left) if left > LEAST_SECONDS else None
+            if known is None:
+                print(f"{part.name}: no time left, run the command again", flush=True)
+                break
             print(f"{part.name}: {known['status']} after {known['seconds']:.0f} s: {known['text']}", flush=True)
         failed |= bool(known) and known["status"] in (FAILED, TIMED_OUT)
         write_table(parts, predictions, folder, lacks, title)
@@ -258,7 +280,9 @@ def main(parts: Sequence[Part] = PARTS, words: Sequence[str] | None = None) -> i
     parser.add_argument("--on", choices=("gpu", "cpu"), default="gpu")
     parser.add_argument("--results", type=Path, default=Path("gpu-results"), metavar="DIR")
     parser.add_argument("--jax", type=Path, metavar="PYTHON", help="a Python with jax and keras; default: without JAX")
-    parser.add_argument("--minutes", type=float, help="start no part that may end later; at least 10")
+    parser.add_argument(
+        "--minutes", type=float, help="end after this time, to go on with the same command; at least 10"
+    )
     parser.add_argument("--part", action="append", choices=[part.name for part in parts], metavar="NAME")
     parser.add_argument("--again", action="store_true", help="run parts again that have a result")
     parser.add_argument("--list", action="store_true", help="print the parts, and run none")

@@ -99,8 +99,8 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(
         "strategy:parameter-server strategy:multi-worker field:local_workers field:isolate_workers",
         "profile",
-        "has several processes: profile a run while it trains",
-        "An ended run of several processes",
+        "a run of several processes is not profiled",
+        "A run of several processes, or such",
     ),
 )
 

@@ -38,7 +38,7 @@ def graph_name(name: str) -> str:
 
 
 def scopes(name: str) -> tuple[str, ...]:
-    """The name scopes of an operation, without those of loops, functions and gradients, and without marks."""
+    """The name scopes of an operation, without scopes of loops, functions and gradients, and without marks."""
     parts = [part for part in graph_name(name).split("/")[:-1] if part and not _NO_PART.match(part)]
     return tuple(part for part in parts if not _MARK.match(part))
 

@@ -14,6 +14,9 @@ from accel_engine.words import numbers
 MIN_SECONDS, MAX_SECONDS = 0.1, 30.0
 """Limits of the seconds of a trace, which grows by megabytes a second."""
 
+SEVERAL_PROCESSES = "a run of several processes is not profiled, as TensorFlow's profiler may end one of them"
+"""Why: workers ended in native code in 3 of about 50 traces (TensorFlow 2.21, on CPUs)."""
+
 MAX_BYTES = 256 << 20
 """The largest trace that is reduced."""
 

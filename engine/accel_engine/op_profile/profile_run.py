@@ -9,7 +9,7 @@ from pathlib import Path
 from accel_engine import strategies
 from accel_engine.devices import detect
 from accel_engine.errors import AccelError, EngineMissingError, RunError, UsageError
-from accel_engine.op_profile.options import ProfileOptions
+from accel_engine.op_profile.options import SEVERAL_PROCESSES, ProfileOptions
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve_to_train
 from accel_engine.process.engine_process import require_installation
@@ -64,7 +64,7 @@ def check_plan(plan: Plan) -> ResolvedPlan:
         AccelError: It does not fit the machine, the data or the model.
     """
     if strategies.find(plan.strategy).processes:
-        raise UsageError(f"strategy {plan.strategy} has several processes: profile a run while it trains")
+        raise UsageError(f"strategy {plan.strategy}: {SEVERAL_PROCESSES}")
     resolved = resolve_to_train(plan, detect().devices)
     require_installation()
     return resolved.with_chosen_model()

@@ -121,6 +121,15 @@ class TracePlane:
         return {number: each.text(_METADATA_NAME) for number, each in _map(self._message, _STAT_METADATA).items()}
 
 
+def written_traces(directory: Path) -> dict[Path, int]:
+    """The folders with traces in a directory for XProf, with the time in which each was written, in nanoseconds.
+
+    TensorFlow names them by the second, so that one may replace another.
+    """
+    files = directory.glob(f"plugins/profile/*/*{SUFFIX}")
+    return {file.parent: file.stat().st_mtime_ns for file in files}
+
+
 def read_trace(folder: Path) -> list[TracePlane]:
     """Read all planes of a trace.
 

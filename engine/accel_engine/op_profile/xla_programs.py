@@ -1,6 +1,6 @@
 """The programs of XLA in a trace: for each instruction, what it was in the model, its FLOPs and bytes.
 
-Source of the field numbers: xla/service/hlo.proto and xla/xla_data.proto. FLOPs are those of matrix products and
+Source of the field numbers: xla/service/hlo.proto and xla/xla_data.proto. FLOPs are of matrix products and
 convolutions, as in the count of a step's operations; padding counts as data, but zeros between the inputs of a
 gradient with strides do not.
 """
@@ -37,7 +37,7 @@ class Shape:
 
     Attributes:
         sides: Its dimensions; empty for a tuple.
-        size: Its bytes, of a tuple those of all arrays.
+        size: Its bytes; of a tuple, the bytes of all arrays.
     """
 
     sides: tuple[int, ...]

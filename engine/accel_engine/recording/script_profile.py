@@ -19,7 +19,7 @@ from accel_engine.run.directory.run_paths import PROFILES
 from accel_engine.run.engine.commands import Command, answered
 
 _PUBLIC, _PRIVATE = "tensorflow", "tensorflow.python.profiler.profiler_v2"
-"""Modules with the function that starts TensorFlow's profiler; its own classes call that of the second one."""
+"""Modules with the function that starts TensorFlow's profiler; its own classes call the second one's."""
 
 
 class ScriptProfiler:
@@ -35,7 +35,7 @@ class ScriptProfiler:
         self._last_id = 0
         self._command: Command | None = None
         self._until = self._began = 0.0
-        self._before: set[Path] = set()
+        self._before: dict[Path, int] = {}
         self._is_tracing = False
         self._why = ""
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class ScriptProfiler:
         seconds = time.monotonic() - self._began
         try:
             self._stop()
-            new = self._folders() - self._before
+            new = dict(self._traces().items() - self._before.items())
             if not new:
                 raise RunError("TensorFlow's profiler has written no trace")
             notes = [f"{reason}: the trace is shorter." for reason in (why or self._why,) if reason]
@@ -101,7 +101,7 @@ class ScriptProfiler:
 
     def _start(self) -> None:
         profiler = sys.modules[_PUBLIC].profiler.experimental
-        self._before, self._why = self._folders(), ""
+        self._before, self._why = self._traces(), ""
         start = profiler.start
         with self._lock:
             start(str(self._link.directory / PROFILES))
@@ -130,8 +130,10 @@ class ScriptProfiler:
             self._replaced = []
             sys.modules[_PUBLIC].profiler.experimental.stop()
 
-    def _folders(self) -> set[Path]:
-        return set((self._link.directory / PROFILES).glob("plugins/profile/*"))
+    def _traces(self) -> dict[Path, int]:
+        from accel_engine.op_profile.trace_file import written_traces  # as above
+
+        return written_traces(self._link.directory / PROFILES)
 
     def _refuse(self, command: Command, reason: str, *, warns: bool = False) -> None:
         if warns:

@@ -1,6 +1,7 @@
 """Trains the epochs of a run: steps, and what comes between them."""
 
 import time
+from contextlib import closing
 from functools import partial
 
 from accel_engine import clock
@@ -176,16 +177,17 @@ class Epochs:
             position, last = 0, partial(self._last, segment, self._reporter.step)
             while position < segment.steps:
                 loop = self._loop = self._loop_for(segment)
-                for chunk in loop.run(segment, position, last):
-                    self._record(chunk if position else chunk.with_wait(waited))
-                    position += chunk.count
-                    if self._meter:
-                        self._meter.update_peak(self._recorder.rate.seconds, self._recorder.rate.value)
-                    self._observe(chunk, segment)
-                    self._time.report_if_due()
-                    self._do_between_chunks()
-                    if self._loop_for(segment) is not loop:
-                        break  # continue with the loop chosen
+                with closing(loop.run(segment, position, last)) as chunks:
+                    for chunk in chunks:
+                        self._record(chunk if position else chunk.with_wait(waited))
+                        position += chunk.count
+                        if self._meter:
+                            self._meter.update_peak(self._recorder.rate.seconds, self._recorder.rate.value)
+                        self._observe(chunk, segment)
+                        self._time.report_if_due()
+                        self._do_between_chunks()
+                        if loop.is_idle and self._loop_for(segment) is not loop:
+                            break  # continue with the loop chosen
                 self._time.add("tracing", loop.take_tracing_seconds())
         if not batches.spans_epochs:
             self._end_epoch()
@@ -216,6 +218,11 @@ class Epochs:
             self._handle_commands()
             if self._progress.within_epochs:
                 self._do_what_is_due(None)
+
+    def _must_wait(self) -> bool:
+        """Whether something is due between two chunks that does not follow from the step."""
+        is_asked = self._mailbox.has_pending or self._profiler.is_due or self._progress.is_due_by_clock
+        return is_asked or (self._autotuner is not None and self._autotuner.is_trying)
 
     def _observe(self, chunk: ChunkResult, segment: Segment) -> None:
         """Take note of the rate of a chunk, if its batches are full."""
@@ -258,9 +265,10 @@ class Epochs:
         assembly, began, mode = self._assembly, time.perf_counter(), plan_mode(self._assembly)
         self._reporter.enter_phase(Phase.TRACING, "compiling with XLA" if mode.xla else "")
         if assembly.coordinated:
-            self._loop = CoordinatedLoop(assembly, lambda: self._mailbox.has_pending or self._progress.is_due_by_clock)
+            self._loop = CoordinatedLoop(assembly, self._must_wait)
         else:
-            self._loop = Loop(assembly, mode, sync_count=self._sync_count if self._sync else int)
+            sync_count = self._sync_count if self._sync else int
+            self._loop = Loop(assembly, mode, sync_count=sync_count, must_wait=self._must_wait)
         segment = self._batches.first_segment()
         graph = self._loop.trace(segment)
         if not assembly.coordinated:

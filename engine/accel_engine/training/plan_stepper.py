@@ -124,8 +124,12 @@ class PlanStepper:
     def _make_loop(self) -> Loop:
         assembly = self._assembly
         if assembly.coordinated:
-            return CoordinatedLoop(assembly, lambda: time.perf_counter() >= self._turn_end)
-        return Loop(assembly, plan_mode(assembly), sync_count=self._sync.broadcast if self._sync else int)
+            return CoordinatedLoop(assembly, self._turn_is_over)
+        sync_count = self._sync.broadcast if self._sync else int
+        return Loop(assembly, plan_mode(assembly), sync_count=sync_count, must_wait=self._turn_is_over)
+
+    def _turn_is_over(self) -> bool:
+        return time.perf_counter() >= self._turn_end
 
     def _compile(self, segment: Segment) -> None:
         """Trace and compile steps of a batch size, and take one, as XLA compiles some only then."""

@@ -52,7 +52,9 @@ class Profiler:
         if self.problem:
             raise RuntimeError(self.problem)
         self.number += 1
-        (Path(directory) / f"plugins/profile/{self.number}").mkdir(parents=True)
+        folder = Path(directory) / f"plugins/profile/{self.number}"
+        folder.mkdir(parents=True)
+        (folder / "host.xplane.pb").touch()
 
 
 @pytest.fixture

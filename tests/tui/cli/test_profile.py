@@ -142,7 +142,7 @@ def test_an_ended_script_is_refused(run_command, home, asked):
         ("profile --seconds 0", "must be a number from 0.1 to 30"),
         ("profile --seconds 31", "must be a number from 0.1 to 30"),
         ("profile nothing", "no run"),
-        ("profile --strategy multi-worker --local-workers 2", "several processes: profile a run while it trains"),
+        ("profile --strategy multi-worker --local-workers 2", "a run of several processes is not profiled"),
         ("profile --model unknown", "unknown"),
     ],
 )

@@ -163,6 +163,11 @@ class AutoTuner:
         return self._alternative is None or self._choice.is_settled
 
     @property
+    def is_trying(self) -> bool:
+        """Whether another mode may be compiled before the next chunk, or take it."""
+        return self._alternative is not None and (self._compilation is None or self._choice.is_trying)
+
+    @property
     def has_compiled(self) -> bool:
         """Whether the other mode was compiled, or is just being compiled."""
         return self._compilation is not None
@@ -207,7 +212,7 @@ class AutoTuner:
         background = assembly.on_cpu
         if not background:
             self._reporter.enter_phase(Phase.TRACING, "compiling with XLA")
-        compilation = LoopCompilation(lambda: Loop(assembly, mode, rate=rate), segment, background=background)
+        compilation = LoopCompilation(lambda: self._default.in_mode(mode, rate), segment, background=background)
         if not background:
             self._reporter.enter_phase(Phase.TRAINING)
         return compilation

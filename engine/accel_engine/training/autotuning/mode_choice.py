@@ -122,6 +122,11 @@ class ModeChoice:
         return self._trial.on_alternative if self._trial else self._alternative_is_faster
 
     @property
+    def is_trying(self) -> bool:
+        """Whether a trial is going on, or begins after the next chunk."""
+        return self._trial is not None or self._watch.trial_is_due
+
+    @property
     def is_settled(self) -> bool:
         """Whether the faster mode is known, and no trial is going on."""
         return self._trial is None and self._watch.is_settled

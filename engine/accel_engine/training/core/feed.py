@@ -253,7 +253,7 @@ class InputWait:
         """The seconds since the last call."""
         seconds = float(self._seconds.numpy())
         if seconds:
-            self._seconds.assign(0.0)
+            self._seconds.assign_sub(seconds)  # steps may be adding to it
         return seconds
 
 

@@ -9,6 +9,7 @@ a tensor, so it can change without retracing. With XLA, the whole chunk is one p
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -44,6 +45,9 @@ from accel_engine.training.core.uneven_batches import UnevenBatch, uneven_batch
 from accel_engine.training.layer_kernels import kernels_for, use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.update_kernels import use_fast_updates
+
+CHUNKS_AHEAD = 2
+"""Chunks scheduled at a time, so that no device waits for this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +142,23 @@ class Loop:
         mode: The execution mode.
         rate: Steps per second of another mode, for the size of compiled chunks; 0 if it is unknown.
         sync_count: Returns the number of steps of the next chunk that all workers use.
+        must_wait: Whether no chunk may be scheduled while another one is running, as something is due between them;
+            always by default.
     """
 
     def __init__(
-        self, assembly: Assembly, mode: ExecutionMode, *, rate: float = 0.0, sync_count: Callable[[int], int] = int
+        self,
+        assembly: Assembly,
+        mode: ExecutionMode,
+        *,
+        rate: float = 0.0,
+        sync_count: Callable[[int], int] = int,
+        must_wait: Callable[[], bool] | None = None,
     ) -> None:
         self.mode = mode
-        self._sync_count = sync_count
+        self._sync_count, self._must_wait = sync_count, must_wait
+        self._ahead = CHUNKS_AHEAD if must_wait and schedules_ahead(assembly) else 1
+        self._dispatcher = ThreadPoolExecutor(1, "steps") if self._ahead > 1 and not assembly.coordinated else None
         self._assembly = assembly
         self._strategy = assembly.strategy
         self._feed = assembly.feed
@@ -172,6 +186,10 @@ class Loop:
         self._shapes: set[Any] = set()
         self._tracing_seconds = 0.0
         self._pending: deque[PendingChunk] = deque()
+
+    def in_mode(self, mode: ExecutionMode, rate: float) -> "Loop":
+        """A loop of the same steps in another mode, with the rate of this one."""
+        return Loop(self._assembly, mode, rate=rate, sync_count=self._sync_count, must_wait=self._must_wait)
 
     def trace(self, segment: Segment) -> tf.Graph:
         """Trace the graph of a chunk ahead of the first chunk, and return it."""
@@ -212,7 +230,9 @@ class Loop:
     def run(
         self, segment: Segment, first: int, last: Callable[[int], int] | None = None
     ) -> Generator[ChunkResult, None, None]:
-        """Run the steps of a segment; yields after each chunk.
+        """Run the steps of a segment; yields after each chunk, while the next one may be running.
+
+        Close it, unless it has ended: that waits for what is running.
 
         Args:
             segment: The steps.
@@ -220,10 +240,17 @@ class Loop:
             last: Returns the step before which chunks must end that start with a step or later, or that step to end;
                 by default the number of steps. Of several workers, the chief's counts.
         """
+        try:
+            yield from self._chunks(segment, first, last or (lambda _: segment.steps))
+        finally:
+            while self._pending:
+                self._abandon(self._pending.popleft().result)
+
+    def _chunks(self, segment: Segment, first: int, last: Callable[[int], int]) -> Iterator[ChunkResult]:
         schedule = self._scheduler(segment, first)
         position, end, ended = first, first, 0.0
         while True:
-            until = last(position) if last else segment.steps
+            until = last(position)
             end = until if self.is_idle else min(end, until)  # what is due comes after all chunks before it
             while position < end and self._may_schedule:
                 self._pending.append(schedule(position, end - position))
@@ -247,20 +274,29 @@ class Loop:
 
         def schedule(position: int, most: int) -> PendingChunk:
             count = self._sync_count(min(self._size.steps, chunk.size, most))
-            began = time.perf_counter()
-            return PendingChunk(count, began, chunk.function(source, tf.constant(position), tf.constant(count)))
+            began, arguments = time.perf_counter(), (source, tf.constant(position), tf.constant(count))
+            if self._dispatcher:
+                return PendingChunk(count, began, self._dispatcher.submit(_rows, chunk.function, *arguments))
+            return PendingChunk(count, began, _rows(chunk.function, *arguments))
 
         return schedule
 
     def _fetch(self, result: Any) -> npt.NDArray[np.float32]:
         """Wait for the rows of a chunk."""
-        values: npt.NDArray[np.float32] = result.numpy()
+        values: npt.NDArray[np.float32] = result.result() if self._dispatcher else result
         return values
+
+    def _abandon(self, result: Any) -> None:
+        """Wait for a chunk whose rows, or error, nobody needs."""
+        if self._dispatcher:
+            result.exception()
 
     @property
     def _may_schedule(self) -> bool:
         """Whether another chunk may be scheduled."""
-        return self.is_idle
+        if self.is_idle or self._must_wait is None:
+            return self.is_idle
+        return len(self._pending) < self._ahead and not self._must_wait()
 
     def metrics(self, states: npt.NDArray[np.float64]) -> dict[str, float]:
         """The metrics over all examples of some steps, by series name, as ``fit`` has them of an epoch; not the loss.
@@ -402,6 +438,22 @@ class Loop:
         if self._has_rate:
             series.setdefault(LEARNING_RATE, values[:, -1])
         return series
+
+
+def schedules_ahead(assembly: Assembly) -> bool:
+    """Whether a chunk is scheduled while the one before it is running: where other devices than this CPU run them.
+
+    Several workers would have to agree on what comes between two chunks. The metrics of an epoch of a custom
+    ``train_step`` come from its Python, which may look at variables that the next chunk changes.
+    """
+    alone = assembly.single_process and not assembly.has_custom_train_step
+    return assembly.coordinated or (assembly.on_gpu and alone)
+
+
+def _rows(function: Any, *arguments: Any) -> npt.NDArray[np.float32]:
+    """Take the steps of a chunk, and copy their rows: a copy from a GPU waits for all that was started on it before."""
+    rows: npt.NDArray[np.float32] = function(*arguments).numpy()
+    return rows
 
 
 def _shapes(segment: Segment) -> tuple[Any, ...]:

@@ -14,9 +14,6 @@ from accel_engine.training.core.loop import ExecutionMode, Loop, PendingChunk
 from accel_engine.training.core.step import graph_of
 from accel_engine.training.core.worker_data import data_error
 
-CHUNKS_AHEAD = 2
-"""Chunks scheduled at a time, so that no worker waits for a slower one."""
-
 
 class CoordinatedLoop(Loop):
     """Schedules chunks on workers ahead of time, and yields their results in the order of the steps.
@@ -32,8 +29,7 @@ class CoordinatedLoop(Loop):
     """
 
     def __init__(self, assembly: Assembly, must_wait: Callable[[], bool]) -> None:
-        super().__init__(assembly, ExecutionMode(micro_batches=assembly.plan.micro_batches or 1))
-        self._must_wait = must_wait
+        super().__init__(assembly, ExecutionMode(micro_batches=assembly.plan.micro_batches or 1), must_wait=must_wait)
         self._count = assembly.simultaneous_steps
         self._workers = WorkerPool(assembly.strategy)
         self._dispatch = graph_of(self._run_dispatch, assembly)
@@ -56,10 +52,6 @@ class CoordinatedLoop(Loop):
 
     def _fetch(self, result: Any) -> npt.NDArray[np.float32]:
         return np.concatenate([self._workers.fetch(each) for each in result])
-
-    @property
-    def _may_schedule(self) -> bool:
-        return len(self._pending) < CHUNKS_AHEAD and (self.is_idle or not self._must_wait())
 
     def _dispatch_for(self, order: npt.NDArray[np.int32]) -> Any:
         with self._strategy.scope():

@@ -26,12 +26,13 @@ from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.compiled_chunk import ChunkSize
 from accel_engine.training.core.feed import CachedFeed, Feed, choose_feed
+from accel_engine.training.core.loop import CHUNKS_AHEAD
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack_states
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.step import graph_of, main_loss
 from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.worker_data import WorkerDataFeed
-from accel_engine.training.distributed.coordinated_loop import CHUNKS_AHEAD, WorkerPool
+from accel_engine.training.distributed.coordinated_loop import WorkerPool
 from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
 from accel_engine.training.evaluation.reports.choice import report_for, unmeasured_report
 from accel_engine.training.evaluation.task_report import TaskReport, input_spec_of
@@ -198,7 +199,7 @@ class Validation:
         return stream_parts(self._data, self._feed, self._replicas, self._limit)
 
     def _run_part(self, part: ValidationPart, between: Callable[[], None]) -> Iterator[npt.NDArray[np.float32]]:
-        """Yield the sums and values of each batch of a part; those of several are computed and copied at once."""
+        """Yield the sums and values of each batch of a part; several batches are computed and copied at once."""
         if self._assembly.coordinated:
             for sums in self._run_on_workers(part.order):
                 yield sums

@@ -13,8 +13,9 @@ import tensorflow as tf
 
 from accel_engine.errors import RunError, format_error
 from accel_engine.events import Phase
-from accel_engine.op_profile.options import MAX_SECONDS, MIN_SECONDS, check_size, traced_text
+from accel_engine.op_profile.options import MAX_SECONDS, MIN_SECONDS, SEVERAL_PROCESSES, check_size, traced_text
 from accel_engine.op_profile.reduction import TraceFacts, reduce_trace
+from accel_engine.op_profile.trace_file import written_traces
 from accel_engine.run.diagnostics.op_profile import OpProfile
 from accel_engine.run.directory.run_paths import PROFILES
 from accel_engine.run.engine.commands import Command
@@ -46,7 +47,7 @@ class Trace:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._before = self._folders()
+        self._before = written_traces(directory)
         try:
             tf.profiler.experimental.start(str(directory))
         except (tf.errors.OpError, OSError) as error:
@@ -62,12 +63,10 @@ class Trace:
             tf.profiler.experimental.stop()
         except (tf.errors.OpError, OSError) as error:
             raise RunError(f"the trace cannot be written: {format_error(error)}") from error
-        if not (new := self._folders() - self._before):
+        new = dict(written_traces(self._directory).items() - self._before.items())
+        if not new:
             raise RunError("TensorFlow's profiler has written no trace")
         return max(new)
-
-    def _folders(self) -> set[Path]:
-        return set(self._directory.glob("plugins/profile/*"))
 
 
 def reduced(
@@ -145,16 +144,23 @@ class OpProfiler:
     def request(self, command: Command) -> None:
         """Take a command to profile; it is answered when the profile is written, or with the reason why not."""
         seconds = command.argument or 0.0
-        if self._reporter.phase is Phase.PAUSED:
+        if not self._assembly.single_process:
+            self._refuse(command, SEVERAL_PROCESSES)
+        elif self._reporter.phase is Phase.PAUSED:
             self._refuse(command, "the run is paused: it takes no steps")
         elif self._command or (self._thread and self._thread.is_alive()):
             self._refuse(command, "the run is being profiled already")
-        elif self._assembly.coordinated:
-            self._refuse(command, "the steps run in the processes of workers, and this one only dispatches them")
         elif not MIN_SECONDS <= seconds <= MAX_SECONDS:
             self._refuse(command, f"a profile takes from {MIN_SECONDS:g} to {MAX_SECONDS:g} seconds")
         else:
             self._command = command
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a trace begins or ends before the next chunk; during it, chunks are scheduled as without it."""
+        if self._command is None:
+            return False
+        return self._trace is None or time.monotonic() >= self._until or self._reporter.step >= self._last_step
 
     def update(self) -> None:
         """Begin or end a trace if that is due; called between two chunks."""

@@ -34,12 +34,15 @@ def end_trial(choice: ModeChoice, default: float, alternative: float) -> TrialSp
 def test_a_trial_begins_after_a_chunk_in_the_plans_mode() -> None:
     choice = ModeChoice()
     assert not choice.uses_alternative
+    assert choice.is_trying
 
     add(choice, 100, 300)
     assert choice.uses_alternative
+    assert choice.is_trying
     assert end_trial(choice, 100, 300) == TrialSpeeds(100, 300)
     assert choice.uses_alternative
     assert choice.is_settled
+    assert not choice.is_trying
 
 
 def test_the_faster_mode_of_an_earlier_run_needs_no_trial() -> None:
@@ -54,10 +57,12 @@ def test_the_faster_mode_of_an_earlier_run_needs_no_trial() -> None:
 def test_another_trial_begins_when_the_faster_mode_has_become_slow() -> None:
     choice = ModeChoice()
     choice.use(TrialSpeeds(100, 300))
+    assert not choice.is_trying
     for _ in range(round(FIRST_PAUSE_SECONDS)):
         add(choice, 100, 50)
 
     assert not choice.is_settled
+    assert choice.is_trying
     assert end_trial(choice, 100, 50) == TrialSpeeds(100, 50)
     assert not choice.uses_alternative
     assert choice.is_settled

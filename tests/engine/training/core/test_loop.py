@@ -1,13 +1,15 @@
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from accel_engine.events import CheckpointSaved, EpochEnded, ModelBuilt
+from accel_engine.events import CheckpointSaved, EpochEnded, LearningRateChanged, ModelBuilt, Outcome
 from accel_engine.plan import Plan
-from accel_engine.training.core import batches, feed
+from accel_engine.training.core import batches, feed, loop
+from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.compiled_chunk import MAX_STEPS, ChunkSize
-from accel_engine.training.core.loop import ChunkResult
+from accel_engine.training.core.loop import ChunkResult, Loop
 
 from ..conftest import Gym
 
@@ -59,7 +61,11 @@ def test_streamed_and_cached_data_give_the_same_batches(
     "changes",
     [
         {"augmentation": ("flip",), "class_weight": ("balanced",)},
-        {"strategy": "mirrored", "virtual_cpus": 2},
+        {"strategy": "mirrored", "virtual_cpus": 2, "is_ahead": True},
+        pytest.param({"strategy": "mirrored", "virtual_cpus": 2}, marks=pytest.mark.campaign),
+        pytest.param({"xla": "on", "is_ahead": True}, marks=pytest.mark.campaign),
+        pytest.param({"xla": "off", "is_ahead": True}, marks=pytest.mark.campaign),
+        pytest.param({"xla": "off", "is_ahead": True, "feed": "streamed"}, marks=pytest.mark.campaign),
         pytest.param({"skip_steps": ("4", "7", "9")}, marks=pytest.mark.campaign),
         pytest.param({"xla": "on", "micro_batches": 2}, marks=pytest.mark.campaign),
         pytest.param({"strategy": "central-storage", "virtual_cpus": 2}, marks=pytest.mark.campaign),
@@ -69,8 +75,16 @@ def test_streamed_and_cached_data_give_the_same_batches(
 def test_a_chunk_of_several_epochs_changes_nothing(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, random_model: str, changes: dict[str, Any]
 ) -> None:
-    """Also where commands, checkpoints, and an engine that is lost after one, interrupt it."""
+    """Also where commands, checkpoints, and an engine that is lost after one, interrupt it.
+
+    And where a chunk is scheduled while the one before it runs, as on a GPU: a command then comes a chunk later.
+    """
     divided, divisions = ChunkResult.divided, list[int]()
+    if is_ahead := changes.get("is_ahead", False):
+        monkeypatch.setattr(loop, "schedules_ahead", lambda _: True)
+    changes = {name: value for name, value in changes.items() if name != "is_ahead"}
+    fetch, pending = Loop._fetch, list[int]()
+    monkeypatch.setattr(Loop, "_fetch", lambda each, result: pending.append(len(each._pending)) or fetch(each, result))
     if changes.pop("feed", "") == "streamed":
         monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
     monkeypatch.setattr(
@@ -78,29 +92,63 @@ def test_a_chunk_of_several_epochs_changes_nothing(
     )
     plan = PLAN.replace(model=random_model, batch_size=256, last_batch="drop", epochs=6, checkpoint_every="12 steps")
     plan = plan.replace(**changes)
-    asked = {8: [("checkpoint",), ("learning_rate", 0.01)]}
+    commands, obeyed = [("checkpoint",), ("learning_rate", 0.01)], 12 if is_ahead else 8
     gym.steps = 8
 
-    lost = gym.train(plan, at={**asked, 20: [("stop_now",)]})
+    lost = gym.train(plan, at={8: commands, 20: [("stop_now",)]})
     spanning = gym.train(plan, run=lost.directory)
 
-    assert (lost.ended.steps, max(divisions)) == (20, 2)
+    assert (lost.ended.steps, max(divisions), max(pending)) == ((24, 2, 1) if is_ahead else (20, 2, 0))
+    assert lost.all(LearningRateChanged)[-1].step == obeyed
     divisions.clear()
     gym.steps = 1
-    each = gym.train(plan, at=asked)
+    monkeypatch.setattr(loop, "schedules_ahead", lambda _: False)
+    each = gym.train(plan, at={obeyed: commands})
     assert set(divisions) == {1}
     assert spanning.series.keys() == each.series.keys()
     for name, values in each.series.items():
         np.testing.assert_array_equal(spanning.series[name], values)
-    assert spanning.series["learning_rate"].tolist() == [np.float32(0.05)] * 8 + [np.float32(0.01)] * len(values[8:])
+    assert spanning.series["learning_rate"].tolist() == [np.float32(0.05)] * obeyed + [np.float32(0.01)] * (
+        len(values) - obeyed
+    )
     ends = {end.epoch: end for end in spanning.all(EpochEnded)}  # the later one of an epoch that was trained again
     assert [(end.epoch, end.step) for end in ends.values()] == [(end.epoch, end.step) for end in each.all(EpochEnded)]
     for other in each.all(EpochEnded):
         assert ends[other.epoch].metrics == pytest.approx(other.metrics, rel=1e-6)
     saved = [[event.step for event in trained.all(CheckpointSaved)] for trained in (spanning, each)]
-    assert saved[0] == saved[1] == [8, 12, 24, len(values)]
+    assert saved[0] == saved[1] == [obeyed, 12, 24, len(values)]
     took = sum(chunk.ended - chunk.started for chunk in spanning.chunks)
     assert sum(end.seconds for end in ends.values()) == pytest.approx(took, rel=1e-4)
+
+
+def test_a_run_that_ends_waits_for_the_chunk_that_is_running(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    abandon, abandoned = Loop._abandon, list[bool]()
+
+    def wait(running: Loop, result: Any) -> None:
+        abandon(running, result)
+        abandoned.append(result.done())
+
+    monkeypatch.setattr(Loop, "_abandon", wait)
+    plan = PLAN.replace(learning_rate=1e20, xla="off", on_nan="stop")
+    alone = gym.train(plan)
+    monkeypatch.setattr(loop, "schedules_ahead", lambda _: True)
+    ahead = gym.train(plan)
+
+    assert abandoned == [True]
+    assert (ahead.ended.outcome, ahead.ended.reason) == (Outcome.FAILED, alone.ended.reason)
+    assert ahead.ended.steps == alone.ended.steps == len(ahead.series["loss"])
+
+
+def test_what_runs_elsewhere_and_alone_is_scheduled_ahead() -> None:
+    def ahead(**changes: bool) -> bool:
+        known = {"coordinated": False, "on_gpu": True, "single_process": True, "has_custom_train_step": False}
+        return loop.schedules_ahead(cast(Assembly, SimpleNamespace(**(known | changes))))
+
+    assert ahead()
+    assert ahead(coordinated=True, on_gpu=False, single_process=False)
+    assert not ahead(on_gpu=False)
+    assert not ahead(single_process=False)
+    assert not ahead(has_custom_train_step=True)
 
 
 @pytest.mark.parametrize("share", [0.25, 0.0])

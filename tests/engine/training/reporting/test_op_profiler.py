@@ -1,14 +1,19 @@
 """Profiles of runs that train: what they store, and that nothing of the training changes."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from accel_engine.events import CommandAnswered
-from accel_engine.op_profile.options import MAX_SECONDS
+from accel_engine.op_profile.options import MAX_SECONDS, SEVERAL_PROCESSES
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics.op_profile import LAYERS, OpProfile
+from accel_engine.run.engine.commands import Command
+from accel_engine.training.core import loop
 from accel_engine.training.reporting import mfu, op_profiler
 
 from ..conftest import Gym, Trained
@@ -57,11 +62,30 @@ def test_a_profile_until_the_end_changes_no_loss_and_tells_the_layers(gym: Gym) 
     assert (profile.peak_flops, profile.peak_bytes, profile.peak_source) == (1e12, 5e10, "in a test")
 
 
+def test_chunks_are_scheduled_ahead_during_a_trace(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = gym.train_once(PLAN)
+    monkeypatch.setattr(loop, "schedules_ahead", lambda _: True)
+    monkeypatch.setattr(op_profiler, "MAX_OPERATIONS", 1_000_000)
+    trained = gym.train(PLAN, at={4: [("profile", MAX_SECONDS)]})
+    assert np.array_equal(trained.series["loss"], plain.series["loss"])
+    ((obeyed, answer),) = answers(trained)
+    assert obeyed, answer
+    assert 0 < (stored(trained).steps or 0) <= 16
+
+
 def test_a_pause_ends_the_trace(gym: Gym) -> None:
     trained = gym.train(PLAN, at={4: [("profile", MAX_SECONDS)], 8: [("pause", 0.01), ("profile", 1.0)]})
     assert stored(trained).steps == 5
     assert stored(trained).notes[0] == "The run was paused: the trace is shorter."
     assert min(answers(trained)) == (False, "the run is paused: it takes no steps")
+
+
+def test_a_run_of_several_processes_is_refused() -> None:
+    told: list[tuple[bool, str]] = []
+    reporter: Any = SimpleNamespace(answer_command=lambda _, *, obeyed, answer: told.append((obeyed, answer)))
+    assembly: Any = SimpleNamespace(single_process=False)
+    op_profiler.OpProfiler(assembly, reporter, (), tuple).request(Command(1, 0.0, "ann@box", "profile", 1.0))
+    assert told == [(False, SEVERAL_PROCESSES)]
 
 
 def test_an_immediate_stop_waits_for_no_profile(gym: Gym) -> None:

@@ -79,6 +79,15 @@ def test_layers_have_the_flops_of_the_graph(tmp_path: Path, *, xla: bool) -> Non
     assert any("XLA" in note for note in profile.notes) is xla
 
 
+def test_a_trace_of_the_same_second_replaces_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "plugins/profile/1"
+    folder.mkdir(parents=True)
+    (folder / "host.xplane.pb").write_bytes(b"before")
+    monkeypatch.setattr(tf.profiler.experimental, "start", lambda _: None)
+    monkeypatch.setattr(tf.profiler.experimental, "stop", lambda: (folder / "host.xplane.pb").write_bytes(b"after"))
+    assert Trace(tmp_path).end() == folder
+
+
 def test_one_trace_at_a_time(tmp_path: Path) -> None:
     trace = Trace(tmp_path / "a")
     try:
