@@ -3,6 +3,7 @@
 Nothing of the script changes. If it starts TensorFlow's profiler itself, which has one trace at a time, this one ends.
 """
 
+import os
 import sys
 import threading
 import time
@@ -20,6 +21,10 @@ from accel_engine.run.engine.commands import Command, answered
 
 _PUBLIC, _PRIVATE = "tensorflow", "tensorflow.python.profiler.profiler_v2"
 """Modules with the function that starts TensorFlow's profiler; its own classes call the second one's."""
+
+
+_CLUSTERS = ("TF_CONFIG", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+"""Environment variables that are set, to anything but 1, where several processes train together."""
 
 
 class ScriptProfiler:
@@ -80,13 +85,15 @@ class ScriptProfiler:
             self._refuse(command, format_error(error), warns=True)
 
     def _begin(self, command: Command) -> None:
-        from accel_engine.op_profile.options import MAX_SECONDS, MIN_SECONDS  # seldom needed
+        from accel_engine.op_profile.options import MAX_SECONDS, MIN_SECONDS, SEVERAL_PROCESSES  # seldom needed
 
         seconds = command.argument or 0.0
         if self._command:
             self._refuse(command, "the run is being profiled already")
         elif _PUBLIC not in sys.modules:
             self._refuse(command, "the script has not imported TensorFlow, whose operations a profile shows")
+        elif any(os.environ.get(name, "1") != "1" for name in _CLUSTERS):
+            self._refuse(command, SEVERAL_PROCESSES)
         elif not MIN_SECONDS <= seconds <= MAX_SECONDS:
             self._refuse(command, f"a profile takes from {MIN_SECONDS:g} to {MAX_SECONDS:g} seconds")
         else:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from accel_engine.events import Warned
+from accel_engine.op_profile.options import SEVERAL_PROCESSES
 from accel_engine.recording import script_profile
 from accel_engine.recording.script_profile import ScriptProfiler
 from accel_engine.run.engine.commands import Command
@@ -159,6 +160,16 @@ def test_a_trace_that_cannot_be_written_is_a_warning(link: Link, profiler: Profi
     profiler.problem = ""
     script.end()
     assert len(link.profiles) == 1
+
+
+def test_a_script_of_several_processes_is_refused(
+    link: Link, profiler: Profiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "1")
+    monkeypatch.setenv("TF_CONFIG", '{"cluster": {}}')
+    made(link).take([profile()])
+    assert link.refusals == [SEVERAL_PROCESSES]
+    assert not profiler.directory
 
 
 def test_other_lengths_are_refused(link: Link, profiler: Profiler) -> None:

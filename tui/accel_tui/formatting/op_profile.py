@@ -103,7 +103,13 @@ def _group_title(profile: OpProfile) -> str:
 
 def _operation_row(operation: Operation, profile: OpProfile) -> tuple[str, ...]:
     near = peak_share(operation, profile)
-    reached = "" if near is None else "cache" if near[0] > 1 and near[1] == "memory" else f"{near[0]:.0%} {near[1]}"
+    reached = (
+        ""
+        if near is None
+        else "cache"
+        if near[0] > 1 and near[1] == "memory"
+        else f"{numbers.percent(near[0], 0)} {near[1]}"
+    )
     name, kind = operation.name, _ONE_DNN.sub("", operation.kind)
     if kind and not name.endswith(kind):
         name = f"{kind}  {name}"
