@@ -243,7 +243,7 @@ async def test_a_chart_fills_the_screen_by_key_and_by_double_click(
         assert isinstance(pilot.app.screen, RunScreen)
 
 
-@pytest.mark.parametrize(("size", "number"), [(SMALL, 2), (WIDE, 3), ((200, 50), 6), ((300, 80), 6)])
+@pytest.mark.parametrize(("size", "number"), [(SMALL, 2), (WIDE, 4), ((200, 50), 6), ((300, 80), 6)])
 async def test_as_many_charts_are_shown_as_there_is_room_for(
     engine: FakeEngine, size: tuple[int, int], number: int
 ) -> None:
