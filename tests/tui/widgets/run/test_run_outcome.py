@@ -110,6 +110,6 @@ def test_the_best_value_stands_beside_what_a_constant_prediction_reaches(
         baseline_name="most frequent class: cat",
     )
     info = RunInfo("k7m2", Path("k7m2"), None, {}, 0.0, "h", 1, Status.FINISHED)
-    state = RunState(info=info, ended=ended, validations=(validated,))
+    state = RunState(info=info, ended=ended, validations=(validated,), validation={"accuracy": ((300, reached),)})
     assert RunOutcome().build(state).plain.splitlines()[-1] == said
     assert _is_no_better(state) is is_no_better
