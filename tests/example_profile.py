@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from accel_engine.run.diagnostics.op_profile import LAYERS, Gap, Operation, OperationGroup, OpProfile
+from accel_engine.run.diagnostics.op_profile import LAYERS, Gap, OperationGroup, OpProfile, ProfiledOperation
 
 PROFILE = OpProfile(
     device="gpu",
@@ -14,9 +14,9 @@ PROFILE = OpProfile(
     total=1.6,
     steps=100,
     operations=(
-        Operation("net/conv/Conv2D", "Conv2D", "conv", 100, 1.0, 4e9, 1e8, "void conv_kernel()"),
-        Operation("fusion.3", "fusion Relu", "conv", 200, 0.5, 0.0, 2e9),
-        Operation("MemcpyH2D", "MemcpyH2D", "", 10, 0.1),
+        ProfiledOperation("net/conv/Conv2D", "Conv2D", "conv", 100, 1.0, 4e9, 1e8, "void conv_kernel()"),
+        ProfiledOperation("fusion.3", "fusion Relu", "conv", 200, 0.5, 0.0, 2e9),
+        ProfiledOperation("MemcpyH2D", "MemcpyH2D", "", 10, 0.1),
     ),
     others=7,
     grouped_by=LAYERS,

@@ -18,7 +18,7 @@ from accel_engine.op_profile.op_names import graph_name, innermost_mark, scopes,
 from accel_engine.op_profile.trace_file import Stat, TraceEvent, TraceLine, TracePlane, read_trace
 from accel_engine.op_profile.xla_programs import CONTROL, InstructionCost, Program, read_programs
 from accel_engine.protobuf import MalformedError
-from accel_engine.run.diagnostics.op_profile import LAYERS, SCOPES, Gap, Operation, OperationGroup, OpProfile
+from accel_engine.run.diagnostics.op_profile import LAYERS, SCOPES, Gap, OperationGroup, OpProfile, ProfiledOperation
 
 MOST_OPERATIONS = 100
 """Operations of a profile; the others are counted."""
@@ -329,7 +329,7 @@ def _profile(
     )
 
 
-def _operation(key: _Key, total: _Sum, programs: Mapping[int | str, Program], facts: TraceFacts) -> Operation:
+def _operation(key: _Key, total: _Sum, programs: Mapping[int | str, Program], facts: TraceFacts) -> ProfiledOperation:
     cost, name, kind = _cost_of(key, programs), key.name, key.kind
     path = cost.operation if cost else key.name
     flops, size = (cost.flops, cost.bytes) if cost else (None, None)
@@ -340,7 +340,7 @@ def _operation(key: _Key, total: _Sum, programs: Mapping[int | str, Program], fa
     elif cost:
         kind = f"{cost.opcode} {cost.kind}".strip()
     kernel = total.kernels.most_common(1)[0][0]
-    return Operation(
+    return ProfiledOperation(
         name=name,
         kind=kind or key.name,
         group=_group(path, facts.layers) if cost or key.kind else "",
@@ -361,7 +361,7 @@ def _group(path: str, layers: Mapping[int, str]) -> str:
     return "/".join(found[: 1 if layers else 2])
 
 
-def _groups(operations: Iterable[Operation]) -> tuple[OperationGroup, ...]:
+def _groups(operations: Iterable[ProfiledOperation]) -> tuple[OperationGroup, ...]:
     seconds, flops = Counter[str](), Counter[str]()
     for each in operations:
         seconds[each.group] += each.seconds  # type: ignore[assignment]
@@ -383,7 +383,7 @@ def _gaps(lengths: Sequence[Sequence[int]]) -> tuple[Gap, ...]:
     return tuple(Gap(each[-1], len(each), sum(each)) for each in kinds if each)
 
 
-def _remarks(operations: Sequence[Operation], programs: Mapping[int | str, Program]) -> Iterator[str]:
+def _remarks(operations: Sequence[ProfiledOperation], programs: Mapping[int | str, Program]) -> Iterator[str]:
     if any(each.kind.startswith("fusion") for each in operations):
         yield "A fusion of XLA counts for the layer of its last operation."
     total = sum(each.seconds for each in operations)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from accel_engine.run.diagnostics.op_profile import LAYERS, Operation, OpProfile
+from accel_engine.run.diagnostics.op_profile import LAYERS, OpProfile, ProfiledOperation
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ResultTable
 
@@ -82,7 +82,7 @@ def _bytes_rate(profile: OpProfile) -> str:
     return f"{rate}/s ({profile.bytes_source})" if profile.bytes_source else f"{rate}/s"
 
 
-def peak_share(operation: Operation, profile: OpProfile) -> tuple[float, str] | None:
+def peak_share(operation: ProfiledOperation, profile: OpProfile) -> tuple[float, str] | None:
     """How near an operation is to the roofline: the share of what limits it, and what that is; ``None`` if unknown.
 
     Above 1, its data came from a cache.
@@ -101,7 +101,7 @@ def _group_title(profile: OpProfile) -> str:
     return "LAYER" if profile.grouped_by == LAYERS else "SCOPE"
 
 
-def _operation_row(operation: Operation, profile: OpProfile) -> tuple[str, ...]:
+def _operation_row(operation: ProfiledOperation, profile: OpProfile) -> tuple[str, ...]:
     near = peak_share(operation, profile)
     reached = (
         ""

@@ -9,7 +9,7 @@ LAYERS, SCOPES = "layers", "name scopes"
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ProfiledOperation:
     """An operation, or a fusion of several; its times are sums over the whole trace."""
 
     name: Text
@@ -72,7 +72,7 @@ class OpProfile:
     """Sum of the times of all operations; more than ``busy`` where several ran at once."""
     steps: Count | None
     """Steps in the trace; ``None`` if unknown."""
-    operations: tuple[Operation, ...]
+    operations: tuple[ProfiledOperation, ...]
     """The costliest operations, by falling time."""
     others: Count
     """Number of the operations that are left out."""

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from accel_engine.devices.device_types import Reading, Sample
-from accel_engine.events import Outcome, RunEnded, RunStarted
+from accel_engine.events import Outcome, RunEnded, RunStarted, Validated
 from accel_engine.run import RunInfo, Status
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.device_meter import record_device
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.phase_line import phase
-from accel_tui.widgets.run.run_outcome import RunOutcome, results
+from accel_tui.widgets.run.run_outcome import RunOutcome, _is_no_better, results
 from accel_tui.widgets.styled_text import plain_spans
 
 
@@ -83,3 +83,33 @@ def test_a_lost_run_tells_that_memory_was_short_where_it_was(used: float | None,
     said = RunOutcome().build(RunState(info=info, step=7, meters=record_device({}, [sample]))).plain
     assert said.startswith("Lost: the training process exited unexpectedly at step 7\n")
     assert ("The machine's memory was 97% full at the last reading" in said) is told
+
+
+@pytest.mark.parametrize(
+    ("reached", "said", "is_no_better"),
+    [
+        (0.9, "Best validation accuracy: 0.9000 at step 300; most frequent class: cat reaches 0.2500", False),
+        (
+            0.25,
+            "Best validation accuracy: 0.2500 at step 300, which is no better: most frequent class: cat reaches 0.2500",
+            True,
+        ),
+    ],
+)
+def test_the_best_value_stands_beside_what_a_constant_prediction_reaches(
+    reached: float, said: str, is_no_better: bool
+) -> None:
+    ended = RunEnded(time=9.0, outcome=Outcome.FINISHED, steps=600, epochs=2, seconds=83.0, metrics={})
+    validated = Validated(
+        time=9.0,
+        epoch=1,
+        step=300,
+        metrics={"accuracy": reached},
+        seconds=0.1,
+        baseline={"accuracy": 0.25},
+        baseline_name="most frequent class: cat",
+    )
+    info = RunInfo("k7m2", Path("k7m2"), None, {}, 0.0, "h", 1, Status.FINISHED)
+    state = RunState(info=info, ended=ended, validations=(validated,), validation={"accuracy": ((300, reached),)})
+    assert RunOutcome().build(state).plain.splitlines()[-1] == said
+    assert _is_no_better(state) is is_no_better

@@ -7,7 +7,9 @@ from textual.reactive import reactive
 from textual.screen import Screen
 
 from accel_engine.events import CommandAnswered, Event, Outcome, Recovered, RunEnded, Warned
+from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo
+from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.formatting.bench_figures import described
@@ -39,7 +41,7 @@ class RunOutcome(RunText):
         margin: 0 1;
         border-left: outer $success;
         background: $success 12%;
-        &.-stopped { border-left: outer $warning; background: $warning 12%; }
+        &.-stopped, &.-no-better { border-left: outer $warning; background: $warning 12%; }
         &.-failed, &.-lost { border-left: outer $error; background: $error 12%; }
     }
     """
@@ -61,6 +63,9 @@ class RunOutcome(RunText):
         for outcome, name in _STYLES.items():
             self.set_class(ended is not None and ended.outcome is outcome, name)
         self.set_class(self.state.lost or bool(self.problem), "-lost")
+        self.set_class(
+            ended is not None and ended.outcome is Outcome.FINISHED and _is_no_better(self.state), "-no-better"
+        )
         super().update_view()
 
     watch_problem = update_view
@@ -90,6 +95,8 @@ class RunOutcome(RunText):
             lines.append(Content.styled(ended.hint, "bold"))
         if ended.metrics:
             lines.append(Content(results(ended.metrics, "Last epoch" if ended.epochs else "Last values")))
+        if reached := _reached(state):
+            lines.append(reached)
         if state.info and state.is_launched and ended.outcome is Outcome.FAILED:
             lines.append(Content(_again(state.info.script)))
         if state.model:
@@ -98,6 +105,34 @@ class RunOutcome(RunText):
         if state.is_directory_lost and not ended.hint:
             lines.append(Content(_DIRECTORY_LOST))
         return Content("\n").join(lines)
+
+
+def _is_no_better(state: RunState) -> bool:
+    """Whether the best value of the metric that counts is no better than what a constant prediction reaches."""
+    mode = state.info.plan_values.get("monitor_mode") if state.info else None
+    baseline, lower = _baseline(state), is_better_lower(state.monitor, mode)
+    if state.best is None or baseline is None or lower is None:
+        return False
+    return state.best[1] >= baseline if lower else state.best[1] <= baseline
+
+
+def _baseline(state: RunState) -> float | None:
+    """What a constant prediction reaches in the metric that counts; ``None`` if unknown."""
+    name = state.monitor.removeprefix(_VALIDATION)
+    return state.validated.baseline.get(name) if state.validated and state.monitor.startswith(_VALIDATION) else None
+
+
+def _reached(state: RunState) -> Content | None:
+    """The best value of the metric that counts beside the baseline; ``None`` if either is unknown."""
+    baseline = _baseline(state)
+    if state.best is None or baseline is None or state.validated is None:
+        return None
+    step, value = state.best
+    best = f"Best {state.monitor.replace('_', ' ')}: {numbers.metric(value)} at step {step:,}"
+    constant = f"{printable_line(state.validated.baseline_name)} reaches {numbers.metric(baseline)}"
+    if _is_no_better(state):
+        return Content.styled(f"{best}, which is no better: {constant}", "bold")
+    return Content.assemble(best, (f"; {constant}", "$text-muted"))
 
 
 def _bench(info: RunInfo, ended: RunEnded) -> Content:
