@@ -12,7 +12,7 @@ import psutil
 
 from accel_engine import clock
 from accel_engine.devices.device_types import ASLEEP, Device, Inventory, Reading, Sample, UnavailableKind
-from accel_engine.devices.nvidia_queries import QUERIES, Query, error_reason, memory, text, uuids
+from accel_engine.devices.nvidia_queries import NO_GPU, QUERIES, Query, error_reason, memory, text, uuids
 from accel_engine.devices.pci_address import normalize_bus_id
 from accel_engine.devices.probe_thread import ProbeThread
 
@@ -180,7 +180,7 @@ class NvidiaProbe:
         except pynvml.NVMLError as error:
             return Inventory((), (UnavailableKind("gpu", error_reason(pynvml, error)),))
         if not count:
-            return Inventory((), (UnavailableKind("gpu", "the NVIDIA driver finds no GPU"),))
+            return Inventory((), (UnavailableKind("gpu", NO_GPU),))
         if not self._threads:
             self._gpus = tuple(GpuProbe(pynvml, index, self._sysfs, self._clock) for index in range(count))
             self._threads = tuple(ProbeThread(gpu, self._changed) for gpu in self._gpus)

@@ -224,6 +224,13 @@ REASONS = {
 }
 """Messages by the suffix of NVML's error constants."""
 
+NO_GPU = "the NVIDIA driver finds no GPU"
+
+NVML = "NVML, the driver's monitoring library,"
+
+NVML_PROBLEMS = {REASONS["LIBRARY_NOT_FOUND"]: f"{NVML} is missing", NO_GPU: f"{NVML} lists no GPU"}
+"""What is wrong where a GPU was found otherwise, by the reasons that most often mean that there is none."""
+
 _THROTTLE_REASONS = (
     (0x40, "thermal slowdown"),
     (0x20, "software thermal slowdown"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from accel_engine.devices.nvidia_queries import REASONS
+from accel_engine.devices.nvidia_queries import NVML, NVML_PROBLEMS, REASONS
 from accel_engine.devices.pci_address import is_newer, newest_major
 from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.doctor.check import CheckFinding, CheckResult, failed, passed, skipped, warned
@@ -27,14 +27,6 @@ FULL_MEMORY_SHARE = 0.9
 
 LINUX_DRIVERS = ("usr/lib/x86_64-linux-gnu/libcuda.so.1", "usr/lib64/libcuda.so.1")
 """Where distributions of Linux install CUDA's driver."""
-
-_NVML = "NVML, the driver's monitoring library,"
-
-NVML_PROBLEMS = {
-    REASONS["LIBRARY_NOT_FOUND"]: f"{_NVML} is missing",
-    "the NVIDIA driver finds no GPU": f"{_NVML} lists no GPU",
-}
-"""What is wrong where a GPU was found otherwise, by the driver's problems that most often mean that there is none."""
 
 _RESTART = "restart the machine; if it happens again, check power, cooling and the slot"
 
@@ -92,7 +84,7 @@ def _without_nvml(machine: Machine, names: str) -> CheckFinding:
         names: The addresses of its GPUs on the PCI bus; empty if there are none.
     """
     problem = machine.driver().problem
-    lacks = NVML_PROBLEMS.get(problem, f"{_NVML} fails: {problem}")
+    lacks = NVML_PROBLEMS.get(problem, f"{NVML} fails: {problem}")
     if machine.is_jetson:
         return passed("a Jetson: training uses its GPU; for utilization, memory and power run tegrastats")
     uses = "training uses the GPU, but its" if _is_seen(machine) else "for training see nvidia.seen; the GPU's"
@@ -137,7 +129,7 @@ def check_wsl(machine: Machine) -> CheckFinding:
             "remove it: sudo apt purge 'nvidia-driver-*' 'libnvidia-*'; then run wsl --shutdown in Windows, start WSL2 "
         )
         cause = "a driver for Linux is installed in WSL2, and hides Windows' own"
-        return failed(f"{found[0]} is not Windows'", cause, f"{fix}again, and check that nvidia-smi lists the GPU")
+        return failed(f"{found[0]} is not Windows' driver", cause, f"{fix}again, and check that nvidia-smi lists GPUs")
     return passed("WSL2 with Windows' driver")
 
 

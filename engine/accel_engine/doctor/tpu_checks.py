@@ -60,7 +60,7 @@ def check_library(machine: Machine) -> CheckFinding:
     if is_remote and find_chips(machine.root) and machine.environment.get("TPU_LOAD_LIBRARY") != "0":
         name = machine.environment["TPU_NAME"]
         summary = f"TPU_NAME={name}, but TensorFlow takes this host's chips when it starts"
-        cause = f"the servers of {name} need these chips, which one process can use: training on {name} may fail"
+        cause = f"the servers of {name} need these chips, which only one process can use: training on {name} may fail"
         fix = (
             f"to train on all of {name}, run export TPU_LOAD_LIBRARY=0 on its first host (worker 0) only; to train on "
         )

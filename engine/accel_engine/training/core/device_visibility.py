@@ -13,6 +13,7 @@ from accel_engine.devices import find_by_address
 from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.devices.host_probe import processors
+from accel_engine.devices.nvidia_queries import NVML_PROBLEMS
 from accel_engine.devices.pci_address import is_newer
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import FieldValue, PlanError, UsageError
@@ -46,6 +47,7 @@ def missing_readings(inventory: Inventory) -> str:
     reason = inventory.why_unavailable("gpu") if inventory.of_kind("gpu") else ""
     if not reason:
         return ""
+    reason = NVML_PROBLEMS.get(reason, reason)
     return f"training on a GPU of which utilization, memory and power cannot be shown: {reason} (see accel-tui doctor)"
 
 

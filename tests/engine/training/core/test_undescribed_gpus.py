@@ -61,7 +61,9 @@ def test_the_run_says_which_readings_are_missing_and_why(
     messages = [event.message for event in gym.train(PLAN).all(Warned)]
 
     assert [
-        message for message in messages if "utilization, memory and power" in message and "no NVIDIA dri" in message
+        message
+        for message in messages
+        if "utilization, memory and power" in message and "NVML, the driver's monitoring library, is missing" in message
     ]
     assert device_visibility.missing_readings(WITHOUT_NVML) == ""
 
