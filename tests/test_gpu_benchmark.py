@@ -107,11 +107,7 @@ def test_parts_run_once_and_their_results_become_a_table(tmp_path: Path) -> None
 
 def test_what_the_end_of_the_time_interrupts_runs_again(tmp_path: Path) -> None:
     limits = "run.LEAST_SECONDS, run.MOST_SECONDS = 0, 0"
-    code = (
-        RUN.replace("sys.exit(run.main", f"{limits}\nsys.exit(run.main")
-        .format(here=str(HERE))
-        .replace("limit=1", "limit=600")
-    )
+    code = SCRIPT.replace("sys.exit(run.main", f"{limits}\nsys.exit(run.main").replace("limit=1", "limit=600")
     words = ["--on", "cpu", "--results", str(tmp_path), "--minutes", "0.02", "--part", "P3"]
     found = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, check=False
