@@ -1,6 +1,6 @@
 """Loads PyArrow, which reads tables, where it can be loaded beside TensorFlow.
 
-On macOS, TensorFlow 2.20 and some versions of PyArrow end a process that loads both, or block it for ever
+On macOS, TensorFlow 2.20 and some versions of PyArrow crash a process that loads both, or block it for ever
 (https://github.com/tensorflow/tensorflow/issues/98563). A separate process tries it there.
 """
 
@@ -18,7 +18,7 @@ COMMAND = (sys.executable, "-c", "import tensorflow, pyarrow.compute")
 TIMEOUT = 60.0
 """Seconds after which the two block each other; together they take about 5."""
 
-CURE = "pip install 'tensorflow>=2.19,<2.20', or another version of pyarrow"
+CURE = "pip install 'tensorflow>=2.19,<2.20', or give the data as .npy or .npz"
 
 
 def import_pyarrow(path: Path) -> Any:
@@ -32,7 +32,7 @@ def import_pyarrow(path: Path) -> Any:
     """
     if sys.platform == "darwin" and "tensorflow" in sys.modules and "pyarrow" not in sys.modules:
         if problem := problem_beside_tensorflow():
-            raise DataError(f"{path} cannot be read here: {problem}: {CURE}, or give the data as .npy or .npz")
+            raise DataError(f"{path} cannot be read here: {problem}: {CURE}")
     try:
         return import_module("pyarrow")
     except ImportError as error:
@@ -49,4 +49,4 @@ def problem_beside_tensorflow() -> str:
         status = subprocess.run(COMMAND, stdin=quiet, stdout=quiet, stderr=quiet, timeout=TIMEOUT).returncode
     except subprocess.TimeoutExpired:
         return "TensorFlow and PyArrow block each other in one process"
-    return "TensorFlow and PyArrow end a process that loads both" if status else ""
+    return "TensorFlow and PyArrow crash a process that loads both" if status else ""

@@ -28,7 +28,7 @@ def on_macos(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("command", "words"), [(ABORTS, "end a process that loads both"), (BLOCKS, "block each other"), (WORKS, "")]
+    ("command", "words"), [(ABORTS, "crash a process that loads both"), (BLOCKS, "block each other"), (WORKS, "")]
 )
 def test_what_would_end_the_engine_is_an_error_before(on_macos, monkeypatch, command, words) -> None:
     monkeypatch.setattr(arrow, "COMMAND", command)

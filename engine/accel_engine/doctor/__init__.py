@@ -5,7 +5,7 @@ subject and a detail: ``tensorflow.import``.
 """
 
 from accel_engine.doctor.all_checks import DEEP_CHECKS, checks_of, run_checks
-from accel_engine.doctor.check import Check, CheckFinding, CheckReport, CheckResult, failed, passed, warned
+from accel_engine.doctor.check import Check, CheckFinding, CheckReport, CheckResult, failed, passed, skipped, warned
 from accel_engine.doctor.machine import Machine
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "failed",
     "passed",
     "run_checks",
+    "skipped",
     "warned",
 ]

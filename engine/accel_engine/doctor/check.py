@@ -12,8 +12,9 @@ CHECK_TIMEOUT = 6.0
 
 
 class CheckResult(StrEnum):
-    """Severity of a finding: no problem; training may be affected; something does not work."""
+    """Severity of a finding: nothing was tested; no problem; training may be affected; something does not work."""
 
+    SKIP = "skip"
     PASS = "pass"  # noqa: S105 (not a password)
     WARN = "warn"
     FAIL = "fail"
@@ -64,6 +65,11 @@ class CheckReport:
     check: str
     finding: CheckFinding
     seconds: float
+
+
+def skipped(summary: str) -> CheckFinding:
+    """Make a finding of a check that tested nothing, and why not."""
+    return CheckFinding(CheckResult.SKIP, summary)
 
 
 def passed(summary: str) -> CheckFinding:

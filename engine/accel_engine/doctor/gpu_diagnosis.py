@@ -6,7 +6,7 @@ from accel_engine.devices.cuda_visible_devices import visible_gpus
 from accel_engine.devices.installation import DISTRIBUTIONS
 from accel_engine.doctor.check import CheckFinding, failed, warned
 from accel_engine.doctor.machine import Machine
-from accel_engine.doctor.tensorflow_checks import installed_packages
+from accel_engine.doctor.tensorflow_checks import CONTAINER, installed_packages
 
 _ARM = ("aarch64", "arm64")
 
@@ -99,8 +99,8 @@ def _build(machine: Machine, summary: str) -> CheckFinding | None:
     build = {"cpu": "is the CPU build", "tpu": "is the TPU build"}.get(DISTRIBUTIONS.get(name, ""))
     cause = f"{name} {build or 'has no CUDA support on this platform'}"
     if machine.processor in _ARM:
-        cause += f"; TensorFlow has no package with CUDA for {machine.processor}"
-        return failed(summary, cause, "use NVIDIA's TensorFlow container, and install accel-tui in it")
+        cause = f"this {name} is built without CUDA: TensorFlow has no pip package with CUDA for {machine.processor}"
+        return failed(summary, cause, f"use {CONTAINER}")
     return failed(summary, cause, "on Linux, run pip install 'accel-tui[cuda]' in a new virtual environment")
 
 
@@ -109,7 +109,8 @@ def _broken(machine: Machine, summary: str) -> CheckFinding | None:
     driver, seen = machine.driver(), len(machine.tensorflow().gpus)
     problems = [f"{gpu.id}: {gpu.problem}" for gpu in driver.gpus if gpu.problem]
     if problems and seen == len(driver.gpus) - len(problems):
-        return failed(summary, "; ".join(problems), "see nvidia.driver")
+        meanwhile = "; training can use the others meanwhile" if seen else ""
+        return failed(summary, "; ".join(problems), f"see nvidia.driver{meanwhile}")
     empty = [gpu.gpu for gpu in driver.settings if gpu.mig and not gpu.instances]
     if empty and seen == len(driver.gpus) - len(empty):
         return failed(summary, f"{', '.join(empty)}: MIG is on, without an instance", "see nvidia.settings")

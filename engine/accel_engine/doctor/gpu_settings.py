@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE
-from accel_engine.doctor.check import CheckFinding, failed, passed, warned, worst
+from accel_engine.doctor.check import CheckFinding, failed, passed, skipped, warned, worst
 from accel_engine.doctor.machine import GpuSettings, Machine
-from accel_engine.doctor.nvidia_checks import NOT_NEEDED
+from accel_engine.doctor.nvidia_checks import index_of, without_gpu
 from accel_engine.words.numbers import counted
 
 LOW_POWER = 0.9
@@ -26,22 +26,28 @@ RECOVERIES = {
 UVM = ("dev/nvidia-uvm", "dev/nvidiactl")
 """Files that CUDA needs beside the GPUs' own."""
 
-LINUX_DRIVERS = ("usr/lib/x86_64-linux-gnu/libcuda.so.1", "usr/lib64/libcuda.so.1")
-"""Where distributions of Linux install CUDA's driver."""
-
 
 def check_settings(machine: Machine) -> CheckFinding:
     """Check the compute mode, MIG, power limit and persistence of the GPUs."""
-    settings = machine.driver().settings
+    settings = _readable(machine)
     if not settings:
-        return passed(NOT_NEEDED)
+        return without_gpu(machine)
+    if all(gpu.compute_mode is gpu.mig is gpu.power_limit is gpu.persistence is None for gpu in settings):
+        return skipped("not checked: the driver does not tell these settings")
     return worst(problem for gpu in settings for problem in _setting_problems(gpu)) or passed(
         f"{counted(len(settings), 'GPU')} for any number of processes, at full power"
     )
 
 
+def _readable(machine: Machine) -> list[GpuSettings]:
+    """The settings of the GPUs that respond."""
+    driver = machine.driver()
+    broken = {gpu.id for gpu in driver.gpus if gpu.problem}
+    return [gpu for gpu in driver.settings if gpu.gpu not in broken]
+
+
 def _setting_problems(gpu: GpuSettings) -> Iterator[CheckFinding]:
-    index = gpu.gpu.partition(":")[2]
+    index = index_of(gpu.gpu)
     if gpu.compute_mode == NO_PROCESS:
         yield failed(
             f"{gpu.gpu} is prohibited",
@@ -52,7 +58,9 @@ def _setting_problems(gpu: GpuSettings) -> Iterator[CheckFinding]:
         yield failed(
             f"{gpu.gpu} has no MIG instance",
             "MIG is on, and CUDA sees instances only",
-            f"run sudo nvidia-smi mig -cgi 0 -C -i {index} to create one, or sudo nvidia-smi -mig 0 -i {index}",
+            f"to make an instance, run sudo nvidia-smi mig -cgi 0 -C -i {index} (0 is the largest; nvidia-smi mig "
+            "-lgip lists the others); to switch MIG off instead, end all programs on the GPU, then run "
+            f"sudo nvidia-smi -mig 0 -i {index}",
         )
     if gpu.compute_mode in SINGLE_PROCESS:
         yield warned(
@@ -76,16 +84,23 @@ def _setting_problems(gpu: GpuSettings) -> Iterator[CheckFinding]:
 
 def check_health(machine: Machine) -> CheckFinding:
     """Check what the driver asks for: a reset, a restart, or that a GPU is replaced."""
-    settings = machine.driver().settings
-    if not settings:
-        return passed(NOT_NEEDED)
-    return worst(problem for gpu in settings for problem in _health_problems(gpu)) or passed(
-        "the driver asks for nothing" if any(gpu.recovery is not None for gpu in settings) else "no known problem"
-    )
+    settings = _readable(machine)
+    if not machine.driver().gpus:
+        return without_gpu(machine)
+    if found := worst(problem for gpu in settings for problem in _health_problems(gpu)):
+        return found
+    if broken := [gpu for gpu in machine.driver().gpus if gpu.problem]:
+        names = ", ".join(gpu.id for gpu in broken)
+        return warned(
+            f"{names} not checked", "; ".join(f"{gpu.id}: {gpu.problem}" for gpu in broken), "see nvidia.driver"
+        )
+    if all(gpu.recovery is gpu.remapping is gpu.remapping_failed is gpu.pending_ecc is None for gpu in settings):
+        return skipped("not checked: the driver does not tell it of these GPUs")
+    return passed("no known problem")
 
 
 def _health_problems(gpu: GpuSettings) -> Iterator[CheckFinding]:
-    index = gpu.gpu.partition(":")[2]
+    index = index_of(gpu.gpu)
     reset = RECOVERIES[1].format(index=index)
     if gpu.recovery:
         fix = RECOVERIES.get(gpu.recovery, "restart the machine").format(index=index)
@@ -106,9 +121,11 @@ def _health_problems(gpu: GpuSettings) -> Iterator[CheckFinding]:
 
 def check_links(machine: Machine) -> CheckFinding:
     """Check whether several GPUs reach each other's memory: by NVLink, or by PCI without an IOMMU between them."""
-    settings = machine.driver().settings
+    settings = _readable(machine)
+    if not machine.driver().gpus:
+        return without_gpu(machine)
     if len(settings) < 2:
-        return passed("not needed: fewer than two GPUs")
+        return skipped("not needed: fewer than two GPUs")
     links = {gpu.gpu: gpu.links for gpu in settings}
     most = max(links.values())
     if few := [f"{gpu} has {count}" for gpu, count in links.items() if count < most]:
@@ -137,26 +154,14 @@ def _translates_addresses(root: Path) -> bool:
 
 def check_files(machine: Machine) -> CheckFinding:
     """Check whether the device files that CUDA opens are there, and may be opened."""
-    if not machine.driver().gpus or machine.in_wsl:
-        return passed(NOT_NEEDED if not machine.driver().gpus else "not needed: WSL2 has one for all")
+    if not machine.driver().gpus:
+        return without_gpu(machine)
+    if machine.in_wsl:
+        return skipped("not needed: WSL2 has one for all")
     if missing := [f"/{name}" for name in UVM if not (machine.root / name).exists()]:
         fix = "start the container with --gpus all" if machine.in_container else "run sudo nvidia-modprobe -u -c=0"
         return failed(f"{missing[0]} is missing", "NVML works without it, but CUDA does not", fix)
     return passed("CUDA's device files are there")
-
-
-def check_wsl(machine: Machine) -> CheckFinding:
-    """Check whether Windows' driver is used in WSL2, and not one for Linux."""
-    if not machine.in_wsl:
-        return passed("not WSL2")
-    library = "usr/lib/wsl/lib/libcuda.so.1"
-    if not (machine.root / library).exists():
-        fix = "install NVIDIA's driver in Windows, then run wsl --shutdown"
-        return failed(f"/{library} is missing", "Windows passes no CUDA driver to WSL2", fix)
-    if found := [f"/{path}" for path in LINUX_DRIVERS if (machine.root / path).exists()]:
-        cause = "a driver for Linux is installed in WSL2, and hides Windows' own"
-        return failed(f"{found[0]} is not Windows'", cause, "remove it: sudo apt purge 'nvidia-driver-*' 'libnvidia-*'")
-    return passed("WSL2 with Windows' driver")
 
 
 def check_order(machine: Machine) -> CheckFinding:
@@ -167,13 +172,14 @@ def check_order(machine: Machine) -> CheckFinding:
         cause = f"{VISIBLE} names {', '.join(twice)} twice: CUDA then finds no GPU"
         return failed(f"{VISIBLE}={environment[VISIBLE]!r}", cause, "name each GPU once")
     if not gpus:
-        return passed(NOT_NEEDED)
-    if len({gpu.name for gpu in gpus}) > 1 and environment.get(ORDER) != "PCI_BUS_ID":
-        if any(entry.isdecimal() for entry in entries):
-            return warned(
-                f"{VISIBLE}={environment[VISIBLE]!r} counts from the fastest GPU",
-                "the GPUs differ, and CUDA's order is another than nvidia-smi's and this program's",
-                f"set {ORDER}=PCI_BUS_ID, or name GPUs by UUID (nvidia-smi -L)",
-            )
-        return passed("different GPUs, which this program matches by PCI bus id")
-    return passed("nvidia-smi counts GPUs in the same way")
+        return without_gpu(machine)
+    differ = len({gpu.name for gpu in gpus if not gpu.problem}) > 1
+    if differ and environment.get(ORDER) != "PCI_BUS_ID" and any(entry.isdecimal() for entry in entries):
+        return warned(
+            f"{VISIBLE}={environment[VISIBLE]!r} counts from the fastest GPU",
+            "the GPUs differ, and CUDA's order is another than nvidia-smi's and this program's",
+            f"set {ORDER}=PCI_BUS_ID, or name GPUs by UUID (nvidia-smi -L)",
+        )
+    if (differ and environment.get(ORDER) != "PCI_BUS_ID") or any(gpu.problem for gpu in gpus):
+        return passed("CUDA may number these GPUs otherwise than nvidia-smi: accel-tui uses their PCI addresses")
+    return passed("nvidia-smi and CUDA count GPUs in the same way")

@@ -16,6 +16,7 @@ from accel_engine.arrow import problem_beside_tensorflow
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.installation import installed_versions
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
+from accel_engine.devices.pci_address import read_word
 from accel_engine.doctor.check import call_in_thread
 from accel_engine.doctor.python_checks import Interpreter
 from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_devices, probe_tensorflow
@@ -82,6 +83,12 @@ class GpuSettings:
     recovery: int | None = None
     links: int = 0
 
+
+NVIDIA = "0x10de"
+"""NVIDIA's PCI vendor id."""
+
+DISPLAY = "0x03"
+"""Prefix of the PCI class of GPUs."""
 
 DRIVER_TIMEOUT = 20.0
 """Timeout in seconds: waking eight GPUs takes several."""
@@ -234,9 +241,38 @@ class Machine:
         return (self.root / "dev/dxg").exists()
 
     @property
+    def in_colab(self) -> bool:
+        """Whether this is a runtime of Google Colab."""
+        return "COLAB_RELEASE_TAG" in self.environment
+
+    @property
+    def is_jetson(self) -> bool:
+        """Whether this is a Jetson, whose GPU is on no PCI bus."""
+        return (self.root / "etc/nv_tegra_release").exists()
+
+    @property
+    def is_mac(self) -> bool:
+        """Whether the system is macOS."""
+        return self.python.system.startswith("Darwin")
+
+    @property
+    def pci_gpus(self) -> list[Path]:
+        """The directories below ``/sys`` of NVIDIA GPUs on the PCI bus, with or without a driver."""
+        try:
+            functions = sorted((self.root / "sys/bus/pci/devices").iterdir())
+        except OSError:
+            return []
+        return list(filter(_is_gpu, functions))
+
+    @property
     def in_container(self) -> bool:
         """Whether this is a container, to which not all of the host's devices may be passed."""
         return any((self.root / marker).exists() for marker in (".dockerenv", "run/.containerenv"))
+
+
+def _is_gpu(function: Path) -> bool:
+    vendor, kind = read_word(function / "vendor"), read_word(function / "class")
+    return vendor.lower() == NVIDIA and kind.lower().startswith(DISPLAY)
 
 
 def parse_version(text: str) -> Version:

@@ -7,20 +7,14 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from accel_engine.devices.nvidia_queries import REASONS
-from accel_engine.devices.pci_address import is_newer, newest_major, read_word
+from accel_engine.devices.pci_address import is_newer, newest_major
 from accel_engine.devices.tpu_chips import find_chips
-from accel_engine.doctor.check import CheckFinding, failed, passed, warned
+from accel_engine.doctor.check import CheckFinding, CheckResult, failed, passed, skipped, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Driver, Machine
-from accel_engine.doctor.tensorflow_checks import installed_packages, requirement_problem
+from accel_engine.doctor.tensorflow_checks import CONTAINER, installed_packages, requirement_problem
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
-
-NVIDIA = "0x10de"
-"""NVIDIA's PCI vendor id."""
-
-DISPLAY = "0x03"
-"""Prefix of the PCI class of GPUs."""
 
 CUDA = 12
 """CUDA's major version in all supported TensorFlow builds."""
@@ -31,11 +25,16 @@ OLDEST_DRIVER = "525.60.13"
 FULL_MEMORY_SHARE = 0.9
 """Share of a GPU's memory in use above which training hardly fits."""
 
-TEGRA = "etc/nv_tegra_release"
-"""A file of the system on a Jetson."""
+LINUX_DRIVERS = ("usr/lib/x86_64-linux-gnu/libcuda.so.1", "usr/lib64/libcuda.so.1")
+"""Where distributions of Linux install CUDA's driver."""
 
-COLAB = "COLAB_RELEASE_TAG"
-"""A variable of the environment in Google Colab."""
+_NVML = "NVML, the driver's monitoring library,"
+
+NVML_PROBLEMS = {
+    REASONS["LIBRARY_NOT_FOUND"]: f"{_NVML} is missing",
+    "the NVIDIA driver finds no GPU": f"{_NVML} lists no GPU",
+}
+"""What is wrong where a GPU was found otherwise, by the driver's problems that most often mean that there is none."""
 
 _RESTART = "restart the machine; if it happens again, check power, cooling and the slot"
 
@@ -53,28 +52,28 @@ def check_driver(machine: Machine) -> CheckFinding:
     driver = machine.driver()
     if driver.gpus:
         return _driver_finding(driver)
-    on_bus = _find_pci_functions(machine.root)
-    error = driver.problem if driver.problem not in ("no NVIDIA driver", "the NVIDIA driver finds no GPU") else ""
-    if not on_bus and not error:
+    names = ", ".join(function.name for function in machine.pci_gpus)
+    error = "" if driver.problem in NVML_PROBLEMS else driver.problem
+    if machine.in_wsl and check_wsl(machine).verdict is CheckResult.FAIL:
+        if _linux_drivers(machine):
+            cause = f"it finds no GPU: {driver.problem}"
+            return failed("a Linux driver inside WSL2 hides the one of Windows", cause, "see nvidia.wsl")
+        return skipped("not checked: see nvidia.wsl")
+    if _is_seen(machine) or (
+        machine.in_container and names and not error and (machine.root / "dev/nvidiactl").exists()
+    ):
+        return _without_nvml(machine, names)
+    if not names and not error:
         return _without_any(machine)
-    names = ", ".join(function.name for function in on_bus)
-    if error and machine.in_wsl:
-        return failed(error, "Windows has the driver of WSL2: one for Linux does not work here", "see nvidia.wsl")
     if error:
         cause = f"no GPU can be used{f', although there is one at {names}' if names else ''}"
-        return failed(error, cause, "restart the machine; if that does not help, reinstall the driver")
-    summary = f"{driver.problem}; on the PCI bus: {names}"
-    if machine.in_container and (machine.root / "dev/nvidiactl").exists():
-        cause = (
-            "the host's GPU was passed to this container without the driver's library NVML: utilization, memory and "
-        )
-        return warned(
-            summary, f"{cause}power are not shown", "start it with NVIDIA_DRIVER_CAPABILITIES=compute,utility"
-        )
+        again = f"reinstall the driver{' in Windows' if machine.in_wsl else ''}"
+        return failed(error, cause, f"restart the machine; if that does not help, {again}")
+    summary = f"no NVIDIA driver responds; GPU on the PCI bus: {names}"
     if machine.in_container:
         cause = "this is a container, to which the host's GPU was not passed"
         return warned(summary, cause, "start it with --gpus all (Docker with the NVIDIA Container Toolkit)")
-    kernel_drivers = {name for function in on_bus if (name := _driver_of(function))}
+    kernel_drivers = {name for function in machine.pci_gpus if (name := _driver_of(function))}
     if "nouveau" in kernel_drivers:
         cause = "the GPU uses the driver nouveau, which does not support CUDA"
         return failed(summary, cause, "install NVIDIA's driver with the system's package manager and restart")
@@ -85,44 +84,88 @@ def check_driver(machine: Machine) -> CheckFinding:
     return failed(summary, cause, "install NVIDIA's driver with the system's package manager and restart")
 
 
+def _without_nvml(machine: Machine, names: str) -> CheckFinding:
+    """The finding where programs can use a GPU, but NVML does not list it.
+
+    Args:
+        machine: The machine.
+        names: The addresses of its GPUs on the PCI bus; empty if there are none.
+    """
+    problem = machine.driver().problem
+    lacks = NVML_PROBLEMS.get(problem, f"{_NVML} fails: {problem}")
+    if machine.is_jetson:
+        return passed("a Jetson: training uses its GPU; for utilization, memory and power run tegrastats")
+    uses = "training uses the GPU, but its" if _is_seen(machine) else "for training see nvidia.seen; the GPU's"
+    cause = f"{uses} utilization, memory and power are not shown"
+    fix = "install the driver's library libnvidia-ml.so.1, if the GPU has one: some virtual GPUs have none"
+    if machine.in_container:
+        fix = "start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+    return warned(f"{lacks}{f'; GPU on the PCI bus: {names}' if names else ''}", cause, fix)
+
+
 def _without_any(machine: Machine) -> CheckFinding:
     """The finding where neither the driver nor the PCI bus has a GPU."""
-    if (machine.root / TEGRA).exists():
-        return passed("a Jetson, whose GPU is on no PCI bus: see nvidia.seen")
-    if COLAB in machine.environment and not find_chips(machine.root):
+    if machine.is_jetson:
+        return skipped("a Jetson, whose GPU is on no PCI bus: see nvidia.seen")
+    if machine.in_colab and not find_chips(machine.root):
         cause = "this runtime of Colab has no accelerator"
-        return warned("no NVIDIA GPU", cause, "choose one: Runtime, Change runtime type, Hardware accelerator")
-    return passed("no NVIDIA GPU")
+        fix = "choose one (Runtime, Change runtime type, Hardware accelerator), then install everything again: the new "
+        return warned("no NVIDIA GPU", cause, f"{fix}runtime is another machine")
+    if machine.is_mac and installed_packages(machine) and machine.tensorflow().version:
+        if gpus := machine.tensorflow().gpus:
+            return skipped(f"no NVIDIA GPU; TensorFlow finds {_count(len(gpus))} of this Mac by a plugin")
+        return skipped("no NVIDIA GPU; TensorFlow finds no other GPU of this Mac either, and trains on the CPU")
+    return skipped("no NVIDIA GPU")
+
+
+def _is_seen(machine: Machine) -> bool:
+    """Whether TensorFlow finds an NVIDIA GPU; the builds for CPUs and TPUs are not asked, which takes seconds."""
+    may_have_cuda = set(installed_packages(machine)) - {"tensorflow-cpu", "tensorflow-tpu"}
+    return bool(may_have_cuda) and not machine.is_mac and bool(machine.tensorflow().gpus)
+
+
+def check_wsl(machine: Machine) -> CheckFinding:
+    """Check whether Windows' driver is used in WSL2, and not one for Linux."""
+    if not machine.in_wsl:
+        return skipped("not needed: not WSL2")
+    library = "usr/lib/wsl/lib/libcuda.so.1"
+    if not (machine.root / library).exists():
+        fix = "install NVIDIA's driver in Windows, then run wsl --shutdown there"
+        return failed(f"/{library} is missing", "Windows passes no CUDA driver to WSL2", fix)
+    if found := _linux_drivers(machine):
+        fix = (
+            "remove it: sudo apt purge 'nvidia-driver-*' 'libnvidia-*'; then run wsl --shutdown in Windows, start WSL2 "
+        )
+        cause = "a driver for Linux is installed in WSL2, and hides Windows' own"
+        return failed(f"{found[0]} is not Windows'", cause, f"{fix}again, and check that nvidia-smi lists the GPU")
+    return passed("WSL2 with Windows' driver")
+
+
+def _linux_drivers(machine: Machine) -> list[str]:
+    """The drivers for Linux that are installed."""
+    return [f"/{path}" for path in LINUX_DRIVERS if (machine.root / path).exists()]
 
 
 def _driver_finding(driver: Driver) -> CheckFinding:
-    names = sorted({gpu.name for gpu in driver.gpus})
+    names = sorted({gpu.name for gpu in driver.gpus if not gpu.problem} or {gpu.name for gpu in driver.gpus})
     cuda = f" (CUDA up to {driver.cuda[0]}.{driver.cuda[1]})" if driver.cuda[0] else ""
-    summary = f"{driver.version or 'unknown version'}{cuda}: {len(driver.gpus)} x {', '.join(names)}"
+    count = f"{len(driver.gpus)} x"
+    if problems := {gpu.id: gpu.problem for gpu in driver.gpus if gpu.problem}:
+        which = "not responding" if set(problems.values()) == {REASONS["GPU_IS_LOST"]} else "not usable"
+        count = f"{len(driver.gpus) - len(problems)} of {_count(len(driver.gpus))}, {len(problems)} {which}:"
+    summary = f"{driver.version or 'unknown version'}{cuda}: {count} {', '.join(names)}"
     if 0 < driver.cuda[0] < CUDA:
         cause = f"the driver is too old for CUDA {CUDA}, which TensorFlow needs"
         return failed(summary, cause, f"install driver {OLDEST_DRIVER} or newer and restart")
-    if problems := {gpu.id: gpu.problem for gpu in driver.gpus if gpu.problem}:
-        cause = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
+    if problems:
+        cause = "; ".join(
+            f"{name} (number {index_of(name)} in nvidia-smi): {problem}" for name, problem in problems.items()
+        )
         fixes = [_FIXES.get(problem, _RESTART) for problem in problems.values()]
         if _RESTART in fixes or len(problems) == len(driver.gpus):
             return failed(summary, cause, _RESTART if _RESTART in fixes else fixes[0])
         return warned(summary, cause, fixes[0])
     return passed(summary)
-
-
-def _find_pci_functions(root: Path) -> list[Path]:
-    """The sysfs directories of NVIDIA GPUs on the PCI bus, with or without a driver."""
-    try:
-        functions = sorted((root / "sys/bus/pci/devices").iterdir())
-    except OSError:
-        return []
-    return list(filter(_is_gpu, functions))
-
-
-def _is_gpu(function: Path) -> bool:
-    vendor, kind = read_word(function / "vendor"), read_word(function / "class")
-    return vendor.lower() == NVIDIA and kind.lower().startswith(DISPLAY)
 
 
 def _driver_of(function: Path) -> str:
@@ -134,33 +177,50 @@ def _driver_of(function: Path) -> str:
 
 def check_libraries(machine: Machine) -> CheckFinding:
     """Check whether the CUDA libraries of this TensorFlow build are installed."""
-    if not machine.driver().gpus:
-        return _without_gpu(machine.driver())
+    if not machine.driver().gpus and not _is_seen(machine):
+        return without_gpu(machine)
     installed = installed_packages(machine)
     name = "tensorflow"
     if name not in installed:
-        return passed(f"not used by {next(iter(installed))}" if installed else "skipped: TensorFlow is not installed")
+        return skipped(
+            f"not needed: {next(iter(installed))} has no CUDA"
+            if installed
+            else "not checked: TensorFlow is not installed"
+        )
+    tensorflow = machine.tensorflow()
+    if tensorflow.version and not tensorflow.cuda:
+        return skipped("not needed: this TensorFlow is built without CUDA")
     requirements = [each for each in map(Requirement, machine.requirements(name)) if "and-cuda" in str(each.marker)]
     problems = [problem for requirement in requirements if (problem := requirement_problem(machine, requirement))]
+    if requirements and not problems:
+        count = numbers.counted(len(requirements), "pip package")
+        return passed(f"{count} with CUDA's libraries, as {name} {installed[name]} requires")
+    no_compiler = any("-cuda-nvcc-" in problem for problem in problems) and not _has_compiler(machine)
+    if tensorflow.gpus and not no_compiler:
+        return passed("TensorFlow finds CUDA's libraries outside its own pip packages, e.g. the system's")
     if not problems:
-        return passed(f"{len(requirements)} packages, as required by tensorflow {installed[name]}")
+        return skipped(f"not checked: {name} {installed[name]} names no pip packages for CUDA, and uses the system's")
     others = f", and {len(problems) - 1} more of {len(requirements)} packages" if len(problems) > 1 else ""
     summary = f"{problems[0]}{others}"
     install = f"run pip install 'tensorflow[and-cuda]=={installed[name]}'"
-    no_compiler = any("-cuda-nvcc-" in problem for problem in problems) and not _has_compiler(machine)
-    if machine.tensorflow().gpus and no_compiler:
+    if tensorflow.gpus:
         cause = "TensorFlow finds its GPUs, but XLA cannot compile without ptxas and libdevice"
         return warned(summary, cause, f"{install}, or train with --xla off")
-    if machine.tensorflow().gpus:
-        return passed("TensorFlow finds CUDA libraries outside its own packages")
     return failed(summary, "TensorFlow uses no GPU unless it finds all of its CUDA libraries", install)
 
 
-def _without_gpu(driver: Driver) -> CheckFinding:
-    """The finding if the driver finds no GPU."""
+def without_gpu(machine: Machine) -> CheckFinding:
+    """The finding of a check that asks NVML about GPUs, where NVML lists none."""
+    driver = machine.driver()
     if driver.timed_out:
         return warned("unknown", driver.problem, "see nvidia.driver")
-    return passed(NOT_NEEDED)
+    if machine.in_wsl and check_wsl(machine).verdict is CheckResult.FAIL:
+        return skipped("not checked: see nvidia.wsl")
+    if machine.is_jetson or _is_seen(machine):
+        return skipped("not checked: needs NVML")
+    if machine.pci_gpus or (driver.problem and driver.problem not in NVML_PROBLEMS):
+        return skipped("not checked: see nvidia.driver")
+    return skipped(NOT_NEEDED)
 
 
 def _has_compiler(machine: Machine) -> bool:
@@ -175,51 +235,71 @@ def check_visible_gpus(machine: Machine) -> CheckFinding:
     """Check whether TensorFlow finds the driver's GPUs, and if not, diagnose why."""
     gpus = machine.driver().gpus
     if not installed_packages(machine):
-        return passed("skipped: TensorFlow is not installed")
-    if not gpus and not machine.tensorflow().gpus:
-        if (machine.root / TEGRA).exists():
-            return diagnose_unseen_gpu(machine, "TensorFlow does not find the GPU of this Jetson")
-        return _without_gpu(machine.driver())
+        return skipped("not checked: TensorFlow is not installed")
+    if not gpus and not _is_seen(machine):
+        return _unseen_without_nvml(machine)
     tensorflow = machine.tensorflow()
     if (newer := _newer_than_build(machine)) is not None:
         return newer
+    found = f"TensorFlow finds {_count(len(tensorflow.gpus))}"
+    if not gpus:
+        return passed(f"{found}; for utilization {'run tegrastats' if machine.is_jetson else 'see nvidia.driver'}")
     if len(tensorflow.gpus) > len(gpus):
-        reason = machine.driver().problem or f"the NVIDIA driver's library lists {_count(len(gpus))}"
-        cause = f"{reason}: training works, but utilization, memory and power are not shown"
-        fix = "start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; some virtual GPUs have none"
-        if (machine.root / TEGRA).exists():
-            fix = "nothing is to mend: a Jetson's driver has no such library; tegrastats shows them"
-        return warned(f"TensorFlow finds {_count(len(tensorflow.gpus))}, the driver's library {len(gpus)}", cause, fix)
+        cause = "training uses them all, but utilization, memory and power are shown only of those that NVML lists"
+        fix = "start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; some virtual GPUs have no NVML"
+        return warned(f"{found}, NVML (the driver's monitoring library) {len(gpus)}", cause, fix)
     if len(tensorflow.gpus) == len(gpus):
-        return passed(f"TensorFlow finds {_count(len(tensorflow.gpus))}, as the driver does")
+        return passed(f"{found}, as the driver does")
     if not tensorflow.gpus and (tensorflow.problem or tensorflow.timed_out):
         return warned("unknown", "TensorFlow cannot be imported", "see tensorflow.import")
     return diagnose_unseen_gpu(machine, f"TensorFlow finds {len(tensorflow.gpus)} of {_count(len(gpus))}")
+
+
+def _unseen_without_nvml(machine: Machine) -> CheckFinding:
+    """The finding where neither NVML nor TensorFlow lists a GPU."""
+    is_passed = machine.in_container and machine.pci_gpus and (machine.root / "dev/nvidiactl").exists()
+    if not machine.is_jetson and not is_passed:
+        return without_gpu(machine)
+    if machine.tensorflow().problem or machine.tensorflow().timed_out:
+        return warned("unknown", "TensorFlow cannot be imported", "see tensorflow.import")
+    what = "GPU of this Jetson" if machine.is_jetson else "host's GPU, which this container has"
+    return diagnose_unseen_gpu(machine, f"TensorFlow does not find the {what}")
 
 
 def _newer_than_build(machine: Machine) -> CheckFinding | None:
     """The finding if a GPU is of a newer generation than this build of TensorFlow has code for."""
     tensorflow = machine.tensorflow()
     pairs = zip(tensorflow.gpus, tensorflow.capabilities, strict=False)
-    newer = [f"{name} ({capability})" for name, capability in pairs if is_newer(capability, tensorflow.built)]
+    newer = [
+        f"{name} (compute capability {capability})"
+        for name, capability in pairs
+        if is_newer(capability, tensorflow.built)
+    ]
     if not newer:
         return None
     newest = newest_major(tensorflow.built)
     summary = f"too new for tensorflow {tensorflow.version}: {', '.join(newer)}"
-    cause = f"it has code up to compute capability {newest}.x: first steps may take half an hour, and XLA aborts"
-    fix = "use NVIDIA's TensorFlow container, which has code for it, or a newer TensorFlow; never train with --xla on"
-    return warned(summary, cause, fix)
+    cause = f"this TensorFlow has code for GPUs up to compute capability {newest}.x: the driver compiles it for yours, "
+    cause += "which may take half an hour at the first steps, and XLA aborts the process"
+    return warned(
+        summary, cause, f"use a newer TensorFlow that has code for it, or {CONTAINER}; never train with --xla on"
+    )
 
 
 def _count(number: int) -> str:
-    return f"{numbers.counted(number, 'GPU')}"
+    return numbers.counted(number, "GPU")
+
+
+def index_of(gpu: str) -> str:
+    """The driver's number of a GPU, which ``nvidia-smi`` shows, too."""
+    return gpu.partition(":")[2]
 
 
 def check_gpu_memory(machine: Machine) -> CheckFinding:
     """Check the free memory of the GPUs, and whether TensorFlow may allocate memory as needed."""
     driver = machine.driver()
-    if not driver.gpus:
-        return _without_gpu(driver)
+    if not driver.gpus and not _is_seen(machine):
+        return without_gpu(machine)
     growth = machine.environment.get("TF_FORCE_GPU_ALLOW_GROWTH")
     if growth == "false":
         cause = "TF_FORCE_GPU_ALLOW_GROWTH=false overrides the plan: TensorFlow allocates all of a GPU's memory"
@@ -227,8 +307,18 @@ def check_gpu_memory(machine: Machine) -> CheckFinding:
     if growth not in (None, "true"):
         cause = "TensorFlow only accepts true and false; the plan's setting is used"
         return warned(f"TF_FORCE_GPU_ALLOW_GROWTH={growth}", cause, "unset TF_FORCE_GPU_ALLOW_GROWTH")
+    if not driver.gpus:
+        return without_gpu(machine)
     full = [f"{name} {percent(share, 0)}" for name, share in driver.memory_shares if share >= FULL_MEMORY_SHARE]
     if full:
         cause = "other processes use nearly all of the memory"
         return warned(f"in use: {', '.join(full)}", cause, "stop them (nvidia-smi lists them), or choose other GPUs")
-    return passed("memory growth is on; every GPU has free memory")
+    if not driver.memory_shares:
+        return passed("memory growth is on; the driver does not tell what memory is free")
+    unknown = len(driver.gpus) - len(driver.memory_shares)
+    whose = (
+        f"{_count(len(driver.memory_shares))} have free memory, {unknown} not read"
+        if unknown
+        else "every GPU has free memory"
+    )
+    return passed(f"memory growth is on; {whose}")

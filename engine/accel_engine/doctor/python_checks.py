@@ -50,8 +50,13 @@ class Interpreter:
         )
 
 
-def check_python(python: Interpreter) -> CheckFinding:
-    """Check whether TensorFlow has packages for this interpreter."""
+def check_python(python: Interpreter, *, in_colab: bool = False) -> CheckFinding:
+    """Check whether TensorFlow has packages for this interpreter.
+
+    Args:
+        python: The interpreter.
+        in_colab: Whether it is of a runtime of Google Colab, which is one user's own.
+    """
     version = ".".join(map(str, python.version))
     found = f"{python.implementation} {version} on {python.system}"
     if python.implementation != "CPython" or python.bits != 64 or python.free_threaded:
@@ -65,6 +70,8 @@ def check_python(python: Interpreter) -> CheckFinding:
             "TensorFlow needs the GNU C library, which Alpine Linux does not have",
             "use a Debian or Ubuntu image, e.g. python:3.12-slim",
         )
+    if in_colab:
+        return passed(f"{found}, of this runtime of Colab")
     if not python.virtual:
         return warned(
             f"{found}, not in a virtual environment",

@@ -7,8 +7,9 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from accel_engine.arrow import CURE
-from accel_engine.devices.installation import DISTRIBUTIONS, INSTALL_COMMANDS
-from accel_engine.doctor.check import CheckFinding, failed, passed, warned
+from accel_engine.devices.installation import DISTRIBUTIONS
+from accel_engine.devices.tpu_chips import find_chips
+from accel_engine.doctor.check import CheckFinding, failed, passed, skipped, warned
 from accel_engine.doctor.machine import Machine, installed_version, parse_version
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
 from accel_engine.measure.tried_gpus import note_tried
@@ -39,6 +40,12 @@ NO_PKG_RESOURCES = 82
 LAST_WITH_PKG_RESOURCES = Version("2.20.0")
 """The last TensorBoard that imports it."""
 
+CONTAINER = (
+    "NVIDIA's container (docker run --gpus all -it nvcr.io/nvidia/tensorflow:TAG, where TAG is YY.MM-tf2-py3; choose "
+    f"one with TensorFlow {'.'.join(map(str, OLDEST))} or newer), and install accel-tui in it"
+)
+"""How to get a TensorFlow that NVIDIA has built."""
+
 _LISTED = 3
 """Number of packages that a summary names."""
 
@@ -62,19 +69,29 @@ def installed_packages(machine: Machine | None = None) -> dict[str, str]:
     return {name: version for name in names if (version := version_of(name))}
 
 
+def install_command(machine: Machine) -> str:
+    """The command that installs the TensorFlow for this machine's accelerators."""
+    extra = "cpu"
+    if find_chips(machine.root):
+        extra = "tpu"
+    elif machine.python.system == "Linux x86_64" and (machine.pci_gpus or machine.in_wsl):
+        extra = "cuda"
+    return f"pip install 'accel-tui[{extra}]'"
+
+
 def check_packages(machine: Machine) -> CheckFinding:
     """Check whether exactly one supported TensorFlow is installed."""
     installed = installed_packages(machine)
     summary = ", ".join(f"{name} {version}" for name, version in installed.items())
     if not installed:
-        return failed("not installed", "training needs TensorFlow", INSTALL_COMMANDS)
+        return failed("not installed", "training needs TensorFlow", f"run {install_command(machine)}")
     if len(installed) > 1:
         cause = "they install to the same folder tensorflow/, so their files are mixed"
         return failed(summary, cause, f"{_NEW_ENVIRONMENT}; uninstalling one would break the other")
     name, version = next(iter(installed.items()))
     if name not in DISTRIBUTIONS:
         cause = "accel-tui supports tensorflow, tensorflow-cpu and tensorflow-tpu"
-        return failed(summary, cause, f"in a new virtual environment: {INSTALL_COMMANDS}")
+        return failed(summary, cause, f"in a new virtual environment: {install_command(machine)}")
     keras = machine.version("keras")
     if parse_version(keras).major < 3:
         summary += f", keras {keras}" if keras else ", no keras"
@@ -86,7 +103,7 @@ def check_packages(machine: Machine) -> CheckFinding:
     if not OLDEST <= parse_version(version).release[:2] <= NEWEST:
         span = " to ".join(".".join(map(str, end)) for end in (OLDEST, NEWEST))
         cause = f"accel-tui is tested with TensorFlow {span}"
-        return warned(summary, cause, f"in a new virtual environment: {INSTALL_COMMANDS}")
+        return warned(summary, cause, f"in a new virtual environment: {install_command(machine)}")
     return passed(summary)
 
 
@@ -103,7 +120,7 @@ def check_requirements(machine: Machine) -> CheckFinding:
     """Check whether another package has replaced what TensorFlow needs, such as protobuf, by other versions."""
     installed = installed_packages(machine)
     if not installed:
-        return passed("skipped: TensorFlow is not installed")
+        return skipped("not checked: TensorFlow is not installed")
     name = next(iter(installed))
     needed = [each for each in map(Requirement, machine.requirements(name)) if _is_needed(each)]
     if problems := [problem for each in needed if (problem := requirement_problem(machine, each))]:
@@ -148,21 +165,22 @@ def check_import(machine: Machine) -> CheckFinding:
         )
     if _PARTS_MISSING.search(tensorflow.problem):
         return failed(
-            f"{tensorflow.file or 'its folder'} is incomplete",
-            "files are missing, e.g. because one of two TensorFlow packages was uninstalled",
-            f"in a new virtual environment: {INSTALL_COMMANDS}",
+            "TensorFlow is incomplete",
+            f"files are missing in {tensorflow.file or 'its folder'}, e.g. because one of two TensorFlow packages was "
+            "uninstalled",
+            f"in a new virtual environment: {install_command(machine)}",
         )
     if tensorflow.problem:
-        return _import_failed(tensorflow)
+        return _import_failed(machine, tensorflow)
     build = f"built for CUDA {tensorflow.cuda}" if tensorflow.cuda else "built without CUDA"
     return passed(f"{tensorflow.version} in {tensorflow.seconds:.1f} s, {build}; Keras {tensorflow.keras}")
 
 
 def check_tables(machine: Machine) -> CheckFinding:
-    """Check whether an engine can load PyArrow, which reads tables; on macOS, it may end or block the process."""
+    """Check whether an engine can load PyArrow, which reads tables; on macOS, the two may crash or block it."""
     if not machine.version("pyarrow"):
         return warned("no pyarrow", "tables, CSV and Parquet files cannot be read", "run pip install pyarrow")
-    if not machine.python.system.startswith("Darwin"):
+    if not machine.is_mac:
         return passed(f"pyarrow {machine.version('pyarrow')}")
     if problem := machine.arrow():
         cause = f"{problem}: training from tables, CSV and Parquet files fails"
@@ -195,7 +213,7 @@ def check_computing(machine: Machine) -> CheckFinding:
 _COMPUTING_FIXES = (
     (
         r"PTX version|sm_\d+ is not|no kernel image|NO_BINARY_FOR_GPU|[Uu]nsupported.*PTX",
-        "the GPU is newer than this TensorFlow: use NVIDIA's TensorFlow container, or a newer TensorFlow",
+        f"the GPU is newer than this TensorFlow: use a newer TensorFlow, or {CONTAINER}",
     ),
     (r"Unknown flags? in XLA_FLAGS", "correct XLA_FLAGS, or unset it"),
     (r"libdevice|ptxas", "install CUDA's compiler: pip install 'tensorflow[and-cuda]'"),
@@ -226,7 +244,7 @@ def _timed_out(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFinding:
 def _killed_by_signal(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFinding:
     where = "listing devices" if tensorflow.version else "importing"
     cause = f"{_SIGNALS.get(tensorflow.signal, 'native code was terminated')}: {_truncated(tensorflow.problem)}"
-    fix = f"in a new virtual environment: {INSTALL_COMMANDS}"
+    fix = f"in a new virtual environment: {install_command(machine)}"
     if tensorflow.signal == "SIGILL" and not _has_avx(machine):
         cause = "TensorFlow's packages need AVX, which this processor does not have, or its emulator hides"
         fix = "use a machine with AVX; in a virtual machine, choose the host's processor model"
@@ -237,8 +255,8 @@ def _killed_by_signal(machine: Machine, tensorflow: TensorFlowDevices) -> CheckF
     return failed(f"{tensorflow.signal} while {where}", cause, fix)
 
 
-def _import_failed(tensorflow: TensorFlowDevices) -> CheckFinding:
-    fix = f"in a new virtual environment: {INSTALL_COMMANDS}"
+def _import_failed(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFinding:
+    fix = f"in a new virtual environment: {install_command(machine)}"
     if "GLIBC" in tensorflow.problem:
         fix = "use a newer system or container: this system's C library is too old for TensorFlow's packages"
     elif match := re.search(r"No module named '([\w.]+)'", tensorflow.problem):

@@ -12,7 +12,7 @@ import psutil
 from accel_engine.devices.installation import supports_tpus
 from accel_engine.devices.tpu_chips import find_chips, find_holders
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, PORTS_VARIABLE, RuntimeMetrics
-from accel_engine.doctor.check import CheckFinding, failed, passed, warned
+from accel_engine.doctor.check import CheckFinding, failed, passed, skipped, warned
 from accel_engine.doctor.machine import Machine, parse_version
 from accel_engine.run.directory.lock import FLOCK, WHOLE_FILE
 from accel_engine.strategies.tpu_endpoint import VARIABLES, TpuEndpoint
@@ -41,7 +41,7 @@ def check_library(machine: Machine) -> CheckFinding:
     build, libtpu = machine.version("tensorflow-tpu"), machine.version("libtpu")
     if not build:
         if not _is_local(machine):
-            return passed(NOT_NEEDED)
+            return skipped(NOT_NEEDED)
         if supports_tpus("tensorflow" if machine.version("tensorflow") else "", machine.root, machine.environment):
             return passed(f"tensorflow {machine.version('tensorflow')} of this TPU VM, with its libtpu")
         cause = "standard TensorFlow does not support local TPUs (no kernel for ConfigureDistributedTPU)"
@@ -58,9 +58,13 @@ def check_library(machine: Machine) -> CheckFinding:
     if machine.environment.get("TPU_LOAD_LIBRARY") == "0" and not is_remote:
         return warned(summary, "TPU_LOAD_LIBRARY=0 disables TPUs in TensorFlow", "unset TPU_LOAD_LIBRARY")
     if is_remote and find_chips(machine.root) and machine.environment.get("TPU_LOAD_LIBRARY") != "0":
-        cause = "TPU_NAME names a TPU in Google Cloud, whose servers need this host's chips, but TensorFlow takes them"
-        fix = "on the first host of a slice, run export TPU_LOAD_LIBRARY=0; on a single host, set TPU_NAME=local"
-        return warned(summary, cause, fix)
+        name = machine.environment["TPU_NAME"]
+        summary = f"TPU_NAME={name}, but TensorFlow takes this host's chips when it starts"
+        cause = f"the servers of {name} need these chips, which one process can use: training on {name} may fail"
+        fix = (
+            f"to train on all of {name}, run export TPU_LOAD_LIBRARY=0 on its first host (worker 0) only; to train on "
+        )
+        return warned(summary, cause, f"{fix}this host's chips only, run export TPU_NAME=local")
     path = machine.environment.get("TPU_LIBRARY_PATH", "")
     if path and not Path(path).is_file():
         return failed(summary, f"TPU_LIBRARY_PATH={path} is not a file", "unset TPU_LIBRARY_PATH")
@@ -79,7 +83,7 @@ def check_chips(machine: Machine) -> CheckFinding:
         if machine.environment.get("TPU_NAME") == "local":
             cause = "TPU_NAME=local requires TPU chips in this machine"
             return failed("no TPU chip on the PCI bus", cause, "unset TPU_NAME, or train on a TPU VM")
-        return passed("no TPU chip")
+        return skipped("no TPU chip")
     names = ", ".join(sorted({chip.device.name for chip in chips}))
     summary = f"{len(chips)} x {names}"
     nodes = [node for chip in chips for node in chip.nodes]
@@ -134,7 +138,7 @@ def check_address(machine: Machine) -> CheckFinding:
     """Check whether the TPUs in the environment respond."""
     named = {name: value for name in VARIABLES if (value := machine.environment.get(name, "").strip())}
     if not named:
-        return passed(f"no TPU in the environment ({', '.join(VARIABLES)})")
+        return skipped(f"no TPU in the environment ({', '.join(VARIABLES)})")
     results = []
     for name, value in named.items():
         try:
@@ -156,7 +160,7 @@ def check_address(machine: Machine) -> CheckFinding:
 def check_tpu_metrics(machine: Machine) -> CheckFinding:
     """Check whether the program that uses the chips serves TPU metrics."""
     if not find_chips(machine.root):
-        return passed("not needed: no TPU chip")
+        return skipped("not needed: no TPU chip")
     service = RuntimeMetrics(machine.environment.get(PORTS_VARIABLE, ""))
     try:
         service.open()
@@ -169,7 +173,7 @@ def check_tpu_metrics(machine: Machine) -> CheckFinding:
     if metric.values:
         return passed(f"{len(metric.values)} chips at {service.addresses}")
     if not metric.served and not _holders(machine):
-        return passed(f"none at {service.addresses}, as no program uses the TPU")
+        return skipped(f"not checked: no program uses the TPU, so none serves metrics at {service.addresses}")
     cause = f"{metric.reason} (TensorFlow may not serve them); the dashboard cannot show the TPU's utilization, which "
     cause += "does not affect training"
     fix = f"if the program serves metrics at other ports, set {PORTS_VARIABLE} to them"

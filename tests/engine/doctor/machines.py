@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import patch
 
 from accel_engine.devices.nvidia_queries import REASONS
@@ -30,7 +31,16 @@ NEEDED = {"protobuf": "6.33.1", "numpy": "2.3.5", "h5py": "3.14.0"}
 
 COMMON = NEEDED | {"keras": "3.15.1", "pyarrow": "24.0.0", "grpcio": "1.76.0"}
 
-CUDA = COMMON | {"tensorflow": "2.21.0"}
+CUDA = COMMON | {"tensorflow": "2.21.0", "nvidia-cublas-cu12": "12.5.3.2", "nvidia-cudnn-cu12": "9.3.0.75"}
+
+PLAIN = COMMON | {"tensorflow": "2.21.0"}
+"""The same without CUDA's packages."""
+
+REQUIREMENTS = (
+    *NEEDED,
+    'nvidia-cublas-cu12<13.0,>=12.5.3.2; extra == "and-cuda"',
+    'nvidia-cudnn-cu12<10.0,>=9.3.0.75; extra == "and-cuda"',
+)
 
 TPU = COMMON | {"tensorflow-tpu": "2.20.0", "libtpu": "0.0.31"}
 
@@ -42,6 +52,16 @@ def tensorflow(
     site = "/home/user/venv/lib/python3.12/site-packages/tensorflow/__init__.py"
     known = (capability,) * len(gpus)
     return TensorFlowDevices(version, site, "3.15.1", cuda, gpus, 3.1, log=log, capabilities=known, built=BUILT)
+
+
+def healthy(*indices: int, mig: bool = False, links: int = 0) -> dict[str, Any]:
+    """What the driver tells of GPUs that work: their settings, and how much of their memory is in use."""
+    return {
+        "settings": tuple(
+            GpuSettings(f"gpu:{each}", 0, True, mig, 0, 400.0, 400.0, False, False, False, 0, links) for each in indices
+        ),
+        "memory_shares": tuple((f"gpu:{each}", 0.01) for each in indices),
+    }
 
 
 def add_gpu(folder: Path, address: str = "0000:01:00.0") -> Path:
@@ -77,8 +97,8 @@ def touch(path: Path) -> None:
 def blackwell(folder: Path) -> Machine:
     add_gpu(folder)
     name = "NVIDIA GeForce RTX 5090"
-    driver = Driver("575.57.08", (12, 9), (gpu(0, name, memory=32 * GIB),), settings=(GpuSettings("gpu:0", 0, True),))
-    return make_machine(folder, CUDA, tuple(NEEDED), driver=driver, tensorflow=tensorflow(name, capability="12.0"))
+    driver = Driver("575.57.08", (12, 9), (gpu(0, name, memory=32 * GIB),), **healthy(0))
+    return make_machine(folder, CUDA, REQUIREMENTS, driver=driver, tensorflow=tensorflow(name, capability="12.0"))
 
 
 def wsl2(folder: Path) -> Machine:
@@ -86,14 +106,14 @@ def wsl2(folder: Path) -> Machine:
         touch(folder / "root" / path)
     log = "E cuda_platform.cc:51] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"
     driver = Driver(problem=REASONS["DRIVER_NOT_LOADED"])
-    return make_machine(folder, CUDA, tuple(NEEDED), driver=driver, tensorflow=tensorflow(log=log))
+    return make_machine(folder, CUDA, REQUIREMENTS, driver=driver, tensorflow=tensorflow(log=log))
 
 
 def without_utility(folder: Path) -> Machine:
     touch(add_gpu(folder) / ".dockerenv")
     driver = Driver(problem=REASONS["LIBRARY_NOT_FOUND"])
     found = tensorflow("NVIDIA L4", capability="8.9")
-    return make_machine(folder, CUDA, tuple(NEEDED), driver=driver, tensorflow=found)
+    return make_machine(folder, CUDA, REQUIREMENTS, driver=driver, tensorflow=found)
 
 
 def jetson(folder: Path) -> Machine:
@@ -101,26 +121,26 @@ def jetson(folder: Path) -> Machine:
     python = Interpreter((3, 12, 3), system="Linux aarch64")
     driver = Driver(problem=REASONS["LIBRARY_NOT_FOUND"])
     return make_machine(
-        folder, CUDA, tuple(NEEDED), driver=driver, tensorflow=tensorflow("Orin", capability="8.7"), python=python
+        folder, PLAIN, REQUIREMENTS, driver=driver, tensorflow=tensorflow("Orin", capability="8.7"), python=python
     )
 
 
 def mig(folder: Path) -> Machine:
     add_gpu(folder)
-    settings = GpuSettings("gpu:0", 0, True, True, 0, 400.0, 400.0, False, False, False, 0)
-    driver = Driver("570.133.20", (12, 8), (gpu(0, "NVIDIA A100-SXM4-80GB"),), settings=(settings,))
+    driver = Driver("570.133.20", (12, 8), (gpu(0, "NVIDIA A100-SXM4-80GB"),), **healthy(0, mig=True))
     log = "E cuda_platform.cc:51] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"
-    return make_machine(folder, CUDA, tuple(NEEDED), driver=driver, tensorflow=tensorflow(log=log))
+    return make_machine(folder, CUDA, REQUIREMENTS, driver=driver, tensorflow=tensorflow(log=log))
 
 
 def lost_gpu(folder: Path) -> Machine:
     for index in range(3):
         add_gpu(folder, f"0000:{index:02x}:00.0")
+    told = healthy(0, 1, 2, links=18)
+    told["settings"] += (GpuSettings("gpu:3"),)
     lost = gpu(3, "GPU", memory=None, address="", problem=REASONS["GPU_IS_LOST"])
-    settings = tuple(GpuSettings(f"gpu:{index}", 0, True, links=18) for index in range(3))
-    driver = Driver("570.133.20", (12, 8), (gpu(0), gpu(1), gpu(2), lost), settings=settings)
+    driver = Driver("570.133.20", (12, 8), (gpu(0), gpu(1), gpu(2), lost), **told)
     found = tensorflow(*["NVIDIA H100 80GB HBM3"] * 3, capability="9.0")
-    return make_machine(folder, CUDA, tuple(NEEDED), driver=driver, tensorflow=found)
+    return make_machine(folder, CUDA, REQUIREMENTS, driver=driver, tensorflow=found)
 
 
 def tpu_vm(folder: Path) -> Machine:
@@ -142,27 +162,27 @@ def tpu_slice(folder: Path) -> Machine:
 def colab(folder: Path) -> Machine:
     python = Interpreter((3, 12, 11), virtual=False)
     environment = {"COLAB_RELEASE_TAG": "release-colab_20251101", "COLAB_GPU": ""}
-    return make_machine(folder, CUDA, tuple(NEEDED), tensorflow=tensorflow(), environment=environment, python=python)
+    return make_machine(folder, CUDA, REQUIREMENTS, tensorflow=tensorflow(), environment=environment, python=python)
 
 
 def aarch64(folder: Path) -> Machine:
     add_gpu(folder)
     name, python = "NVIDIA GH200 480GB", Interpreter((3, 12, 3), system="Linux aarch64")
-    driver = Driver("570.133.20", (12, 8), (gpu(0, name),), settings=(GpuSettings("gpu:0", 0, True),))
-    return make_machine(folder, CUDA, tuple(NEEDED), driver=driver, tensorflow=tensorflow(cuda=""), python=python)
+    driver = Driver("570.133.20", (12, 8), (gpu(0, name),), **healthy(0))
+    return make_machine(folder, PLAIN, REQUIREMENTS, driver=driver, tensorflow=tensorflow(cuda=""), python=python)
 
 
 def macos(folder: Path) -> Machine:
     python = Interpreter((3, 12, 11), system="Darwin arm64")
-    problem = "TensorFlow and PyArrow end a process that loads both"
-    return make_machine(folder, CUDA, tuple(NEEDED), tensorflow=tensorflow(cuda=""), python=python, arrow=problem)
+    problem = "TensorFlow and PyArrow crash a process that loads both"
+    return make_machine(folder, PLAIN, REQUIREMENTS, tensorflow=tensorflow(cuda=""), python=python, arrow=problem)
 
 
 def broken_wheel(folder: Path) -> Machine:
     site = "/home/user/venv/lib/python3.12/site-packages/tensorflow"
     problem = "AttributeError: module 'tensorflow' has no attribute '__version__'"
     return make_machine(
-        folder, CUDA, tuple(NEEDED), tensorflow=TensorFlowDevices(file=site, problem=problem, log=problem)
+        folder, PLAIN, REQUIREMENTS, tensorflow=TensorFlowDevices(file=site, problem=problem, log=problem)
     )
 
 

@@ -52,20 +52,20 @@ def test_a_working_driver(machine) -> None:
         (
             Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None, address="", problem=REASONS["GPU_IS_LOST"]))),
             CheckResult.FAIL,
-            "gpu:1: lost: it no longer responds on the PCI bus restart the machine",
+            "1 of 2 GPUs, 1 not responding: NVIDIA H100 80GB HBM3 gpu:1 (number 1 in nvidia-smi): lost: it no longer",
         ),
         (
             Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None, address="", problem=REASONS["NO_PERMISSION"]))),
             CheckResult.WARN,
-            "gpu:1: requires administrator rights have an administrator let you use it",
+            "gpu:1 (number 1 in nvidia-smi): requires administrator rights have an administrator let you use it",
         ),
         (
             Driver("580.65.06", (13, 0), (gpu(memory=None, address="", problem=REASONS["NO_PERMISSION"]),)),
             CheckResult.FAIL,
-            "gpu:0: requires administrator rights have an administrator",
+            "0 of 1 GPU, 1 not usable: NVIDIA H100 80GB HBM3 gpu:0 (number 0 in nvidia-smi): requires admin",
         ),
         (Driver(problem="the NVIDIA driver was updated; restart"), CheckResult.FAIL, "restart the machine"),
-        (Driver(problem="the NVIDIA driver finds no GPU"), CheckResult.PASS, "no NVIDIA GPU"),
+        (Driver(problem="the NVIDIA driver finds no GPU"), CheckResult.SKIP, "no NVIDIA GPU"),
     ],
 )
 def test_a_driver_with_something_to_say(machine, told, verdict, words) -> None:
@@ -115,7 +115,11 @@ WANTED = (
 @pytest.mark.parametrize(
     ("wheels", "verdict", "words"),
     [
-        ({"nvidia-cublas-cu12": "12.5.3.2", "nvidia-cudnn-cu12": "9.3.0.75"}, CheckResult.PASS, "2 packages"),
+        (
+            {"nvidia-cublas-cu12": "12.5.3.2", "nvidia-cudnn-cu12": "9.3.0.75"},
+            CheckResult.PASS,
+            "2 pip packages with CUDA's libraries, as tensorflow 2.21.0 requires",
+        ),
         ({}, CheckResult.FAIL, "nvidia-cublas-cu12 is missing, and 1 more of 2"),
         ({"nvidia-cublas-cu12": "12.8.4.1"}, CheckResult.FAIL, "nvidia-cudnn-cu12 is missing"),
         (
@@ -167,8 +171,18 @@ def test_a_driver_that_hangs_is_told_once_and_nothing_is_made_up(machine) -> Non
 
 
 def test_only_the_cuda_build_needs_cuda_s_packages(machine) -> None:
-    assert check_libraries(machine(driver=ONE)).summary == "not used by tensorflow-cpu"
-    assert check_libraries(machine({}, driver=ONE)).verdict is CheckResult.PASS
+    assert check_libraries(machine(driver=ONE)).summary == "not needed: tensorflow-cpu has no CUDA"
+    assert check_libraries(machine({}, driver=ONE)).verdict is CheckResult.SKIP
+    without = check_libraries(machine(CUDA_BUILD, WANTED, driver=ONE, tensorflow=blind(cuda="")))
+    assert (without.verdict, without.summary) == (
+        CheckResult.SKIP,
+        "not needed: this TensorFlow is built without CUDA",
+    )
+
+
+def test_a_tensorflow_without_cuda_s_packages_uses_those_of_the_system(machine) -> None:
+    finding = check_libraries(machine(CUDA_BUILD, driver=ONE, tensorflow=blind()))
+    assert (finding.verdict, "the system's" in finding.summary) == (CheckResult.SKIP, True)
 
 
 def test_gpus_that_both_see(machine) -> None:
@@ -192,12 +206,15 @@ def test_a_gpu_that_is_newer_than_the_build(machine, capability, built, is_newer
     finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=tensorflow))
     assert (finding.verdict is CheckResult.WARN) is is_newer
     if is_newer:
-        assert finding.summary == "too new for tensorflow 2.21.0: RTX 5090 (12.0)"
-        assert "up to compute capability 9.x" in finding.cause
+        assert finding.summary == "too new for tensorflow 2.21.0: RTX 5090 (compute capability 12.0)"
+        assert "code for GPUs up to compute capability 9.x" in finding.cause
         assert "--xla on" in finding.fix
 
 
-@pytest.mark.parametrize(("processor", "words"), [("x86_64", "accel-tui[cuda]"), ("aarch64", "NVIDIA's TensorFlow")])
+@pytest.mark.parametrize(
+    ("processor", "words"),
+    [("x86_64", "accel-tui[cuda]"), ("aarch64", "docker run --gpus all -it nvcr.io/nvidia/tensorflow:TAG")],
+)
 def test_no_package_that_does_not_exist_is_recommended(machine, processor, words) -> None:
     packages = {"tensorflow": "2.21.0", "keras": "3.15.1"}
     given = machine(
@@ -207,16 +224,47 @@ def test_no_package_that_does_not_exist_is_recommended(machine, processor, words
 
 
 def test_gpus_that_only_tensorflow_sees(machine) -> None:
-    finding = check_visible_gpus(machine(CUDA_BUILD, tensorflow=blind(gpus=("Orin",))))
-    assert (finding.verdict, finding.summary) == (CheckResult.WARN, "TensorFlow finds 1 GPU, the driver's library 0")
-    assert "no NVIDIA driver: training works, but utilization, memory and power are not shown" in finding.cause
+    given = machine(CUDA_BUILD, tensorflow=blind(gpus=("GRID V100",)))
+    finding = check_driver(given)
+    assert (finding.verdict, finding.summary) == (
+        CheckResult.WARN,
+        "NVML, the driver's monitoring library, is missing",
+    )
+    assert finding.cause == "training uses the GPU, but its utilization, memory and power are not shown"
+    assert "see nvidia.driver" in check_visible_gpus(given).summary
+    assert check_gpu_memory(given).summary == "not checked: needs NVML"
+
+
+def test_more_gpus_than_nvml_lists(machine) -> None:
+    finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=blind(gpus=("H100", "H100"))))
+    assert finding.summary == "TensorFlow finds 2 GPUs, NVML (the driver's monitoring library) 1"
+
+
+def test_a_container_with_a_gpu_that_nobody_finds_is_told_the_reason(machine) -> None:
+    given = machine(CUDA_BUILD, tensorflow=blind("Cannot dlopen some GPU libraries"))
+    pci(given.root, "0000:3b:00.0", "0x10de", **{"class": "0x030200"})
+    (given.root / "dev").mkdir()
+    for name in (".dockerenv", "dev/nvidiactl"):
+        (given.root / name).touch()
+    assert "see nvidia.seen" in check_driver(given).cause
+    finding = check_visible_gpus(given)
+    assert (finding.verdict, finding.cause) == (CheckResult.FAIL, "TensorFlow cannot load all CUDA libraries")
+    assert check_gpu_memory(given).summary == "not checked: see nvidia.driver"
+
+
+def test_a_mac_s_own_gpu(machine) -> None:
+    python = Interpreter((3, 12, 4), system="Darwin arm64")
+    summary = check_driver(machine(CUDA_BUILD, tensorflow=blind(cuda=""), python=python)).summary
+    assert summary == "no NVIDIA GPU; TensorFlow finds no other GPU of this Mac either, and trains on the CPU"
+    summary = check_driver(machine(CUDA_BUILD, tensorflow=blind(cuda="", gpus=("METAL",)), python=python)).summary
+    assert summary == "no NVIDIA GPU; TensorFlow finds 1 GPU of this Mac by a plugin"
 
 
 def test_when_tensorflow_cannot_be_asked_the_gpus_are_not_judged(machine) -> None:
     for tensorflow in (TensorFlowDevices(problem="ImportError: no"), TensorFlowDevices(timed_out=True)):
         finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=tensorflow))
         assert (finding.verdict, finding.fix) == (CheckResult.WARN, "see tensorflow.import")
-    assert check_visible_gpus(machine({}, driver=ONE)).verdict is CheckResult.PASS
+    assert check_visible_gpus(machine({}, driver=ONE)).verdict is CheckResult.SKIP
 
 
 @pytest.mark.parametrize(

@@ -34,5 +34,13 @@ def test_python(python, verdict, words) -> None:
     assert words in f"{finding.summary} {finding.cause} {finding.fix}"
 
 
+def test_colab_needs_no_virtual_environment() -> None:
+    finding = check_python(replace(FINE, virtual=False), in_colab=True)
+    assert (finding.verdict, finding.summary) == (
+        CheckResult.PASS,
+        "CPython 3.12.4 on Linux x86_64, of this runtime of Colab",
+    )
+
+
 def test_the_versions_are_those_that_the_package_asks_for(pyproject) -> None:
     assert pyproject["project"]["requires-python"] == f">=3.{OLDEST[1]},<3.{NEWEST[1] + 1}"

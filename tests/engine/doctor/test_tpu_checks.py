@@ -80,13 +80,22 @@ READY = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()"
         (TPU_BUILD, {"TPU_LIBRARY_PATH": "/dev/null"}, CheckResult.FAIL, "/dev/null is not a file"),
         (TPU_BUILD, {"TPU_LIBRARY_PATH": sys.executable}, CheckResult.PASS, "0.0.31"),
         (None, {"TPU_NAME": "local"}, CheckResult.FAIL, "no kernel for ConfigureDistributedTPU"),
-        (None, {"TPU_NAME": "grpc://10.0.0.2:8470"}, CheckResult.PASS, "not needed"),
+        (None, {"TPU_NAME": "grpc://10.0.0.2:8470"}, CheckResult.SKIP, "not needed"),
     ],
 )
 def test_the_library(machine, packages, environment, verdict, words) -> None:
     finding = check_library(machine(packages, environment=environment))
     assert finding.verdict is verdict
     assert words in said(finding)
+
+
+def test_a_slice_is_told_what_to_run_for_all_of_it_and_for_this_host(machine) -> None:
+    given = machine(TPU_BUILD, environment={"TPU_NAME": "a-slice"})
+    add_chip(given.root)
+    finding = check_library(given)
+    assert finding.verdict is CheckResult.WARN
+    assert "to train on all of a-slice, run export TPU_LOAD_LIBRARY=0 on its first host (worker 0) only" in finding.fix
+    assert finding.fix.endswith("to train on this host's chips only, run export TPU_NAME=local")
 
 
 def test_plain_tensorflow_beside_chips_is_named(machine) -> None:
@@ -315,8 +324,8 @@ def test_the_metric_service_is_needed_only_beside_chips(machine, silent_port) ->
     assert check_tpu_metrics(given).summary.startswith("not needed")
     add_chip(given.root)
     finding = check_tpu_metrics(given)
-    assert finding.verdict is CheckResult.PASS
-    assert "as no program uses the TPU" in finding.summary
+    assert finding.verdict is CheckResult.SKIP
+    assert "no program uses the TPU" in finding.summary
 
 
 def test_a_metric_service_that_answers(machine, runtime) -> None:

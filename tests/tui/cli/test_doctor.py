@@ -10,7 +10,7 @@ from io import TextIOWrapper
 
 import pytest
 
-from accel_engine.doctor import Check, failed, passed, warned
+from accel_engine.doctor import Check, failed, passed, skipped, warned
 from accel_tui.cli import terminal_checks
 
 LONG = "so many words that they do not fit in a line of a terminal of eighty columns and go on below it"
@@ -156,14 +156,23 @@ def test_passed_checks_of_a_subject_that_say_the_same_are_counted(run_command, f
     found(
         *(Check(f"nvidia.{name}", lambda: passed("no GPU")) for name in ("driver", "files", "links")),
         Check("tpu.lock", lambda: passed("no GPU")),
+        *(Check(f"tpu.{name}", lambda: skipped("not needed")) for name in ("chips", "metrics")),
     )
     assert run_command("doctor").out.splitlines() == [
         "\N{CHECK MARK} nvidia.driver  no GPU",
         "                 2 more checks: the same",
         "\N{CHECK MARK} tpu.lock       no GPU",
+        "\N{EN DASH} tpu.chips      not needed",
+        "                 1 more check: the same",
         "",
-        "4 passed",
+        "4 passed, 2 not needed or not checked",
     ]
+
+
+def test_a_path_that_is_wider_than_a_line_stays_whole(run_command, found):
+    path = f"/home/user/{'a' * 80}/tensorflow"
+    found(Check("tensorflow.import", lambda: failed("incomplete", f"files are missing in {path}", "reinstall it")))
+    assert path in run_command("doctor").out
 
 
 @pytest.mark.parametrize("words", ["--deep", "tensorflow.computing"])

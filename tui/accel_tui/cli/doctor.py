@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import click
 from rich.text import Text
@@ -40,6 +41,7 @@ WIDTH = 80
 """The maximum width of a line in columns."""
 
 SYMBOLS = {
+    CheckResult.SKIP: ("\N{EN DASH}", "-", "dim"),
     CheckResult.PASS: ("\N{CHECK MARK}", "+", "green"),
     CheckResult.WARN: ("!", "!", "yellow"),
     CheckResult.FAIL: ("\N{BALLOT X}", "x", "red"),
@@ -146,13 +148,13 @@ class _Text:
             verdicts[report.finding.verdict] += 1
             yield report
         self._print_same(same)
-        failed, warned, passed = (verdicts[each] for each in (CheckResult.FAIL, CheckResult.WARN, CheckResult.PASS))
         texts = (
-            (failed, f"{failed} failed"),
-            (warned, numbers.counted(warned, "warning")),
-            (passed, f"{passed} passed"),
+            (CheckResult.FAIL, "{} failed".format),
+            (CheckResult.WARN, partial(numbers.counted, noun="warning")),
+            (CheckResult.PASS, "{} passed".format),
+            (CheckResult.SKIP, "{} not needed or not checked".format),
         )
-        counts = ", ".join(text for number, text in texts if number)
+        counts = ", ".join(text(verdicts[result]) for result, text in texts if verdicts[result])
         write(f"\n{counts}")
 
     def _show_running(self, name: str) -> None:
@@ -190,13 +192,19 @@ class _Text:
 
 
 def _is_like(report: CheckReport, other: CheckReport) -> bool:
-    """Whether two checks of a subject have passed with the same words."""
+    """Whether two checks of a subject have passed, or were skipped, with the same words."""
     subject, of_other = (each.check.partition(".")[0] for each in (report, other))
-    return report.finding.verdict is CheckResult.PASS and (subject, report.finding) == (of_other, other.finding)
+    return report.finding.verdict in (CheckResult.PASS, CheckResult.SKIP) and (subject, report.finding) == (
+        of_other,
+        other.finding,
+    )
 
 
 def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    """Lines of a text; a path or command that is wider than a line stays whole, so that it can be copied."""
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from accel_engine.doctor import Check, CheckFinding, passed, warned
+from accel_engine.doctor import Check, CheckFinding, passed, skipped, warned
 from accel_tui.appearance.colours import terminal_colour_count
 from accel_tui.appearance.glyphs import has_unicode
 
@@ -118,7 +118,7 @@ def check_size(terminal: Terminal) -> CheckFinding:
     from accel_tui.screens.too_small_screen import MIN_SIZE  # imports Textual, which is slow
 
     if not terminal.interactive:
-        return passed("skipped: no terminal")
+        return skipped("not checked: no terminal")
     columns, rows = terminal.size
     found = f"{columns}x{rows}"
     if columns < MIN_SIZE.width or rows < MIN_SIZE.height:
@@ -133,7 +133,7 @@ def check_size(terminal: Terminal) -> CheckFinding:
 def check_colours(terminal: Terminal) -> CheckFinding:
     """Check that the terminal shows enough colours."""
     if not terminal.interactive:
-        return passed("skipped: no terminal")
+        return skipped("not checked: no terminal")
     if terminal.environment.get("NO_COLOR"):
         return passed("none (NO_COLOR is set)")
     if terminal.colours == 1 << 24:
