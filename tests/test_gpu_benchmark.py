@@ -4,9 +4,11 @@ import json
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 HERE = Path(__file__).parent.parent / "benchmarks" / "gpu"
@@ -25,7 +27,7 @@ run.tomllib.loads = lambda _: {{"P1": {{"ratio": [1.2, 1.5]}}, "P2": {{"text": "
 sys.exit(run.main((
     part("P1", "print('noise'); print('{{\\"ratio\\": 1.3, \\"text\\": \\"1.3 times\\"}}')", gpus=0),
     part("P2", "import sys; print('no kernel'); sys.exit(3)", gpus=0),
-    part("P3", "import time; print('begins', flush=True); time.sleep(600)", gpus=0, limit=1),
+    part("P3", {engine!r} + "print('begins', flush=True); time.sleep(600)", gpus=0, limit=1),
     part("P4", "print('{{\\"missing\\": \\"Loop.blocks\\"}}')", gpus=0),
     part("P5", "raise SystemExit('not on a CPU')"),
     part("P6", "raise SystemExit('not without JAX')", gpus=0, needs_jax=True),
@@ -35,8 +37,27 @@ sys.exit(run.main((
 """
 
 
+ENGINE = """
+import json, subprocess, sys, time
+engine = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True)
+print(json.dumps({'engine': engine.pid}), flush=True)
+"""
+
+
+SCRIPT = RUN.format(here=str(HERE), engine=ENGINE)
+
+
 def run(results: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", RUN.format(here=str(HERE)), "--on", "cpu", "--results", str(results), *words]
+    command = [
+        sys.executable,
+        "-c",
+        SCRIPT,
+        "--on",
+        "cpu",
+        "--results",
+        str(results),
+        *words,
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -70,6 +91,8 @@ def test_parts_run_once_and_their_results_become_a_table(tmp_path: Path) -> None
     assert before["date"] in table["P1"][4]
     assert table["P2"][1:3] == ["faster / by far", "**failed**, see P2.txt: no kernel"]
     assert table["P3"][2].startswith("**timed out**, see P3.txt")
+    with suppress(psutil.NoSuchProcess):
+        assert psutil.Process(result(tmp_path, "P3")["values"][0]["engine"]).status() == psutil.STATUS_ZOMBIE
     assert table["P4"][2] == "**not in this version**, see P4.txt: there is no Loop.blocks"
     assert table["P5"][2] == "needs a GPU"
     assert table["P6"][2] == "needs --jax"
@@ -84,11 +107,7 @@ def test_parts_run_once_and_their_results_become_a_table(tmp_path: Path) -> None
 
 def test_what_the_end_of_the_time_interrupts_runs_again(tmp_path: Path) -> None:
     limits = "run.LEAST_SECONDS, run.MOST_SECONDS = 0, 0"
-    code = (
-        RUN.replace("sys.exit(run.main", f"{limits}\nsys.exit(run.main")
-        .format(here=str(HERE))
-        .replace("limit=1", "limit=600")
-    )
+    code = SCRIPT.replace("sys.exit(run.main", f"{limits}\nsys.exit(run.main").replace("limit=1", "limit=600")
     words = ["--on", "cpu", "--results", str(tmp_path), "--minutes", "0.02", "--part", "P3"]
     found = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, check=False

@@ -24,6 +24,9 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
+
+import psutil
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -38,6 +41,9 @@ LONGEST = 400
 
 LEAST_SECONDS = 60
 """No part is started with less time left."""
+
+_TOKEN = "BENCHMARK_TOKEN"
+"""Variable by whose value the processes of a part are known."""
 
 DONE, FAILED, TIMED_OUT, MISSING = "done", "failed", "timed out", "not in this version"
 
@@ -146,9 +152,14 @@ def _status(
     command: Sequence[str], output: Any, variables: Mapping[str, str], limit: float, statuses: Sequence[int]
 ) -> str:
     """Run a command to its end or the limit, with all processes that it has started."""
+    token = uuid4().hex
     try:
         process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, env=dict(variables), start_new_session=True
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**variables, _TOKEN: token},
+            start_new_session=True,
         )
     except OSError as error:
         output.write(f"{command[0]}: {error.strerror}\n")
@@ -161,6 +172,15 @@ def _status(
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        _kill_started(token)
+
+
+def _kill_started(token: str) -> None:
+    """Kill what a part has started in other sessions, such as engines, which would use the GPU beside the next part."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get(_TOKEN) == token:
+                process.kill()
 
 
 def _values(text: str) -> Iterator[dict[str, Any]]:
