@@ -41,7 +41,7 @@ LAST_WITH_PKG_RESOURCES = Version("2.20.0")
 """The last TensorBoard that imports it."""
 
 CONTAINER = (
-    "NVIDIA's container (docker run --gpus all -it nvcr.io/nvidia/tensorflow:TAG, where TAG is YY.MM-tf2-py3; choose "
+    "NVIDIA's container (docker run --gpus all -it IMAGE, where IMAGE is the one named TensorFlow in the NGC catalog; choose "
     f"one with TensorFlow {'.'.join(map(str, OLDEST))} or newer), and install accel-tui in it"
 )
 """How to get a TensorFlow that NVIDIA has built."""

@@ -37,7 +37,7 @@ FAIL, WARN = CheckResult.FAIL, CheckResult.WARN
         (tpu_vm, {"tpu.library": FAIL}, "pip install 'accel-tui[tpu]'"),
         (tpu_slice, {"tpu.library": WARN}, "export TPU_LOAD_LIBRARY=0"),
         (colab, {"nvidia.driver": WARN}, "Change runtime type"),
-        (aarch64, {"nvidia.seen": FAIL}, "docker run --gpus all -it nvcr.io/nvidia/tensorflow:TAG"),
+        (aarch64, {"nvidia.seen": FAIL}, "docker run --gpus all -it IMAGE"),
         (macos, {"tensorflow.tables": FAIL}, "TensorFlow and PyArrow crash a process that loads both"),
         (broken_wheel, {"tensorflow.import": FAIL}, "TensorFlow is incomplete"),
     ],

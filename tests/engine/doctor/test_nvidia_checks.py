@@ -213,7 +213,7 @@ def test_a_gpu_that_is_newer_than_the_build(machine, capability, built, is_newer
 
 @pytest.mark.parametrize(
     ("processor", "words"),
-    [("x86_64", "accel-tui[cuda]"), ("aarch64", "docker run --gpus all -it nvcr.io/nvidia/tensorflow:TAG")],
+    [("x86_64", "accel-tui[cuda]"), ("aarch64", "docker run --gpus all -it IMAGE")],
 )
 def test_no_package_that_does_not_exist_is_recommended(machine, processor, words) -> None:
     packages = {"tensorflow": "2.21.0", "keras": "3.15.1"}
