@@ -41,8 +41,8 @@ LAST_WITH_PKG_RESOURCES = Version("2.20.0")
 """The last TensorBoard that imports it."""
 
 CONTAINER = (
-    "NVIDIA's container (docker run --gpus all -it IMAGE, where IMAGE is the one named TensorFlow in the NGC catalog; choose "
-    f"one with TensorFlow {'.'.join(map(str, OLDEST))} or newer), and install accel-tui in it"
+    "NVIDIA's container (docker run --gpus all -it IMAGE, where IMAGE is the one named TensorFlow in the NGC catalog; "
+    f"choose one with TensorFlow {'.'.join(map(str, OLDEST))} or newer), and install accel-tui in it"
 )
 """How to get a TensorFlow that NVIDIA has built."""
 
