@@ -266,7 +266,7 @@ async def test_fields_come_and_go_with_what_they_mean_and_keep_what_was_typed() 
         assert "local workers" not in text_of(pilot)
         await fill(pilot, "strategy", "multi")
         await pilot.press("enter")
-        await shows(pilot, "strategy: needs TF_CONFIG", "local workers", "reduction", "rate s")
+        await shows(pilot, "strategy: needs TF_CONFIG", "local workers", "reduction", "optimizer, rate")
         places = [each.field for each in screen_of(pilot).query(Field)]
         assert places == [each.field for each in screen_of(pilot).form.fields if each.field in places]
         await fill(pilot, "local_workers", "3")

@@ -36,6 +36,7 @@ from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_lines import SHOWN, AdviceLines, Notices, ProgressLine, RunTitle
+from accel_tui.widgets.run.run_monitor import RunMonitor
 from accel_tui.widgets.run.run_outcome import RunOutcome, notify_end, notify_notices
 from accel_tui.widgets.run.run_view import RunView
 from accel_tui.widgets.run.worker_list import WorkerList, WorkerSummary
@@ -110,6 +111,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             yield RunCharts().data_bind(RunScreen.problem)
             with VerticalScroll(id="details", can_focus=False) as details:
                 details.border_title = "Details"
+                yield RunMonitor()
                 yield RunDetails()
                 yield WorkerList()
                 yield Label("Notices", classes="heading")

@@ -1,0 +1,70 @@
+"""The latest value of the metric that counts, in large digits."""
+
+from textual import getters
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Digits, Static
+
+from accel_engine.plan.monitor import is_better_lower
+from accel_engine.run.history.history import Points
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
+from accel_engine.words import numbers
+from accel_tui.run_state.state import RunState
+from accel_tui.widgets.chart.draw_values import BEST
+from accel_tui.widgets.run.run_view import RunView
+
+
+class RunMonitor(RunView, Horizontal):
+    """The latest value of the metric that counts, how it has changed, and the best one; hidden while there is none."""
+
+    DEFAULT_CSS = """
+    RunMonitor {
+        layout: horizontal;
+        display: none;
+        height: auto;
+        margin-bottom: 1;
+        &.-known { display: block; }
+        Digits { width: auto; margin-right: 2; color: $metric; text-style: bold; }
+        Digits.-loss { color: $loss; }
+        Static { width: 1fr; height: auto; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    }
+    """
+
+    _digits = getters.query_one(Digits)
+    _caption = getters.query_one(Static)
+    _shown: tuple[str, Points] = ("", ())
+
+    def compose(self) -> ComposeResult:
+        """Compose the number and the lines beside it."""
+        yield Digits("")
+        yield Static()
+
+    def update_view(self) -> None:
+        """Show another value."""
+        state, points = self.state, points_of_monitor(self.state)
+        self.set_class(bool(points), "-known")
+        if not points or not self.is_mounted or (state.monitor, points) == self._shown:
+            return
+        self._shown = state.monitor, points
+        self._digits.update(numbers.metric(points[-1][1]).upper())
+        self._digits.set_class(bool(is_better_lower(state.monitor)), "-loss")
+        self._caption.update(caption(state, points))
+
+
+def points_of_monitor(state: RunState) -> Points:
+    """The validations or epochs of the metric that counts."""
+    name = state.monitor.removeprefix(VALIDATION_PREFIX)
+    return state.validation.get(name, ()) if name != state.monitor else state.points(name)
+
+
+def caption(state: RunState, points: Points) -> Content:
+    """The name of the metric, its change since the value before, and the best value."""
+    lines = [Content.styled(state.monitor.replace("_", " "), "$foreground")]
+    if len(points) > 1:
+        change = points[-1][1] - points[-2][1]
+        sign = "▲" if change > 0 else "▼" if change < 0 else "="
+        lines.append(Content(f"{sign} {numbers.metric(abs(change))} since {points[-2][0]:,}"))
+    if state.best:
+        lines.append(Content(f"best {numbers.metric(state.best[1])} {BEST} {state.best[0]:,}"))
+    return Content("\n").join(lines)
