@@ -23,6 +23,9 @@ from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.memory_meters import HostMemory
 from accel_engine.words import numbers
 
+_OTHER_FORMATS = "; export to keras or savedmodel, which TensorFlow runs"
+"""What helps where a format without TensorFlow differs from the trained model."""
+
 BATCHING_EXAMPLES = 256
 """Examples with which the batching of requests is measured."""
 
@@ -121,7 +124,8 @@ def _beyond(target: ExportTarget, figures: Figures) -> str:
     if not value <= target.tolerance:
         of = figures.differs[by_mean]
         words = f"difference of {of}" if of else "difference of the outputs"
-        return f"the {name} {words}, {value:.2g}, is beyond the tolerance of {target.tolerance:g}"
+        cure = "" if by_mean or format_named(target.format).by_tensorflow else _OTHER_FORMATS
+        return f"the {name} {words}, {value:.2g}, is beyond the tolerance of {target.tolerance:g}{cure}"
     return figures.worse
 
 
