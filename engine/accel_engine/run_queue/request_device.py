@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from accel_engine.devices.cuda_visible_devices import VISIBLE, choice_of, visible_gpus
 from accel_engine.devices.device_types import ASLEEP, Device, Reading, Sample
-from accel_engine.devices.installation import find_installation
+from accel_engine.devices.installation import cuda_cure, find_installation
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import ModelBuilt
@@ -122,9 +122,8 @@ class _Chooser:
         if gpu.id not in visible_gpus(os.environ.get(VISIBLE), self._gpus):
             raise UsageError(f"{wanted} is hidden by {VISIBLE}={os.environ[VISIBLE]}")
         if find_installation().distribution == "tensorflow-cpu":
-            raise UsageError(
-                f"{wanted}: tensorflow-cpu uses no GPU; in a fresh environment, pip install 'accel-tui[cuda]'"
-            )
+            cure = cuda_cure("in a fresh environment, run pip install 'accel-tui[cuda]'")
+            raise UsageError(f"{wanted}: tensorflow-cpu uses no GPU; {cure}")
         lost = f"cannot be used, {gpu.problem}" if gpu.problem else ""
         if reason := lost or self._lacks_memory(gpu) or self._reserve(gpu, beside_runs=True):
             raise UsageError(f"{wanted} {reason}; choose another device, or auto")
