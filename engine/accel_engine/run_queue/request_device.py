@@ -109,7 +109,7 @@ class _Chooser:
             return ComputeDevice()
         if self._may_have_others:
             reason = NVML_PROBLEMS.get(self._machine.why_no_gpu, self._machine.why_no_gpu)
-            return ComputeDevice(why=f"auto cannot tell whether a GPU is idle: {reason}; gpu:0 by name may be used")
+            return ComputeDevice(why=f"auto cannot tell whether a GPU is idle: {reason}; choose gpu:0 to try one")
         visible = self._visible
         gpus = [visible[gpu.id] for gpu in self._gpus if gpu.id in visible]
         if not gpus:

@@ -212,7 +212,7 @@ def test_a_gpu_that_nvml_does_not_list_is_used_by_name_only(
     assert first.choice == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "0"}
     found = device_for(model)
     assert (found.id, found.is_notable) == ("cpu", True)
-    assert "NVML, the driver's monitoring library, is missing; gpu:0 by name may be used" in found.why
+    assert "NVML, the driver's monitoring library, is missing; choose gpu:0 to try one" in found.why
     with placed(request(model, "gpu:0"), reader), pytest.raises(UsageError, match="gpu:0 is used by another"):
         device_for(model, "gpu:0")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, 1")
