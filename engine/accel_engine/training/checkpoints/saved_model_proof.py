@@ -3,9 +3,12 @@
 A layer whose ``get_config`` lacks an argument loads with its default, and so does a loss whose arguments Keras forgets.
 """
 
+import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import keras
 import numpy as np
@@ -29,6 +32,33 @@ TOLERANCE = 1e-3
 
 MEMORY_FACTOR = 4
 """The free memory of the host over the size of the file, below which the model is not loaded again."""
+
+
+_KNOWN = ("keras", "accel_engine", "builtins")
+"""Packages whose classes load as they were saved; Keras gives ``builtins`` for functions."""
+
+
+def has_own_classes(file: Path) -> bool:
+    """Whether a saved model has a layer, loss or other object of a class that neither Keras nor this program defines.
+
+    Args:
+        file: The model's ``.keras`` file, of which only its description is read.
+    """
+    with ZipFile(file) as parts:
+        description = json.loads(parts.read("config.json"))
+    return any(module.partition(".")[0] not in _KNOWN for module in _modules(description))
+
+
+def _modules(description: Any) -> Iterator[str]:
+    """The modules of all objects in a description by Keras."""
+    if isinstance(description, dict):
+        module = description.get("module")
+        if isinstance(module, str) and "class_name" in description:
+            yield module
+        description = list(description.values())
+    if isinstance(description, list):
+        for each in description:
+            yield from _modules(each)
 
 
 def saving_faults(assembly: Assembly, file: Path) -> str:
