@@ -106,8 +106,8 @@ def _lost_arguments(model: Any) -> Iterator[str]:
             if name not in given or not {type(value), type(default)} <= _COMPARED:
                 continue
             if value != default and not _may_have(type(layer), name):
-                has = f"{type(layer).__name__} has {name}={reprlib.repr(value)}"
-                yield f"{ARGUMENT_LOST}: {has}, which a saved model does not have: it loads with {reprlib.repr(default)}"
+                has = f"{type(layer).__name__} has {name}={reprlib.repr(value)}, which a saved model does not have"
+                yield f"{ARGUMENT_LOST}: {has}: it loads with {reprlib.repr(default)}"
 
 
 _COMPARED = {bool, int, float, str, type(None)}

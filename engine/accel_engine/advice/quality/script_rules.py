@@ -32,7 +32,7 @@ FAULTS = {
     ARGUMENT_LOST: (
         "argument-lost",
         "the model is another one once it is saved and loaded, and nothing says so",
-        'return {**super().get_config(), "factor": self.factor} in get_config, with each argument of __init__',
+        'add each argument of __init__ in get_config, as in {**super().get_config(), "factor": self.factor}',
         0.5,
     ),
 }

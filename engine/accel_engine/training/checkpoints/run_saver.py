@@ -38,7 +38,8 @@ PARTIAL_MODEL = "partial.keras"
 
 PROVEN_AFTER = 10.0
 """Seconds of an engine's work on a run from which its saved model is loaded again, which takes less than a second for
-most. One with classes of the user's own always is: they are what forgets its arguments in silence."""
+most. One with classes of the user's own always is: they are what forgets its arguments in silence; of a
+short run only that is told."""
 
 Result = TypeVar("Result")
 
@@ -159,9 +160,10 @@ class RunSaver:
         """Warn if the saved model, loaded again, does something else than the trained one."""
         file, is_short = self._reporter.run.directory / MODEL, time.perf_counter() - self._began < PROVEN_AFTER
         try:
-            fault = "" if is_short and not has_own_classes(file) else saving_faults(self._assembly, file)
+            is_known = is_short and not has_own_classes(file)
+            fault = "" if is_known else saving_faults(self._assembly, file, silent_only=is_short)
         except Exception as error:  # noqa: BLE001 (the model is saved, and may have code that does not like this)
-            fault = f"loaded again, it cannot be compared with the trained model: {reason(error)}"
+            fault = "" if is_short else f"loaded again, it cannot be compared with the trained model: {reason(error)}"
         if fault:
             self._reporter.emit(Warned, message=f"model.keras: {fault}")
 

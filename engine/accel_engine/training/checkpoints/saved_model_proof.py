@@ -61,7 +61,7 @@ def _modules(description: Any) -> Iterator[str]:
             yield from _modules(each)
 
 
-def saving_faults(assembly: Assembly, file: Path) -> str:
+def saving_faults(assembly: Assembly, file: Path, *, silent_only: bool = False) -> str:
     """What a saved model does otherwise than the trained one, or why it cannot be loaded; empty if it is the same.
 
     Both compute on the CPU, where the same weights give the same outputs. What cannot be compared is not: a model of
@@ -71,6 +71,7 @@ def saving_faults(assembly: Assembly, file: Path) -> str:
     Args:
         assembly: The model, with the weights that were saved.
         file: The model's file.
+        silent_only: Whether a model that cannot be loaded, which an error says later, is no fault.
     """
     if not assembly.single_process or assembly.on_tpu or MEMORY_FACTOR * file.stat().st_size > available_memory():
         return ""
@@ -80,7 +81,7 @@ def saving_faults(assembly: Assembly, file: Path) -> str:
         try:
             loaded = load_saved(str(file), options)
         except ModelError as error:
-            return f"it cannot be loaded again here: {str(error).partition(': ')[2]}"
+            return "" if silent_only else f"it cannot be loaded again here: {str(error).partition(': ')[2]}"
         if not _has_equal_weights(model, loaded):
             return "loaded again, it has other weights than the trained model"
         train = assembly.dataset.train

@@ -123,6 +123,8 @@ def test_weights_that_are_not_loaded(saved) -> None:
 def test_a_class_that_keras_does_not_find(saved) -> None:
     made = saved("unknown")
     assert "class or function Unknown is not known" in saving_faults(made.assembly, made.directory / MODEL)
+    made.saver.save_model(prove=True)
+    assert not made.events(Warned)  # loading it says so
 
 
 def test_what_draws_random_numbers_cannot_be_compared(saved) -> None:
@@ -132,7 +134,7 @@ def test_what_draws_random_numbers_cannot_be_compared(saved) -> None:
 
 def test_a_model_of_keras_classes_is_loaded_again_after_a_run_of_some_length(saved, monkeypatch) -> None:
     made = saved("plain")
-    monkeypatch.setattr(run_saver, "saving_faults", lambda *_: "another model")
+    monkeypatch.setattr(run_saver, "saving_faults", lambda *_, **__: "another model")
     made.saver.save_model(prove=True)
     assert not made.events(Warned)
     monkeypatch.setattr(run_saver, "PROVEN_AFTER", 0.0)
