@@ -157,7 +157,7 @@ class NoticeWatcher:
         self._provider = provider
         self._notify = notify
         self._warn = warn
-        self._has_warned = False
+        self._has_warned = self._has_answered = False
         self._stopping = threading.Event()
 
     def start(self) -> None:
@@ -175,6 +175,7 @@ class NoticeWatcher:
             except (OSError, ValueError) as error:
                 self._complain(error)
             else:
+                self._has_answered = True
                 if notice:
                     self._notify(self._provider.name, notice)
                     return
@@ -185,4 +186,10 @@ class NoticeWatcher:
             self._has_warned = True
             name, host = self._provider.name, os.environ.get(HOST_VARIABLE) or self._provider.host
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            self._warn(f"no notice before {name} takes this machine away: its metadata server {host}: {reason}")
+            again = f"it is asked again every {POLL_SECONDS:g} s"
+            if isinstance(error, ValueError) or self._has_answered or find_provider(AUTO) is self._provider:
+                problem = f"{name}'s metadata server {host} does not answer as expected: {reason}"
+                self._warn(f"{problem}; until it does, no notice comes before {name} takes this machine away; {again}")
+            else:
+                problem = f"no metadata server of {name} answers at {host} ({reason})"
+                self._warn(f"{problem}: this machine seems not to be in {name}, and gets no notice; {again}")

@@ -2,7 +2,7 @@
 
 import re
 
-from accel_engine.devices.cuda_visible_devices import visible_gpus
+from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
 from accel_engine.devices.installation import DISTRIBUTIONS
 from accel_engine.doctor.check import CheckFinding, failed, warned
 from accel_engine.doctor.machine import Machine
@@ -118,8 +118,11 @@ def _broken(machine: Machine, summary: str) -> CheckFinding | None:
 
 
 def _hidden(machine: Machine, summary: str) -> CheckFinding | None:
-    variable = machine.environment.get("CUDA_VISIBLE_DEVICES")
-    if variable is None or len(machine.tensorflow().gpus) != len(visible_gpus(variable, machine.driver().gpus)):
+    variable = machine.environment.get(VISIBLE)
+    if variable is None:
+        return None
+    shown = visible_gpus({VISIBLE: variable}, machine.driver().gpus)  # their number is the same in every order
+    if len(machine.tensorflow().gpus) != len(shown):
         return None
     effect = "hides all GPUs" if not machine.tensorflow().gpus else "hides the others"
     valid = re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*|", variable)

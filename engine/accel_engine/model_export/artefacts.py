@@ -1,6 +1,7 @@
 """Writes a trained model in a format, its recurrent layers unrolled where LiteRT needs that; proof.py verifies it."""
 
 import json
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Any
 import keras
 
 from accel_engine.data.standardization import Standardization
-from accel_engine.data.structure import ArraySpec, has_texts
+from accel_engine.data.structure import ArraySpec, flatten, has_texts
 from accel_engine.errors import ModelError
 from accel_engine.formats import ModelFormat
 from accel_engine.inference.runtime import Arrays
@@ -168,7 +169,7 @@ def is_recurrent(model: keras.Model) -> bool:
 
 
 def unrolled(model: keras.Model) -> keras.Model:
-    """A copy of a model with the same weights, whose recurrent layers are unrolled.
+    """A copy of a model with the same weights, vocabularies and other states, whose recurrent layers are unrolled.
 
     Raises:
         ModelError: Its recurrent layers cannot be unrolled; why.
@@ -183,11 +184,24 @@ def unrolled(model: keras.Model) -> keras.Model:
     try:
         copy = keras.models.clone_model(model, clone_function=_unrolled_layer, recursive=True)
         copy.set_weights(model.get_weights())
+        for layer, its_copy in zip(all_layers(model), all_layers(copy), strict=True):
+            _copy_state(layer, its_copy)
     except Exception as error:  # of several kinds, from layers of the user's too
         raise ModelError(
             f"LiteRT runs recurrent layers only unrolled, and the model cannot be copied: {reason(error)}"
         ) from error
     return copy
+
+
+def _copy_state(layer: Any, copy: Any) -> None:
+    """Give a copy of a layer what Keras saves of it, as an adapted vocabulary is neither a weight nor in the config."""
+    state: dict[str, Any] = {}
+    layer.save_own_variables(state)
+    copy.load_own_variables(state)
+    if hasattr(layer, "save_assets"):
+        with tempfile.TemporaryDirectory() as folder:
+            layer.save_assets(folder)
+            copy.load_assets(folder)
 
 
 def _unrolled_layer(layer: keras.Layer) -> keras.Layer:
@@ -198,7 +212,30 @@ def _unrolled_layer(layer: keras.Layer) -> keras.Layer:
         for part in ("layer", "backward_layer"):
             if config.get(part):
                 config[part]["config"]["unroll"] = True
-    return type(layer).from_config(config)
+    copy = type(layer).from_config(config)
+    for each in (copy, getattr(copy, "forward_layer", None), getattr(copy, "backward_layer", None)):
+        if isinstance(each, keras.layers.RNN) and each.go_backwards and each.return_sequences:
+            _zero_masked_steps(each)
+    return copy
+
+
+def _zero_masked_steps(layer: Any) -> None:
+    """Let an unrolled layer that goes backwards give zeros for the masked steps, if it is to.
+
+    Keras masks its outputs, which are in reversed order, with the mask in the order of the inputs (3.15).
+    """
+    if not layer.zero_output_for_mask:
+        return
+    layer.zero_output_for_mask, loop = False, layer.inner_loop
+
+    def zeroing(sequences: Any, initial_state: Any, mask: Any, training: Any = False) -> Any:
+        last, outputs, states = loop(sequences, initial_state, mask, training)
+        if (given := next(iter(flatten(mask)), None)) is not None:
+            keeps = keras.ops.expand_dims(keras.ops.flip(given, 1), -1)
+            outputs = keras.ops.where(keeps, outputs, keras.ops.zeros_like(outputs))
+        return last, outputs, states
+
+    layer.inner_loop = zeroing
 
 
 def _steps(layer: Any) -> int | None:

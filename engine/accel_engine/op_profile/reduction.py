@@ -6,6 +6,8 @@ of each, only its own time counts. XLA runs instructions on a CPU beside others:
 ended. What only runs others, such as a loop or a call of a function, is left out: its time is theirs, or waiting.
 """
 
+import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,6 +46,9 @@ _CALLS = frozenset(
 _INPUT = "IteratorGetNext"
 """The beginning of the types of operations that wait for the input pipeline."""
 
+_SCOPE_NUMBER = re.compile(r"(_\d+)+$")
+"""What Keras and TensorFlow append to a name scope that is there already."""
+
 Spans: TypeAlias = list[tuple[int, int]]
 
 
@@ -67,6 +72,8 @@ class TraceFacts:
         steps: Steps in the trace; ``None`` if unknown.
         layers: The names of the model's layers by the numbers in marks; empty where layers are not marked.
         cost_of: What an operation of TensorFlow takes, by its name in its graph and the type of what runs.
+        apart: Beginnings and ends of what came between the steps, such as a validation, in nanoseconds since 1970: its
+            operations are not of the steps, and the time is not theirs.
         accelerator: ``gpu`` or ``tpu`` where these train, whose operations the trace should have; else empty.
         peak_flops, peak_source, peak_bytes, bytes_source: As of :class:`OpProfile`.
         notes: As of :class:`OpProfile`.
@@ -76,6 +83,7 @@ class TraceFacts:
     steps: int | None = None
     layers: Mapping[int, str] = field(default_factory=dict)
     cost_of: Callable[[str, str], OperationCost | None] = lambda *_: None
+    apart: tuple[tuple[int, int], ...] = ()
     accelerator: str = ""
     peak_flops: float | None = None
     peak_source: str = ""
@@ -151,16 +159,34 @@ def reduce_planes(planes: Sequence[TracePlane], facts: TraceFacts) -> OpProfile:
         bandwidth = chosen[0].stats.get("memory_bandwidth")
         if isinstance(bandwidth, int | float) and bandwidth > 0:
             facts = replace(facts, peak_bytes=float(bandwidth), bytes_source="the memory's clock and bus width")
-    return _profile(device, [each for each in lanes if each], programs, facts, _traced_time(planes))
+    time = _traced_time(planes)
+    apart: Spans = []
+    if time:  # events count in picoseconds from the beginning
+        ends = [[1000 * min(max(each, time[0]), time[1]) - 1000 * time[0] for each in span] for span in facts.apart]
+        apart = union((begin, end) for begin, end in ends)
+        lanes = [[_outside(lane, apart) for lane in lines] for lines in lanes]
+    lanes = [kept for lines in lanes if (kept := [lane for lane in lines if lane])]
+    return _profile(device, lanes, programs, facts, 1000 * (time[1] - time[0]) if time else None, apart)
 
 
 def _traced_time(planes: Sequence[TracePlane]) -> tuple[int, int] | None:
-    """When the trace began and ended, by the time of its events; ``None`` if it does not say so."""
+    """When the trace began and ended, in nanoseconds since 1970; ``None`` if it does not say so."""
     for plane in planes:
         began, ended = plane.stats.get("profile_start_time"), plane.stats.get("profile_stop_time")
         if plane.name == _ENVIRONMENT and isinstance(began, int) and isinstance(ended, int):
-            return 0, 1000 * (ended - began)  # they are nanoseconds, and events count from the beginning
+            return began, ended
     return None
+
+
+def _outside(lane: list[_Ran], spans: Spans) -> list[_Ran]:
+    """The operations of a thread or a stream that began outside of spans, which do not overlap and are in order."""
+    begins = [begin for begin, _ in spans]
+
+    def is_within(time: int) -> bool:
+        place = bisect_right(begins, time) - 1
+        return place >= 0 and time < spans[place][1]
+
+    return [ran for ran in lane if not is_within(ran.begin)] if spans else lane
 
 
 def _streams(plane: TracePlane) -> list[TraceLine]:
@@ -290,9 +316,10 @@ def _profile(
     lanes: Sequence[Sequence[Sequence[_Ran]]],
     programs: Mapping[int | str, Program],
     facts: TraceFacts,
-    traced: tuple[int, int] | None,
+    traced: int | None,
+    apart: Spans,
 ) -> OpProfile:
-    """The profile of what devices ran, by device and lane, within a time."""
+    """The profile of what devices ran, by device and lane, within a time, except spans of it that are not of steps."""
     sums: defaultdict[_Key, _Sum] = defaultdict(_Sum)
     for ran, own in (each for lines in lanes for lane in lines for each in _own_times(lane)):
         total = sums[ran.key._replace(kernel="")]
@@ -302,17 +329,18 @@ def _profile(
     is_marked = bool(facts.layers)
     operations = [_operation(key, each, programs, facts) for key, each in sums.items()]
     operations.sort(key=lambda each: (-each.seconds, each.name))
-    busy = [union((ran.begin, ran.last) for lane in lines for ran in lane if ran.fills) for lines in lanes]
+    busy = [union([*((ran.begin, ran.last) for lane in lines for ran in lane if ran.fills), *apart]) for lines in lanes]
+    left_out = sum(end - begin for begin, end in apart)
     every = [ran for lines in lanes for lane in lines for ran in lane]
     first, last = min((ran.begin for ran in every), default=0), max((ran.last for ran in every), default=0)
     if every and traced:
-        first, last = min(first, traced[0]), max(last, traced[1])
+        first, last = min(first, 0), max(last, traced)
     return OpProfile(
         device=device,
         devices=len(lanes),
         lanes=sum(len(lines) for lines in lanes),
-        seconds=(last - first) / 1e12,
-        busy=sum(end - begin for spans in busy for begin, end in spans) / 1e12 / max(1, len(lanes)),
+        seconds=(last - first - left_out) / 1e12 if every else 0.0,
+        busy=sum(sum(end - begin for begin, end in spans) - left_out for spans in busy) / 1e12 / max(1, len(lanes)),
         total=sum(each.seconds for each in operations),
         steps=facts.steps,
         operations=tuple(operations[:MOST_OPERATIONS]),
@@ -324,7 +352,7 @@ def _profile(
         peak_source=facts.peak_source,
         peak_bytes=facts.peak_bytes,
         bytes_source=facts.bytes_source,
-        notes=(*facts.notes, *_remarks(operations, programs)),
+        notes=(*facts.notes, *_remarks(operations, has_programs=any(key.program in programs for key in sums))),
         trace=facts.path,
     )
 
@@ -334,7 +362,7 @@ def _operation(key: _Key, total: _Sum, programs: Mapping[int | str, Program], fa
     path = cost.operation if cost else key.name
     flops, size = (cost.flops, cost.bytes) if cost else (None, None)
     if key.kind:
-        name = shown_name(key.name)
+        name = shown_name(key.name, facts.layers)
         if found := facts.cost_of(graph_name(key.name), key.kind):
             flops, size = found
     elif cost:
@@ -358,7 +386,11 @@ def _group(path: str, layers: Mapping[int, str]) -> str:
     if mark is not None and mark in layers:
         return layers[mark]
     found = scopes(path)
-    return "/".join(found[: 1 if layers else 2])
+    if not layers:
+        return "/".join(found[:2])
+    # Names of operations are scopes, too: of their parts, and of what TensorFlow makes of them.
+    part = _SCOPE_NUMBER.sub("", found[0]) if found else ""
+    return "" if part[:1].isupper() or part == "strided_slice" else part
 
 
 def _groups(operations: Iterable[ProfiledOperation]) -> tuple[OperationGroup, ...]:
@@ -383,10 +415,10 @@ def _gaps(lengths: Sequence[Sequence[int]]) -> tuple[Gap, ...]:
     return tuple(Gap(each[-1], len(each), sum(each)) for each in kinds if each)
 
 
-def _remarks(operations: Sequence[ProfiledOperation], programs: Mapping[int | str, Program]) -> Iterator[str]:
+def _remarks(operations: Sequence[ProfiledOperation], *, has_programs: bool) -> Iterator[str]:
     if any(each.kind.startswith("fusion") for each in operations):
         yield "A fusion of XLA counts for the layer of its last operation."
     total = sum(each.seconds for each in operations)
     unnamed = sum(each.seconds for each in operations if not each.group)
-    if programs and total and unnamed > UNNAMED_SHARE * total:
+    if has_programs and total and unnamed > UNNAMED_SHARE * total:
         yield "Instructions of XLA without a name of the model belong to no layer."

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from accel_engine.devices.cuda_visible_devices import VISIBLE, choice_of, visible_gpus
+from accel_engine.devices.cuda_visible_devices import choice_of, visible_gpus
 from accel_engine.devices.device_types import Device
 
 NAMES = frozenset({"GOOGLE_APPLICATION_CREDENTIALS", "PATH", "TMPDIR", "VIRTUAL_ENV"})
@@ -68,15 +68,15 @@ def with_devices(environment: Mapping[str, str], devices: Sequence[str], machine
         environment: Those of the terminal where the run was queued.
         devices: Ids of the engine's devices; other devices than GPUs need no variable.
         machine: The devices of the machine.
+
+    Raises:
+        UsageError: The user's choice cannot be understood.
     """
     gpus = [device for device in machine if device.kind == "gpu"]
     if not any(device.startswith("gpu:") for device in devices):
         return dict(environment)
-    chosen = environment.get(VISIBLE)
-    if chosen is None:
-        return {**environment, **choice_of([gpu.id for gpu in gpus if gpu.id in devices], gpus)}
-    entries = zip(visible_gpus(chosen, gpus), (entry.strip() for entry in chosen.split(",")), strict=False)
-    return {**environment, VISIBLE: ",".join(entry for gpu, entry in entries if gpu in devices)}
+    names = [gpu.id for gpu in visible_gpus(environment, gpus) if gpu.id in devices]
+    return {**environment, **choice_of(names, gpus, environment)}
 
 
 @contextmanager

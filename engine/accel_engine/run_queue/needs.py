@@ -43,7 +43,7 @@ def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environ
         UsageError: It cannot be trained on this number of devices, or the environment is wrong.
     """
     strategy, memory = strategies.find(plan.strategy), _host_memory(plan)
-    usable = _usable(devices, environment)
+    usable = _usable(plan, devices, environment)
     placement = resolve_placement(plan, usable, environment)
     if placement.kind == "cpu" or not placement.devices:
         if wanted is not None:
@@ -82,12 +82,19 @@ def _whole_tpu(wanted: int | None, chips: tuple[str, ...], memory: int) -> RunNe
     return RunNeeds("tpu", len(chips), chips, memory)
 
 
-def _usable(devices: Sequence[Device], environment: Mapping[str, str]) -> list[Device]:
-    """The devices without GPUs that TensorFlow will not see."""
+def _usable(plan: Plan, devices: Sequence[Device], environment: Mapping[str, str]) -> list[Device]:
+    """The devices without GPUs that TensorFlow will not see.
+
+    The run waits for one that is lost, if the plan names it, or if all are and the user hides none.
+    """
+    named = {name.lower() for name in plan.devices}
     gpus = [device for device in devices if device.kind == "gpu"]
-    shown = visible_gpus(environment.get(VISIBLE), gpus)
-    if find_installation().distribution == "tensorflow-cpu":
-        shown = ()
+    on_cpu = bool(named) and not any(name.startswith("gpu") for name in named)
+    if on_cpu or find_installation().distribution == "tensorflow-cpu":
+        return [device for device in devices if device.kind != "gpu"]
+    lost = {gpu.id for gpu in gpus if gpu.problem}
+    shown = {gpu.id for gpu in visible_gpus(environment, gpus)}
+    shown |= lost if len(lost) == len(gpus) and environment.get(VISIBLE) not in ("", "-1") else lost & named
     return [device for device in devices if device.kind != "gpu" or device.id in shown]
 
 

@@ -13,10 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from accel_engine.devices.cuda_visible_devices import VISIBLE, choice_of, visible_gpus
+from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE, choice_of, visible_gpus
 from accel_engine.devices.device_types import ASLEEP, Device, Reading, Sample
 from accel_engine.devices.installation import find_installation
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
+from accel_engine.devices.nvidia_queries import NVML_PROBLEMS
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import ModelBuilt
 from accel_engine.memory import available_memory
@@ -43,6 +44,9 @@ WEIGHT_COPIES = 2
 
 POLL_SECONDS = 0.5
 """How often GPUs are read until one has stayed idle."""
+
+GPU_FILES = tuple(map(Path, ("/dev/nvidiactl", "/dev/nvmap", "/etc/nv_tegra_release")))
+"""Files of a machine or a container that may have a GPU that NVML does not list; the last two are a Jetson's."""
 
 READINGS = 10
 """How often a GPU is read until it tells its free memory."""
@@ -96,10 +100,19 @@ class _Chooser:
         self._models = models
 
     def idle(self) -> ComputeDevice:
-        """The first GPU that nothing uses and whose memory suffices; else the CPU, and why."""
-        shown = visible_gpus(os.environ.get(VISIBLE), self._gpus)
-        gpus = [gpu for gpu in self._gpus if gpu.id in shown]
-        if not gpus or find_installation().distribution == "tensorflow-cpu":
+        """The first GPU that nothing uses and whose memory suffices; else the CPU, and why.
+
+        Raises:
+            UsageError: The environment numbers GPUs in an order that cannot be known.
+        """
+        if find_installation().distribution == "tensorflow-cpu":
+            return ComputeDevice()
+        if self._may_have_others:
+            reason = NVML_PROBLEMS.get(self._machine.why_no_gpu, self._machine.why_no_gpu)
+            return ComputeDevice(why=f"auto cannot tell whether a GPU is idle: {reason}; choose gpu:0 to try one")
+        visible = self._visible
+        gpus = [visible[gpu.id] for gpu in self._gpus if gpu.id in visible]
+        if not gpus:
             return ComputeDevice()
         users = self._users(gpus)
         for gpu in gpus:
@@ -114,21 +127,47 @@ class _Chooser:
         Raises:
             UsageError: It cannot be used; why.
         """
+        if find_installation().distribution == "tensorflow-cpu" and (self._gpus or self._may_have_others):
+            raise UsageError(
+                f"{wanted}: tensorflow-cpu uses no GPU; in a fresh environment, pip install 'accel-tui[cuda]'"
+            )
+        if self._may_have_others:
+            return self._undescribed(wanted)
         gpu = next((gpu for gpu in self._gpus if gpu.id == wanted), None)
         if gpu is None:
             known = ", ".join(["cpu", *(gpu.id for gpu in self._gpus)])
             why = f" ({self._machine.why_no_gpu})" if self._machine.why_no_gpu else ""
             raise UsageError(f"no device {wanted}: this machine has {known}{why}")
-        if gpu.id not in visible_gpus(os.environ.get(VISIBLE), self._gpus):
+        if gpu.problem:
+            raise UsageError(f"{wanted} cannot be used, {gpu.problem}; choose another device, or auto")
+        if gpu.id not in self._visible:
             raise UsageError(f"{wanted} is hidden by {VISIBLE}={os.environ[VISIBLE]}")
-        if find_installation().distribution == "tensorflow-cpu":
-            raise UsageError(
-                f"{wanted}: tensorflow-cpu uses no GPU; in a fresh environment, pip install 'accel-tui[cuda]'"
-            )
-        lost = f"cannot be used, {gpu.problem}" if gpu.problem else ""
-        if reason := lost or self._lacks_memory(gpu) or self._reserve(gpu, beside_runs=True):
+        gpu = self._visible[gpu.id]
+        if reason := self._lacks_memory(gpu) or self._reserve(gpu, beside_runs=True):
             raise UsageError(f"{wanted} {reason}; choose another device, or auto")
         return replace(self._chosen(gpu), is_required=True)
+
+    @property
+    def _visible(self) -> dict[str, Device]:
+        return {gpu.id: gpu for gpu in visible_gpus(os.environ, self._gpus)}
+
+    @property
+    def _may_have_others(self) -> bool:
+        """Whether TensorFlow may see GPUs although NVML lists none, as on a Jetson."""
+        return not self._gpus and bool(self._machine.why_no_gpu) and any(file.exists() for file in GPU_FILES)
+
+    def _undescribed(self, wanted: str) -> ComputeDevice:
+        """A GPU by its number among TensorFlow's: it has no UUID, and TensorFlow decides whether it is there."""
+        number, shown = int(wanted.partition(":")[2]), os.environ.get(VISIBLE)
+        choice = {ORDER: "PCI_BUS_ID", VISIBLE: str(number)}
+        if shown is not None:
+            entries = [entry.strip() for entry in shown.split(",")]
+            if number >= len(entries):
+                raise UsageError(f"{wanted} is hidden by {VISIBLE}={shown}")
+            choice = {VISIBLE: entries[number]}
+        if reason := self._reserve(Device(wanted, "gpu", ""), beside_runs=True):
+            raise UsageError(f"{wanted} {reason}; choose another device, or auto")
+        return ComputeDevice(wanted, choice=choice, is_required=True)
 
     def _users(self, gpus: Sequence[Device]) -> dict[str, str]:
         """Who uses each GPU, once it is known whether those that look idle stay so."""
@@ -183,7 +222,7 @@ class _Chooser:
         return ""
 
     def _chosen(self, gpu: Device) -> ComputeDevice:
-        return ComputeDevice(gpu.id, gpu.name, choice_of([gpu.id], self._gpus))
+        return ComputeDevice(gpu.id, gpu.name, choice_of([gpu.id], self._gpus, os.environ))
 
 
 def _devices_of_runs(devices: Sequence[Device]) -> dict[str, str]:

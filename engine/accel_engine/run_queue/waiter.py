@@ -146,11 +146,11 @@ class Waiter:
             if entry is None or not entry.is_waiting or entry.hold_reason or any(map(is_reserved, devices)):
                 return
             self._queue.put(replace(entry, state="started", devices=devices, reason=""))
-        environment = with_devices(entry.environment, devices, self._machine.devices)
         try:
             if _status(entry.directory) is not Status.QUEUED:  # it was ended or started by other means
                 self._queue.remove(run)
                 return
+            environment = with_devices(entry.environment, devices, self._machine.devices)
             with working_directory(entry.folder):
                 self._engines[run] = engine_process.start(entry.directory, environment)
         except AccelError as error:

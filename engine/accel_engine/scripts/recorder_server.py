@@ -67,8 +67,9 @@ class Recording:
     def connect(self, connection: "_Connection", answer: dict[str, Any]) -> None:
         """Send the answer to the first message of a connection, and take that for all that follows."""
         with self._changing:
-            connection.send(answer)
+            # Before the answer: what follows that, such as another connection, waits for what this one has sent.
             self._connection, self._forwarded = connection, {}
+            connection.send(answer)
 
     def forward(self, command: Command) -> bool:
         """Send a command to the recorder; return whether it gets it."""

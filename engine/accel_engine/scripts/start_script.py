@@ -133,4 +133,8 @@ def environment_for(wanted: Sequence[str], devices: Sequence[Device]) -> dict[st
         raise UsageError("--devices: the cores of a TPU are chosen by the script itself; leave --devices out")
     if kinds == {"cpu"}:
         return {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu")}
-    return choice_of(wanted, [device for device in devices if device.kind == "gpu"])
+    gpus = [device for device in devices if device.kind == "gpu"]
+    for gpu in gpus:
+        if gpu.id in wanted and gpu.problem:
+            raise UsageError(f"--devices: {gpu.id} cannot be used, {gpu.problem}; choose another device")
+    return choice_of(wanted, gpus)

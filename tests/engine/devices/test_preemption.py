@@ -125,5 +125,28 @@ def test_it_is_told_once_and_a_server_that_is_not_there_once(
     assert notified.wait(60)
     assert notices == [("Google Cloud", "it preempts this machine")]
     assert warnings == [
-        f"no notice before Google Cloud takes this machine away: its metadata server {server.address}: status 503"
+        f"Google Cloud's metadata server {server.address} does not answer as expected: status 503; until it does, "
+        "no notice comes before Google Cloud takes this machine away; it is asked again every 0.01 s"
+    ]
+
+
+def test_without_a_server_the_machine_seems_to_be_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preemption, "find_provider", lambda _: None)  # whatever this machine's firmware says
+    warnings: list[str] = []
+    with MetadataServer() as gone:
+        address = gone.address
+    monkeypatch.setenv(HOST_VARIABLE, address)
+    warned = threading.Event()
+
+    def warn(message: str) -> None:
+        warnings.append(message)
+        warned.set()
+
+    watcher = NoticeWatcher(PROVIDERS["gce"], lambda *_: None, warn)
+    watcher.start()
+    assert warned.wait(60)
+    watcher.stop()
+    assert warnings == [
+        f"no metadata server of Google Cloud answers at {address} (Connection refused): this machine seems not to be "
+        "in Google Cloud, and gets no notice; it is asked again every 5 s"
     ]

@@ -148,6 +148,27 @@ def test_recurrent_layers_are_unrolled_with_the_same_weights() -> None:
     np.testing.assert_allclose(copy(x), model(x), atol=1e-6)
 
 
+def test_an_unrolled_copy_has_the_vocabulary_and_masks_as_the_model_does() -> None:
+    words = keras.layers.TextVectorization(20, output_sequence_length=6)
+    words.adapt(["the cat sat on a mat", "a dog ran"])
+    inputs = keras.Input((), dtype="string", name="text")
+    x = keras.layers.Embedding(20, 4, mask_zero=True)(words(inputs))
+    x = keras.layers.Bidirectional(keras.layers.LSTM(3, return_sequences=True))(x)
+    model = keras.Model(inputs, x)
+    texts = tf.constant(["the dog sat", "a cat ran on the mat", "", "unknown"])
+    copy = unrolled(model)
+    np.testing.assert_allclose(copy(texts), model(texts), atol=1e-6)
+    assert np.ptp(model(texts), 0).max() > 1e-3  # texts differ
+
+
+def test_an_unrolled_copy_standardizes_as_the_model_does() -> None:
+    normalization = keras.layers.Normalization()
+    normalization.adapt(np.float32([[[1.0, 2.0]], [[5.0, 9.0]]]))
+    model = keras.Sequential([keras.Input((6, 2)), normalization, keras.layers.GRU(3)])
+    x = np.random.default_rng(0).normal(size=(3, 6, 2)).astype(np.float32)
+    np.testing.assert_allclose(unrolled(model)(x), model(x), atol=1e-6)
+
+
 @pytest.mark.parametrize(("steps", "message"), [(None, "does not fix"), (MAX_STEPS + 1, "takes 257 steps")])
 def test_too_many_steps_are_refused(steps: int | None, message: str) -> None:
     with pytest.raises(ModelError, match=message):

@@ -43,8 +43,8 @@ def test_operations_of_threads_count_once_and_without_those_within_them(tmp_path
     profile = reduce_planes(TraceBuilder().plane("/host:CPU", THREADS, began=7).planes(tmp_path), facts)
 
     assert times(profile) == {
-        "net_1/dense_1/MatMul": 4.0,  # 4 - 2 within it, and 2 of the other thread
-        "gradient_tape/net_1/dense_1/MatMul/MatMul_1": 3.0,
+        "dense/MatMul": 4.0,  # 4 - 2 within it, and 2 of the other thread
+        "gradient_tape/dense/MatMul/MatMul_1": 3.0,
         "adam/Square": 3.0,
         "inner/Mul": 1.5,
         "inner/Add": 0.5,
@@ -79,6 +79,30 @@ def test_the_time_before_the_first_operation_and_after_the_last_one_is_idle(tmp_
     assert profile.seconds == pytest.approx(8e-3)
     assert profile.idle == pytest.approx(6 / 8)
     assert [(gap.count, gap.seconds) for gap in profile.gaps] == [(2, pytest.approx(6e-3))]
+
+
+def test_what_comes_between_the_steps_is_not_of_them(tmp_path: Path) -> None:
+    steps = [(1, 2, "while/net_1/d/layer.0./MatMul:MatMul"), (7, 8, "while/net_1/d/layer.0./MatMul:MatMul")]
+    lines = {"a": [*steps, (3, 5, "net_1_1/d_1/MatMul:MatMul")], "b": [(4, 6, "net_1_1/d_1/Softmax:Softmax")]}
+    began = 10**18
+    space = TraceBuilder().plane("/host:CPU", lines)
+    space.plane("Task Environment", {}, {"profile_start_time": began, "profile_stop_time": began + 10 * 10**6})
+    validation, cut = (began + 2_500_000, began + 6_500_000), (began + 9_000_000, began + 12_000_000)
+    facts = TraceFacts(steps=2, layers={0: "d"}, apart=(validation, cut))
+    profile = reduce_planes(space.planes(tmp_path), facts)
+    assert times(profile) == {"d/MatMul": 2.0}
+    assert [(each.name, each.seconds) for each in profile.groups] == [("d", pytest.approx(2e-3))]
+    assert profile.lanes == 1
+    assert profile.seconds == pytest.approx(5e-3)
+    assert profile.busy == pytest.approx(2e-3)
+    assert sum(gap.seconds for gap in profile.gaps) == pytest.approx(3e-3)
+
+
+def test_names_that_repeat_are_one_part_and_operations_are_none(tmp_path: Path) -> None:
+    names = ("compile_loss/Mul", "replica_1/compile_loss_1/Mul", "strided_slice_7/Pack", "Fill/dims", "Cast")
+    lines = {"a": [(place, place + 1, f"{name}:Mul") for place, name in enumerate(names)]}
+    profile = reduce_planes(TraceBuilder().plane("/host:CPU", lines).planes(tmp_path), TraceFacts(layers={0: "d"}))
+    assert {each.name: round(1e3 * each.seconds, 6) for each in profile.groups} == {"": 3.0, "compile_loss": 2.0}
 
 
 def test_waiting_for_the_input_pipeline_keeps_no_device_busy(tmp_path: Path) -> None:
@@ -124,7 +148,7 @@ def test_a_gpu_runs_the_kernels_of_its_streams(tmp_path: Path) -> None:
     facts = TraceFacts(layers={1: "conv"}, accelerator="gpu")
     profile = reduce_planes(space.planes(tmp_path), facts)
 
-    assert times(profile) == {"net/conv/Conv2D": 3.0, "MemcpyH2D": 1.5, "fusion.3": 1.0}
+    assert times(profile) == {"conv/Conv2D": 3.0, "MemcpyH2D": 1.5, "fusion.3": 1.0}
     convolution = profile.operations[0]
     assert (convolution.group, convolution.count) == ("conv", 1)  # one operation, of two kernels
     assert convolution.kernel == "void conv_kernel<float>()"
@@ -180,7 +204,11 @@ def test_names_of_operations() -> None:
     name = "while/body/_1/gradient_tape/while/net_1/outer/layer.2./dense_1/layer.12._1/MatMul/MatMul"
     assert innermost_mark(name) == 12
     assert scopes(name) == ("net_1", "outer", "dense_1", "MatMul")
-    assert shown_name(name) == "gradient_tape/net_1/outer/dense_1/MatMul/MatMul"
+    assert shown_name(name, {}) == "gradient_tape/net_1/outer/dense_1/MatMul/MatMul"
+    assert shown_name(name, {2: "outer", 12: "dense"}) == "gradient_tape/outer/dense/MatMul/MatMul"
+    other_replica = "gradient_tape/replica_1/net_1/dense_1_2/layer.12./MatMul/MatMul"
+    assert shown_name(other_replica, {12: "dense_1"}) == "gradient_tape/replica_1/dense_1/MatMul/MatMul"
+    assert scopes(other_replica) == ("net_1", "dense_1_2", "MatMul")
     assert innermost_mark("adam/Square") is None
     assert split_operation("adam/Square:Square") == ("adam/Square", "Square")
     for other in ("KernelAndDeviceFunc::Run", "EagerLocalExecute: Mul", "__inference_f_1:__inference_f_1", "python"):

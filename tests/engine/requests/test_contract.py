@@ -181,13 +181,15 @@ def test_the_result_tells_the_device_that_computed_it(monkeypatch: pytest.Monkey
     assert device_of(replace(gpu, is_required=True)) == Problem("TensorFlow cannot use gpu:1: see accel-tui doctor")
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: ["GPU:0"])
     monkeypatch.setattr(tf.config, "get_visible_devices", lambda _: [])
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda _: {"device_name": "Orin"})
     rounds = tf.config.experimental.tensor_float_32_execution_enabled()
     try:
         assert device_of(gpu) == gpu
+        assert device_of(replace(gpu, name="")).text == "on gpu:1 (Orin)"
         assert not tf.config.experimental.tensor_float_32_execution_enabled()
     finally:
         tf.config.experimental.enable_tensor_float_32_execution(rounds)
-    assert asked == [ComputeDevice(), replaced, gpu]
+    assert asked == [ComputeDevice(), replaced, gpu, replace(gpu, name="Orin")]
 
 
 def test_a_gpu_whose_memory_runs_out_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

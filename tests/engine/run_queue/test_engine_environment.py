@@ -39,11 +39,11 @@ def test_variables_that_matter_to_training_are_kept_and_no_secrets() -> None:
     [
         (None, ("gpu:1",), "GPU-1aa"),
         (None, ("gpu:2", "gpu:0"), "MIG-0b,GPU-2aa"),
-        ("2,0", ("gpu:0",), "0"),
-        ("2,0", ("gpu:0", "gpu:2"), "2,0"),
-        ("GPU-1aa, GPU-2", ("gpu:2",), "GPU-2"),
-        ("GPU-1aa,MIG-0b", ("gpu:0",), "MIG-0b"),
-        ("MIG-0b,MIG-0c", ("gpu:0",), "MIG-0b,MIG-0c"),  # of which CUDA takes the first
+        ("2,0", ("gpu:0",), "MIG-0b"),
+        ("2,0", ("gpu:0", "gpu:2"), "GPU-2aa,MIG-0b"),
+        ("GPU-1aa, GPU-2", ("gpu:2",), "GPU-2aa"),
+        ("GPU-1aa,MIG-0c", ("gpu:0",), "MIG-0c"),
+        ("MIG-0c,MIG-0b", ("gpu:0",), "MIG-0c"),  # CUDA takes the first
     ],
 )
 def test_an_engine_sees_its_devices_only(chosen: str | None, devices: tuple[str, ...], visible: str) -> None:
@@ -52,7 +52,15 @@ def test_an_engine_sees_its_devices_only(chosen: str | None, devices: tuple[str,
     found = with_devices(environment, devices, GPUS)
 
     assert found["CUDA_VISIBLE_DEVICES"] == visible
-    assert found.get("CUDA_DEVICE_ORDER") == (None if chosen else "PCI_BUS_ID")
+    assert found["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+
+
+def test_numbers_pass_over_a_gpu_that_is_lost() -> None:
+    gpus = (Device("gpu:0", "gpu", "NVIDIA GPU", problem="lost"), *GPUS[1:])
+    shown = {"CUDA_VISIBLE_DEVICES": "0,1", "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}  # which is the same for two alike
+    assert with_devices(shown, ("gpu:1",), gpus)["CUDA_VISIBLE_DEVICES"] == "GPU-1aa"
+    assert with_devices(shown, ("gpu:2",), gpus)["CUDA_VISIBLE_DEVICES"] == "GPU-2aa"
+    assert with_devices({"CUDA_VISIBLE_DEVICES": "1"}, ("gpu:1", "gpu:2"), gpus)["CUDA_VISIBLE_DEVICES"] == "GPU-2aa"
 
 
 def test_a_gpu_without_a_known_uuid_is_named_by_its_index() -> None:

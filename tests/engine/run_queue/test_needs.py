@@ -1,6 +1,7 @@
 """What a plan needs: the devices that it may use, how many of them, and memory."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -76,6 +77,27 @@ def test_only_visible_gpus_are_used() -> None:
     with pytest.raises(AccelError, match="no device gpu:1"):
         need(environment=visible, devices=("gpu:1",))
     assert need(environment={"CUDA_VISIBLE_DEVICES": "-1"}).kind == "cpu"
+
+
+def test_gpus_that_are_lost_are_passed_over_unless_nothing_else_can_be_waited_for() -> None:
+    lost = [replace(gpu, problem="lost") for gpu in GPUS]
+    plan, one_lost = Plan(model="mlp", strategy="mirrored"), (lost[0], *GPUS[1:])
+
+    assert find_need(plan, None, one_lost, {}).devices == ALL[1:]
+    assert find_need(plan, None, one_lost, {"CUDA_VISIBLE_DEVICES": "0,1"}).devices == ("gpu:1", "gpu:2")
+    named = Plan(model="mlp", devices=("gpu:0",))
+    assert find_need(named, None, one_lost, {}).devices == ("gpu:0",)  # it waits, and its reason names the loss
+    assert find_need(Plan(model="mlp"), None, lost, {}).devices == ALL
+    assert find_need(Plan(model="mlp"), None, lost, {"CUDA_VISIBLE_DEVICES": "-1"}).kind == "cpu"
+
+
+def test_numbers_that_only_cuda_understands_matter_only_where_a_gpu_is_used() -> None:
+    mixed = (replace(GPUS[0], name="another GPU"), *GPUS[1:])
+    fastest = {"CUDA_DEVICE_ORDER": "FASTEST_FIRST", "CUDA_VISIBLE_DEVICES": "0"}
+
+    with pytest.raises(UsageError, match="counts from the fastest GPU"):
+        find_need(Plan(model="mlp"), None, mixed, fastest)
+    assert find_need(Plan(model="mlp", devices=("cpu:0",)), None, mixed, fastest).kind == "cpu"
 
 
 def test_a_build_for_the_cpu_uses_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,6 +169,61 @@ def test_of_a_split_gpu_the_first_instance_counts(driver: Driver, tmp_path: Path
         device_for(file, "gpu:1")
 
 
+def test_the_instance_that_the_user_chose_is_used(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.measure("instances", 1, 2)
+    with reader() as machine:
+        second = machine.devices[1].uuids[2]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", second)
+    assert device_for(tmp_path / "model.keras", "gpu:1").choice["CUDA_VISIBLE_DEVICES"] == second
+
+
+def test_numbers_in_the_users_variable_pass_over_a_lost_gpu(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.refuse("*", 0, LOST)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert device_for(tmp_path / "model.keras").choice["CUDA_VISIBLE_DEVICES"] == "GPU-00000003"
+
+
+@pytest.fixture
+def without_nvml(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine without NVIDIA's library; the file that its GPU would have."""
+    machine = MachineReader([])
+    machine.why_no_gpu = "no NVIDIA driver"
+    monkeypatch.setitem(globals(), "reader", lambda: machine)
+    monkeypatch.setattr(request_device, "find_installation", lambda: Installation("tensorflow", "2.21.0"))
+    monkeypatch.setattr(request_device, "GPU_FILES", (tmp_path / "nvidiactl",))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return tmp_path / "nvidiactl"
+
+
+def test_a_gpu_that_nvml_does_not_list_is_used_by_name_only(
+    without_nvml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "model.keras"
+    with pytest.raises(UsageError, match=r"no device gpu:0: this machine has cpu \(no NVIDIA driver\)"):
+        device_for(model, "gpu:0")
+    assert device_for(model) == ComputeDevice()
+    without_nvml.touch()
+    first = device_for(model, "gpu:0")
+    assert (first.id, first.text, first.is_required) == ("gpu:0", "on gpu:0", True)
+    assert first.choice == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "0"}
+    found = device_for(model)
+    assert (found.id, found.is_notable) == ("cpu", True)
+    assert "NVML, the driver's monitoring library, is missing; choose gpu:0 to try one" in found.why
+    with placed(request(model, "gpu:0"), reader), pytest.raises(UsageError, match="gpu:0 is used by another"):
+        device_for(model, "gpu:0")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, 1")
+    assert device_for(model, "gpu:1").choice == {"CUDA_VISIBLE_DEVICES": "1"}
+    with pytest.raises(UsageError, match="gpu:2 is hidden by CUDA_VISIBLE_DEVICES=3, 1"):
+        device_for(model, "gpu:2")
+    monkeypatch.setattr(request_device, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    with pytest.raises(UsageError, match="gpu:0: tensorflow-cpu uses no GPU"):
+        device_for(model, "gpu:0")
+
+
 def test_what_hides_gpus_hides_them_from_requests_too(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from accel_engine.scripts.start_script import Script, create_script_run, environ
 DEVICES = [
     *(Device(name, name.partition(":")[0], name) for name in ("cpu:0", "gpu:0", "gpu:1", "gpu:2", "tpu:0")),
     Device("gpu:3", "gpu", "a GPU whose UUID is known", uuids=("GPU-3aa",)),
+    Device("gpu:4", "gpu", "NVIDIA GPU", problem="lost"),
 ]
 
 
@@ -41,6 +42,7 @@ def test_devices_become_the_variables_that_frameworks_read(
         (("gpu:7",), "no device gpu:7; available: cpu:0, gpu:0"),
         (("gpu:0", "cpu:0"), "must be of the same kind"),
         (("tpu:0",), "chosen by the script itself"),
+        (("gpu:4",), "gpu:4 cannot be used, lost; choose another device"),
     ],
 )
 def test_devices_that_cannot_be_chosen_are_explained(wanted: tuple[str, ...], problem: str) -> None:

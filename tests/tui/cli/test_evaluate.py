@@ -127,8 +127,14 @@ def test_data_that_is_not_there_is_wrong_usage(run_command, asked):
     assert (result.status, "no such file" in result.err, asked) == (2, True, [])
 
 
-def test_a_checkpoint_that_cannot_be_is_wrong_usage(run_command, asked):
-    result = run_command("evaluate last --checkpoint newest")
+@pytest.mark.parametrize("wrong", ["newest", "''"])
+def test_a_checkpoint_that_cannot_be_is_wrong_usage(run_command, asked, wrong):
+    result = run_command(f"evaluate last --checkpoint {wrong}")
     assert result.status == 2
     assert "neither auto, best, last nor a step" in result.err
     assert not asked
+
+
+def test_an_empty_device_is_wrong_usage(run_command, asked):
+    result = run_command("evaluate last --device ''")
+    assert (result.status, "'' is none of auto, cpu and such as gpu:0" in result.err, asked) == (2, True, [])

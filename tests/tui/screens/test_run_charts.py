@@ -317,7 +317,7 @@ async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: Fa
 
 
 async def test_a_metric_of_validations_alone_has_a_chart_that_can_be_chosen(engine: FakeEngine) -> None:
-    async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
         await shows(pilot, "step 2,000")
         engine.say(Validated, epoch=1, step=2000, metrics={"loss": 1.0, "f1_score": 0.75}, seconds=0.1)
         await until(pilot, lambda: "f1 score" in [panel.title for panel in charts_of(pilot)._panels], "its chart")

@@ -19,7 +19,7 @@ EXAMPLES_AT_A_TIME = 256
 
 
 def _read_checkpoint(text: str) -> str:
-    name = text.strip() or "auto"
+    name = text.strip()
     if name not in CHOICES and not name.isdecimal():
         raise UsageError(f"{name!r} is neither auto, best, last nor a step")
     return name
@@ -42,7 +42,7 @@ def read_devices(text: str) -> tuple[str, ...]:
 
 
 def _read_device(text: str) -> str:
-    name = text.strip() or "auto"
+    name = text.strip()
     if name not in ("auto", "cpu") and (name == "gpu" or not _DEVICE.fullmatch(name) or name.startswith("cpu")):
         raise UsageError(f"{name!r} is none of auto, cpu and such as gpu:0")
     return name

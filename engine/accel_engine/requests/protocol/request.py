@@ -84,7 +84,7 @@ class ComputeDevice:
 
     Attributes:
         id: ``cpu``, or the id of a GPU such as ``gpu:0``.
-        name: The GPU's product name; empty for the CPU.
+        name: The GPU's product name; empty for the CPU, and for a GPU that only TensorFlow finds, until it does.
         choice: Environment variables that show only this GPU to TensorFlow; empty for the CPU.
         is_required: Whether the user chose it, so that no other device takes its place.
         why: Why ``auto`` uses none of the machine's GPUs; empty if it has none, or one is used.
@@ -110,7 +110,7 @@ class ComputeDevice:
     def text(self) -> str:
         """Where the request computes, such as ``on gpu:0 (NVIDIA H200)``."""
         if self.is_gpu:
-            return f"on {self.id} ({self.name})"
+            return f"on {self.id} ({self.name})" if self.name else f"on {self.id}"
         return f"on the CPU ({self.why})" if self.why else "on the CPU"
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import replace
 import tensorflow as tf
 
 from accel_engine.devices import find_by_address
-from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
+from accel_engine.devices.cuda_visible_devices import visible_gpus
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.devices.host_probe import processors
 from accel_engine.devices.nvidia_queries import NVML_PROBLEMS
@@ -19,6 +19,7 @@ from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.events import TensorFlowDevice
 from accel_engine.memory import available_memory
+from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.requests.protocol.request import ComputeDevice
@@ -80,6 +81,9 @@ def use_for_request(device: ComputeDevice) -> ComputeDevice:
         tf.config.set_visible_devices([], "GPU")
         return ComputeDevice(why=problem)
     tf.config.experimental.enable_tensor_float_32_execution(False)
+    if not device.name:
+        details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0])
+        return replace(device, name=details.get("device_name", "GPU"))
     return device
 
 
@@ -88,8 +92,9 @@ def place_on_visible(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPl
 
     Raises:
         PlanError: The plan's devices are not available, or TensorFlow does not see them.
+        UsageError: The environment numbers GPUs in an order that cannot be known.
     """
-    wanted, usable = resolved.plan.devices, _usable(inventory)
+    wanted, usable = resolved.plan.devices, _usable(resolved.plan, inventory)
     hidden = [name for name in wanted if name in {device.id for device in inventory.devices} - {d.id for d in usable}]
     if hidden:
         raise PlanError("devices", wanted, f"TensorFlow does not see {', '.join(hidden)} (is this its CUDA build?)")
@@ -115,8 +120,9 @@ def configure(resolved: ResolvedPlan, inventory: Inventory, threads: int | None 
     plan, chosen = resolved.plan, resolved.placement.devices if resolved.placement else ()
     if threads is not None:
         set_threads(threads)
-    physical, visible = tf.config.list_physical_devices("GPU"), _visible(inventory)
-    gpus = [visible.index(name) for name in chosen if name.startswith("gpu:")]
+    physical, names = tf.config.list_physical_devices("GPU"), [name for name in chosen if name.startswith("gpu:")]
+    visible = _visible(inventory) if names else ()
+    gpus = [visible.index(name) for name in names]
     tf.config.set_visible_devices([physical[index] for index in gpus], "GPU")
     if plan.xla == "on" and plan.force == "off" and gpus and are_newer_than_build():
         reason = (
@@ -191,7 +197,7 @@ def worker_hardware_names(resolved: ResolvedPlan, inventory: Inventory) -> tuple
     """The product names of a local worker's devices; empty for workers on other machines."""
     if not resolved.plan.local_workers:
         return ()
-    chosen = replace(resolved, cluster=None).with_devices(_usable(inventory)).placement
+    chosen = replace(resolved, cluster=None).with_devices(_usable(resolved.plan, inventory)).placement
     names = {device.id: device.name for device in inventory.devices}
     return tuple(names.get(device, "") for device in (chosen.devices if chosen else ()))
 
@@ -221,9 +227,10 @@ def device_memory(names: tuple[str, ...], resolved: ResolvedPlan, inventory: Inv
     return min(sizes, default=0)
 
 
-def _usable(inventory: Inventory) -> list[Device]:
-    """The machine's devices, without GPUs that TensorFlow does not see."""
-    visible = _visible(inventory)
+def _usable(plan: Plan, inventory: Inventory) -> list[Device]:
+    """The machine's devices, without GPUs that TensorFlow does not see, and with none for a plan on other devices."""
+    is_elsewhere = bool(plan.devices) and not any(name.lower().startswith("gpu") for name in plan.devices)
+    visible = () if is_elsewhere else _visible(inventory)
     return [device for device in inventory.devices if device.kind != "gpu" or device.id in visible]
 
 
@@ -232,9 +239,9 @@ def _visible(inventory: Inventory) -> tuple[str, ...]:
     if inventory.why_unavailable("gpu"):  # these are TensorFlow's
         return tuple(gpu.id for gpu in inventory.of_kind("gpu"))
     count, every = len(tf.config.list_physical_devices("GPU")), inventory.of_kind("gpu")
-    described = [gpu for gpu in every if not gpu.problem]  # CUDA does not number one that is lost, or not permitted
-    found = [visible_gpus(os.environ.get(VISIBLE), gpus) for gpus in (described, every)]
-    return next((shown for shown in found if len(shown) == count), found[0][:count])
+    found = [visible_gpus(os.environ, every, numbers_lost=numbers_lost) for numbers_lost in (False, True)]
+    shown = next((shown for shown in found if len(shown) == count), found[0][:count])
+    return tuple(gpu.id for gpu in shown)
 
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"

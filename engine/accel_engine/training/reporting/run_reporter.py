@@ -1,5 +1,7 @@
 """Tracks a run's step and phase, and writes its events."""
 
+import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +10,9 @@ from accel_engine.events import Event, Phase, PhaseChanged, PlanChanged
 from accel_engine.plan import Plan
 from accel_engine.run.engine.commands import Command, answered
 from accel_engine.run.writing.writer import RunWriter
+
+MOST_PHASES = 100_000
+"""Phases that are remembered: more than a run enters while it is profiled."""
 
 
 class RunReporter:
@@ -22,7 +27,8 @@ class RunReporter:
         step: Completed steps.
         epochs: Completed epochs.
         phase: Current phase.
-        entered: The phases that were entered; whoever looks for later ones may clear it.
+        entered: The latest phases, with the nanoseconds since 1970 when each was entered; whoever looks for later ones
+            may clear it.
         changes: Fields of the plan that commands have changed, with their new values.
     """
 
@@ -31,13 +37,13 @@ class RunReporter:
         self.step = step
         self.epochs = 0
         self.phase = Phase.STARTING
-        self.entered: set[Phase] = set()
+        self.entered: deque[tuple[Phase, int]] = deque(maxlen=MOST_PHASES)
         self.changes: dict[str, Any] = {}
 
     def enter_phase(self, phase: Phase, detail: str = "") -> None:
         """Set the phase and emit ``PhaseChanged``."""
         self.phase = phase
-        self.entered.add(phase)
+        self.entered.append((phase, time.time_ns()))
         self.emit(PhaseChanged, phase=phase, detail=detail)
 
     def resume_phase(self, phase: Phase) -> None:

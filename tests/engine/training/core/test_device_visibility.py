@@ -111,6 +111,16 @@ def test_a_gpu_that_is_lost_moves_no_other(told: Told, lost_is_numbered: bool) -
     assert told.visible == ["gpu:2"]
 
 
+def test_numbers_in_an_order_that_only_cuda_knows_are_refused(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST")
+    told.physical = told.physical[:2]
+    with pytest.raises(UsageError, match="counts from the fastest GPU"):
+        place(resolve(Plan()), INVENTORY)
+    on_cpu = place(resolve(Plan(devices=("cpu:0",))), INVENTORY)
+    assert configure(on_cpu, INVENTORY) == ("CPU:0",)
+
+
 def test_a_hidden_gpu_is_rejected_by_name(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-cccc")
     told.physical = told.physical[:1]

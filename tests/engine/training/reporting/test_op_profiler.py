@@ -62,6 +62,21 @@ def test_a_profile_until_the_end_changes_no_loss_and_tells_the_layers(gym: Gym) 
     assert (profile.peak_flops, profile.peak_bytes, profile.peak_source) == (1e12, 5e10, "in a test")
 
 
+def test_validations_and_checkpoints_are_apart_from_the_steps(gym: Gym) -> None:
+    plan = PLAN.replace(validation="epoch", checkpoint_every="1 epoch", epochs=3)
+    trained = gym.train(plan, at={3: [("profile", MAX_SECONDS)]})
+    profile, layers = stored(trained), diagnostics.read(trained.directory).layers
+    assert layers is not None
+    names = {each.name for each in layers.layers}
+    assert {each.name for each in profile.groups} <= {*names, "adam", "compile_loss", ""}
+    assert not [each.name for each in profile.operations if each.name.startswith("mlp")]
+    products = [each for each in profile.operations if each.flops]
+    assert products
+    assert {each.count for each in products} == {profile.steps}
+    kinds = [note.split(" took ")[0] for note in profile.notes if "apart from the steps" in note]
+    assert kinds == ["3 validations", "3 checkpoints"]
+
+
 def test_chunks_are_scheduled_ahead_during_a_trace(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = gym.train_once(PLAN)
     monkeypatch.setattr(loop, "schedules_ahead", lambda _: True)

@@ -20,7 +20,14 @@ from accel_tui.run_state.step_window import StepWindow, VisibleSteps, describe_w
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartSeries
 from accel_tui.widgets.chart.draw_values import BEST
-from accel_tui.widgets.chart_panels.chart_grid import MIN_SIZE, ChartBar, ChartGrid, default_charts, max_charts
+from accel_tui.widgets.chart_panels.chart_grid import (
+    MIN_SIZE,
+    ChartBar,
+    ChartGrid,
+    chart_regions,
+    default_charts,
+    max_charts,
+)
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys
 from accel_tui.widgets.chart_panels.run_panels import Panel, panel_series, panels_of, readings_of, scale_of
 from accel_tui.widgets.chart_panels.shared_axis import BatchAxis
@@ -247,8 +254,7 @@ class RunCharts(ChartKeys, RunView):
         return tuple(self._axis.place_on_axis(0, each, figure(panel.name).size) for each in found)
 
     def _update_labels(self) -> None:
-        # The throughput has a single curve, and so the most room.
-        explaining = next((panel for panel in self.shown if panel.id == "throughput"), self.shown[:1] and self.shown[0])
+        explaining = self._panel_with_room()
         for panel in self.shown:
             chart = self._charts_by_id[panel.id]
             active_chart = self.has_focus and panel.id == self.active_chart and len(self.shown) > 1
@@ -258,6 +264,12 @@ class RunCharts(ChartKeys, RunView):
             chart.end = self._axis.ticks if self._axis else self.state.last_step
             chart.shows_mark_legend = panel == explaining
         self._update_bar()
+
+    def _panel_with_room(self) -> Panel | None:
+        """The chart with the most room for a legend of the marks: a wide one, that of the throughput if it is."""
+        widths = [region.width for region in chart_regions(len(self.shown), self._room)]
+        widest = [panel for panel, width in zip(self.shown, widths, strict=True) if width == max(widths)]
+        return next((panel for panel in widest if panel.id == "throughput"), widest[-1] if widest else None)
 
     def _update_notes(self) -> None:
         """Mark the best value of the metric that counts in its chart."""
