@@ -130,9 +130,9 @@ def _layers_of_own(model: Any) -> Iterator[Any]:
             yield from _layers_of_own(layer)
 
 
-def _may_have(kind: type, name: str) -> bool:
+def _may_have(kind: Any, name: str) -> bool:
     """Whether the configuration of a class of layers may have an argument of its constructor."""
-    bases = kind.__mro__[: kind.__mro__.index(keras.Layer) + 1]
+    bases: tuple[Any, ...] = kind.__mro__[: kind.__mro__.index(keras.Layer) + 1]
     own = [base for base in bases if not is_keras_defined(base)]
     of_keras = [base for base in bases if is_keras_defined(base)]
     if kind.get_config in (keras.Layer.get_config, keras.Model.get_config):  # which give all arguments
