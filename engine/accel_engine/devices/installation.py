@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,18 @@ DISTRIBUTIONS = {
 
 _LIBTPU = ("lib/libtpu.so", "usr/lib/libtpu.so")
 """Where the images of Google's TPU VMs have the chips' library, beside a TensorFlow for TPUs named ``tensorflow``."""
+
+OLDEST, NEWEST = (2, 19), (2, 21)
+"""The range of supported TensorFlow versions."""
+
+CONTAINER = (
+    "NVIDIA's container (docker run --gpus all -it IMAGE, where IMAGE is the one named TensorFlow in the NGC catalog; "
+    f"choose one with TensorFlow {'.'.join(map(str, OLDEST))} or newer), and install accel-tui in it"
+)
+"""How to get a TensorFlow that NVIDIA has built."""
+
+ARM = ("aarch64", "arm64")
+"""Processors for which TensorFlow has no pip package with CUDA."""
 
 INSTALL_COMMANDS = "pip install 'accel-tui[cpu]' (or [cuda], [tpu])"
 
@@ -32,6 +45,16 @@ class Installation:
     distribution: str = ""
     version: str = ""
     problem: str = ""
+
+
+def cuda_cure(elsewhere: str, processor: str = "") -> str:
+    """How to get a TensorFlow, or parts of CUDA for it, that uses NVIDIA GPUs.
+
+    Args:
+        elsewhere: What helps on processors for which there are pip packages with CUDA.
+        processor: The kind of processor; this machine's by default.
+    """
+    return f"use {CONTAINER}" if (processor or platform.machine()) in ARM else elsewhere
 
 
 def installed_versions(*distributions: str) -> dict[str, str]:

@@ -48,6 +48,7 @@ CHECKS: tuple[tuple[str, Callable[[Machine], CheckFinding], float], ...] = (
     ("tensorflow.requirements", tensorflow_checks.check_requirements, CHECK_TIMEOUT),
     ("tensorflow.import", tensorflow_checks.check_import, _IMPORT),
     ("tensorflow.tables", tensorflow_checks.check_tables, _IMPORT),
+    ("tensorflow.flags", tensorflow_checks.check_flags, _IMPORT),
     ("nvidia.driver", nvidia_checks.check_driver, _IMPORT),
     ("nvidia.libraries", nvidia_checks.check_libraries, _IMPORT),
     ("nvidia.seen", nvidia_checks.check_visible_gpus, _IMPORT),

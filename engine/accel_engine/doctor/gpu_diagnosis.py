@@ -3,12 +3,10 @@
 import re
 
 from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
-from accel_engine.devices.installation import DISTRIBUTIONS
+from accel_engine.devices.installation import ARM, CONTAINER, DISTRIBUTIONS, cuda_cure
 from accel_engine.doctor.check import CheckFinding, failed, warned
 from accel_engine.doctor.machine import Machine
-from accel_engine.doctor.tensorflow_checks import CONTAINER, installed_packages
-
-_ARM = ("aarch64", "arm64")
+from accel_engine.doctor.tensorflow_checks import installed_packages
 
 _RESTART = "restart the machine to load the driver's new version"
 
@@ -98,7 +96,7 @@ def _build(machine: Machine, summary: str) -> CheckFinding | None:
     name = next(iter(installed_packages(machine)), "")
     build = {"cpu": "is the CPU build", "tpu": "is the TPU build"}.get(DISTRIBUTIONS.get(name, ""))
     cause = f"{name} {build or 'has no CUDA support on this platform'}"
-    if machine.processor in _ARM:
+    if machine.processor in ARM:
         cause = f"this {name} is built without CUDA: TensorFlow has no pip package with CUDA for {machine.processor}"
         return failed(summary, cause, f"use {CONTAINER}")
     return failed(summary, cause, "on Linux, run pip install 'accel-tui[cuda]' in a new virtual environment")
@@ -135,5 +133,7 @@ def _logged(machine: Machine, summary: str) -> CheckFinding | None:
     log = machine.tensorflow().log
     for pattern, cause, fix in LOG_PATTERNS:
         if match := re.search(pattern, log):
+            if "and-cuda" in fix:
+                fix = cuda_cure(fix, machine.processor)
             return failed(summary, cause.format(*match.groups()), fix)
     return None

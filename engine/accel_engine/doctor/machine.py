@@ -19,7 +19,7 @@ from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.devices.pci_address import read_word
 from accel_engine.doctor.check import call_in_thread
 from accel_engine.doctor.python_checks import Interpreter
-from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_devices, probe_tensorflow
+from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_devices, probe_tensorflow, xla_flags_problem
 from accel_engine.run.directory.run_paths import home
 
 _Result = TypeVar("_Result")
@@ -215,6 +215,7 @@ class Machine:
         driver: Queries the NVIDIA driver; cached.
         tensorflow: Probes TensorFlow in a separate process; cached.
         computing: Probes it, and lets its devices compute; cached.
+        xla_flags: Tries the user's flags for XLA in a separate process, and returns why they end it; cached.
         arrow: Loads PyArrow beside TensorFlow in a separate process, and returns why that fails; cached.
     """
 
@@ -228,6 +229,7 @@ class Machine:
     driver: Callable[[], Driver] = field(default_factory=lambda: once(query_driver))
     tensorflow: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_tensorflow))
     computing: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_devices))
+    xla_flags: Callable[[], str | None] = field(default_factory=lambda: once(xla_flags_problem))
     arrow: Callable[[], str] = field(default_factory=lambda: once(problem_beside_tensorflow))
 
     @property

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from accel_engine.devices.installation import CONTAINER, cuda_cure
 from accel_engine.devices.nvidia_queries import NVML, NVML_PROBLEMS, REASONS
 from accel_engine.devices.pci_address import is_newer, newest_major
 from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.doctor.check import CheckFinding, CheckResult, failed, passed, skipped, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Driver, Machine
-from accel_engine.doctor.tensorflow_checks import CONTAINER, installed_packages, requirement_problem
+from accel_engine.doctor.tensorflow_checks import installed_packages, requirement_problem
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 
@@ -194,7 +195,7 @@ def check_libraries(machine: Machine) -> CheckFinding:
         return skipped(f"not checked: {name} {installed[name]} names no pip packages for CUDA, and uses the system's")
     others = f", and {len(problems) - 1} more of {len(requirements)} packages" if len(problems) > 1 else ""
     summary = f"{problems[0]}{others}"
-    install = f"run pip install 'tensorflow[and-cuda]=={installed[name]}'"
+    install = cuda_cure(f"run pip install 'tensorflow[and-cuda]=={installed[name]}'", machine.processor)
     if tensorflow.gpus:
         cause = "TensorFlow finds its GPUs, but XLA cannot compile without ptxas and libdevice"
         return warned(summary, cause, f"{install}, or train with --xla off")

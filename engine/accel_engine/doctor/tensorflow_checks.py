@@ -7,11 +7,11 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from accel_engine.arrow import CURE
-from accel_engine.devices.installation import DISTRIBUTIONS
+from accel_engine.devices.installation import CONTAINER, DISTRIBUTIONS, NEWEST, OLDEST, cuda_cure
 from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.doctor.check import CheckFinding, failed, passed, skipped, warned
 from accel_engine.doctor.machine import Machine, installed_version, parse_version
-from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
+from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, XLA_VARIABLES, TensorFlowDevices, shadows
 from accel_engine.measure.tried_gpus import note_tried
 
 UNSUPPORTED_DISTRIBUTIONS = (
@@ -28,9 +28,6 @@ UNSUPPORTED_DISTRIBUTIONS = (
 )
 """Other distributions with a package ``tensorflow``, which overwrite each other."""
 
-OLDEST, NEWEST = (2, 19), (2, 21)
-"""The range of supported TensorFlow versions."""
-
 OLDEST_KERAS = Version("3.11.3")
 """The oldest supported Keras."""
 
@@ -39,12 +36,6 @@ NO_PKG_RESOURCES = 82
 
 LAST_WITH_PKG_RESOURCES = Version("2.20.0")
 """The last TensorBoard that imports it."""
-
-CONTAINER = (
-    "NVIDIA's container (docker run --gpus all -it IMAGE, where IMAGE is the one named TensorFlow in the NGC catalog; "
-    f"choose one with TensorFlow {'.'.join(map(str, OLDEST))} or newer), and install accel-tui in it"
-)
-"""How to get a TensorFlow that NVIDIA has built."""
 
 _LISTED = 3
 """Number of packages that a summary names."""
@@ -188,6 +179,26 @@ def check_tables(machine: Machine) -> CheckFinding:
     return passed(f"pyarrow {machine.version('pyarrow')}, which loads beside TensorFlow")
 
 
+def check_flags(machine: Machine) -> CheckFinding:
+    """Check whether XLA accepts the flags that the user has set: an unknown one ends the process that uses it."""
+    names = " and ".join(name for name in XLA_VARIABLES if machine.environment.get(name, "").strip())
+    if not names:
+        return skipped("not needed: no flags for XLA are set")
+    if not installed_packages(machine):
+        return skipped("not checked: TensorFlow is not installed")
+    problem = machine.xla_flags()
+    if problem is None:
+        return skipped(f"{names} not checked: XLA could not be tried")
+    if not problem:
+        return passed(f"XLA accepts {names}")
+    if "TF_XLA_FLAGS" in problem:
+        return failed(problem, "TensorFlow ends every process with it", "correct TF_XLA_FLAGS, or unset it")
+    return warned(problem, "XLA ends every process that uses it", f"{_CORRECT}; until then, train with --xla off")
+
+
+_CORRECT = "correct XLA_FLAGS, or unset it"
+
+
 def check_computing(machine: Machine) -> CheckFinding:
     """Check whether every device multiplies, convolves, and runs what XLA has compiled, in a separate process."""
     if not installed_packages(machine):
@@ -205,21 +216,25 @@ def check_computing(machine: Machine) -> CheckFinding:
     else:
         how, cause = "failed", _truncated(tensorflow.problem)
     fix = next((text for pattern, text in _COMPUTING_FIXES if re.search(pattern, tensorflow.log)), "see nvidia.seen")
+    if _CUDA_PACKAGE in fix:
+        fix = cuda_cure(fix, machine.processor)
     if "XLA" in tensorflow.trying:
         return warned(f"{tensorflow.trying}: {how}", cause, f"{fix}; until then, train with --xla off")
     return failed(f"{tensorflow.trying}: {how}", cause, fix)
 
+
+_CUDA_PACKAGE = "pip install 'tensorflow[and-cuda]'"
 
 _COMPUTING_FIXES = (
     (
         r"PTX version|sm_\d+ is not|no kernel image|NO_BINARY_FOR_GPU|[Uu]nsupported.*PTX",
         f"the GPU is newer than this TensorFlow: use a newer TensorFlow, or {CONTAINER}",
     ),
-    (r"Unknown flags? in XLA_FLAGS", "correct XLA_FLAGS, or unset it"),
-    (r"libdevice|ptxas", "install CUDA's compiler: pip install 'tensorflow[and-cuda]'"),
+    (r"Unknown flags? in XLA_FLAGS", _CORRECT),
+    (r"libdevice|ptxas", f"install CUDA's compiler: {_CUDA_PACKAGE}"),
     (
         r"CUDNN_STATUS|cudnn|CuDNN",
-        "install the cuDNN that TensorFlow was built with: pip install 'tensorflow[and-cuda]'",
+        f"install the cuDNN that TensorFlow was built with: {_CUDA_PACKAGE}",
     ),
     (r"OUT_OF_MEMORY|out of memory", "end other programs on the GPU (nvidia-smi lists them)"),
 )

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.json_values import convert_or_none, parse_object
+from accel_engine.measure.cache import Cache, key_of, of_user
+from accel_engine.run.directory.log_file import FATAL, fatal_message
 
 PROBE_TIMEOUT = 90.0
 """Timeout in seconds: from a cold disk or over a network, the import takes a minute."""
 
-_FATAL = re.compile(r"(?:^F\d{4}|: F) .*?[\w/.]+:\d+\] ")
-"""Beginning of a fatal log line of native code."""
-
-_ERROR = re.compile(rf"{_FATAL.pattern}|Check failed|\bFATAL\b|^[\w.]+(?:Error|Exception|Exit): ")
+_ERROR = re.compile(rf"{FATAL.pattern}|Check failed|\bFATAL\b|^[\w.]+(?:Error|Exception|Exit): ")
 
 COMMAND = (sys.executable, "-m", "accel_engine.engine_main.list_tf_devices")
 
@@ -65,6 +65,53 @@ class TensorFlowDevices:
 def probe_devices() -> TensorFlowDevices:
     """Run the probe process, and let every device compute something of each kind, which may take a minute."""
     return probe_tensorflow((*COMMAND, "--deep"))
+
+
+XLA_VARIABLES = ("XLA_FLAGS", "TF_XLA_FLAGS")
+"""Variables with flags that XLA reads when it is used first, and of which an unknown one ends the process.
+
+TensorFlow reads the second one before any operation, whether XLA is used or not.
+"""
+
+_FLAGS = Cache[str]("xla_flags", str)
+"""Why XLA ends processes with some flags; empty if it does not."""
+
+
+def xla_flags_problem() -> str | None:
+    """Why XLA would end this process because of flags that the user has set: XLA tries them in another one.
+
+    That takes some seconds; what was found is remembered.
+
+    Returns:
+        The reason; empty if it would not; ``None`` if that is unknown, as on a TPU, which one process has at a time.
+    """
+    values = {name: value for name in XLA_VARIABLES if (value := of_user(name))}
+    if not values:
+        return ""
+    if find_chips():
+        return None
+    key = key_of((), files=[_file_of_flags(value) for value in values.values()])
+    if (known := _FLAGS.load(key)) is not None:
+        return known
+    tensorflow = probe_tensorflow((*COMMAND, "--xla"))
+    if not tensorflow.trying and not tensorflow.computed:
+        return None
+    if problem := fatal_message(tensorflow.log):
+        if not any(name in problem for name in values):
+            flag = problem.split()[-1]
+            those = {name: value for name, value in values.items() if flag in value} or values
+            problem = f"{problem} ({', '.join(f'{name}={value}' for name, value in those.items())})"
+    elif not tensorflow.computed:
+        return None  # it was killed, or XLA fails for another reason
+    _FLAGS.save({key: problem})
+    return problem
+
+
+def _file_of_flags(value: str) -> str:
+    """The flags in the file that a variable may name instead of flags."""
+    with contextlib.suppress(OSError, UnicodeError):
+        return "" if value.startswith("-") else Path(value).read_text()
+    return ""
 
 
 def probe_tensorflow(command: Sequence[str] = COMMAND, timeout: float = PROBE_TIMEOUT) -> TensorFlowDevices:
@@ -118,7 +165,7 @@ def _last_error(log: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     errors = [line for line in lines if _ERROR.search(line)]
     line = (errors or lines or ["it exited unexpectedly, without output"])[-1]
-    fatal = _FATAL.search(line)
+    fatal = FATAL.search(line)
     return line[fatal.end() :] if fatal else line
 
 

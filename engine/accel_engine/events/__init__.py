@@ -6,6 +6,7 @@ reads; :func:`to_json_object` gives the form that ``accel-tui train --json`` pri
 
 from accel_engine.events.event import Event, Outcome, Phase
 from accel_engine.events.progress_events import (
+    ARGUMENT_LOST,
     CLASS_WEIGHT_IGNORED,
     CURE,
     EMPTY_BATCH,
@@ -42,6 +43,7 @@ from accel_engine.events.setup_events import (
 )
 
 __all__ = [
+    "ARGUMENT_LOST",
     "CLASS_WEIGHT_IGNORED",
     "CURE",
     "EMPTY_BATCH",

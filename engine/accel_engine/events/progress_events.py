@@ -163,6 +163,7 @@ class CommandAnswered(Event):
 
 
 CLASS_WEIGHT_IGNORED, EMPTY_BATCH = "class_weight has keys without effect", "Keras counts an empty batch"
+ARGUMENT_LOST = "get_config lacks an argument"
 """How a :class:`Warned` on a script's call of ``fit`` begins that Keras carries out otherwise than it says."""
 
 

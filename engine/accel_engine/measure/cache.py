@@ -136,7 +136,7 @@ def machine(devices: Iterable[str]) -> list[Any]:
         __version__,
         installed_versions(*DISTRIBUTIONS, "keras"),
         driver(),
-        {name: value for name in VARIABLES if (value := _of_user(name))},
+        {name: value for name in VARIABLES if (value := of_user(name))},
     ]
 
 
@@ -147,6 +147,6 @@ def driver(root: Path = Path("/")) -> str:
     return ""
 
 
-def _of_user(name: str) -> str:
+def of_user(name: str) -> str:
     """A variable of the environment, without what engines add to it."""
     return " ".join(word for word in os.environ.get(name, "").split() if not word.startswith(XLA_CHOICES))

@@ -352,7 +352,7 @@ def _profile(
         peak_source=facts.peak_source,
         peak_bytes=facts.peak_bytes,
         bytes_source=facts.bytes_source,
-        notes=(*facts.notes, *_remarks(operations, programs)),
+        notes=(*facts.notes, *_remarks(operations, has_programs=any(key.program in programs for key in sums))),
         trace=facts.path,
     )
 
@@ -415,10 +415,10 @@ def _gaps(lengths: Sequence[Sequence[int]]) -> tuple[Gap, ...]:
     return tuple(Gap(each[-1], len(each), sum(each)) for each in kinds if each)
 
 
-def _remarks(operations: Sequence[ProfiledOperation], programs: Mapping[int | str, Program]) -> Iterator[str]:
+def _remarks(operations: Sequence[ProfiledOperation], *, has_programs: bool) -> Iterator[str]:
     if any(each.kind.startswith("fusion") for each in operations):
         yield "A fusion of XLA counts for the layer of its last operation."
     total = sum(each.seconds for each in operations)
     unnamed = sum(each.seconds for each in operations if not each.group)
-    if programs and total and unnamed > UNNAMED_SHARE * total:
+    if has_programs and total and unnamed > UNNAMED_SHARE * total:
         yield "Instructions of XLA without a name of the model belong to no layer."

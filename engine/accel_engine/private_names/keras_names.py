@@ -35,6 +35,14 @@ def reset_names() -> None:
         reset_uids()
 
 
+def constructor_arguments(layer: Any) -> dict[str, Any]:
+    """The arguments that a layer was made with, with defaults, where all are numbers, texts or ``None``; else empty.
+
+    Read without a call of the layer's own code. No public name gives them.
+    """
+    return dict(getattr(vars(layer).get("_auto_config"), "config", {}))
+
+
 def schedule_of(optimizer: Any) -> Any:
     """An optimizer's learning-rate schedule; ``None`` if it has none, or where Keras hides it.
 

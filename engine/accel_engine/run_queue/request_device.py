@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE, choice_of, visible_gpus
 from accel_engine.devices.device_types import ASLEEP, Device, Reading, Sample
-from accel_engine.devices.installation import find_installation
+from accel_engine.devices.installation import cuda_cure, find_installation
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.devices.nvidia_queries import NVML_PROBLEMS
 from accel_engine.errors import AccelError, RunError, UsageError
@@ -128,9 +128,8 @@ class _Chooser:
             UsageError: It cannot be used; why.
         """
         if find_installation().distribution == "tensorflow-cpu" and (self._gpus or self._may_have_others):
-            raise UsageError(
-                f"{wanted}: tensorflow-cpu uses no GPU; in a fresh environment, pip install 'accel-tui[cuda]'"
-            )
+            cure = cuda_cure("in a fresh environment, run pip install 'accel-tui[cuda]'")
+            raise UsageError(f"{wanted}: tensorflow-cpu uses no GPU; {cure}")
         if self._may_have_others:
             return self._undescribed(wanted)
         gpu = next((gpu for gpu in self._gpus if gpu.id == wanted), None)

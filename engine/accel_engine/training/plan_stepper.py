@@ -305,6 +305,8 @@ def _assembled(
 ) -> tuple[Assembly, int | None]:
     """Assemble a plan on its devices; returns their memory, too, as the trainer does."""
     resolved = replace(resolve(plan, chosen=()).check(), cluster=cluster)
+    if resolved.tpu is None:
+        device_visibility.refuse_xla_flags(plan)
     inventory = detect() if resolved.tpu is not None else device_visibility.with_tensorflow_gpus(detect())
     resolved, names = _configured(resolved, inventory)
     strategy = build_strategy(names, resolved)

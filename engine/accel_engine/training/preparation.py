@@ -216,6 +216,7 @@ class Preparation:
         endpoint = self.resolved.tpu
         if endpoint is None:
             self._reporter.enter_phase(Phase.BUILDING)
+            device_visibility.refuse_xla_flags(self.resolved.plan)
             self._inventory = device_visibility.with_tensorflow_gpus(self._inventory)
             self.resolved = device_visibility.place_on_visible(self.resolved, self._inventory)
             if note := device_visibility.missing_readings(self._inventory):

@@ -8,12 +8,13 @@ import pytest
 
 from accel_engine.advice import Finding, Recorded, find_troubles, quality
 from accel_engine.advice.quality.regularization import LARGEST_DECAY, weight_decay
-from accel_engine.events import Outcome, PartStarted, Recovered, RunEnded
+from accel_engine.events import EpochEnded, Outcome, PartStarted, Recovered, RunEnded
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
 from accel_engine.run.store.steps import TIME
 
 from .recorded_example import MINUTE, classified, falling, flat, in_buckets, learned
+from .records import started
 
 CHANCE = math.log(10)
 
@@ -515,6 +516,38 @@ def test_only_the_latest_part_of_a_script_counts() -> None:
     run = learned(np.concatenate([falling(), falling()]), kind="script", built={"task": ""}, more=[part])
 
     assert ids(run) == []
+
+
+def epochs_of(*steps: int) -> list[EpochEnded]:
+    return [EpochEnded(time=0.0, epoch=1, step=step, metrics={"loss": 1.0}, seconds=1.0) for step in steps]
+
+
+def part_of(number: int, step: int) -> PartStarted:
+    return PartStarted(time=0.0, part=number, name="net", step=step, epoch=0)
+
+
+@pytest.mark.parametrize(
+    ("events", "evidence"),
+    [
+        ([part_of(1, 0), *epochs_of(6, 8, 10)], ["the first epoch has 6 batches, the 2 after it have 2"]),
+        (
+            [part_of(1, 0), *epochs_of(6, 8, 10, 12), part_of(2, 12), *epochs_of(18, 24, 30)],
+            ["part 1 (net): the first epoch has 6 batches, the 3 after it have 2"],
+        ),
+        (
+            [part_of(1, 0), *epochs_of(6, 6, 6), part_of(2, 6), *epochs_of(12, 14)],
+            [
+                "part 1 (net): the first epoch has 6 batches, the 2 after it have 0",
+                "part 2 (net): the first epoch has 6 batches, the 1 after it have 2",
+            ],
+        ),
+        ([part_of(1, 0), *epochs_of(6, 12), part_of(2, 12), *epochs_of(14, 16)], []),
+        ([started(), *epochs_of(6, 12), started(first_step=12), *epochs_of(14, 16, 18)], []),
+    ],
+)
+def test_the_epochs_of_each_part_of_a_script_are_compared(events: list[Any], evidence: list[str]) -> None:
+    run = learned(kind="script")
+    assert [each.text for finding in found(replace(run, events=events)) for each in finding.evidence] == evidence
 
 
 def test_the_cost_of_late_stopping_is_in_hours() -> None:

@@ -39,6 +39,7 @@ def make_machine(
     driver: Driver | None = None,
     tensorflow: TensorFlowDevices | None = None,
     computing: TensorFlowDevices | None = None,
+    xla_flags: str | None = "",
     arrow: str = "",
     **values: Any,
 ) -> Machine:
@@ -63,6 +64,7 @@ def make_machine(
             tensorflow or TensorFlowDevices("2.21.0", "/site/tensorflow/__init__.py", "3.15.1", seconds=2.5)
         ),
         computing=lambda: computing or TensorFlowDevices(),
+        xla_flags=lambda: xla_flags,
         arrow=lambda: arrow,
     )
 

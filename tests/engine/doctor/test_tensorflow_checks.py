@@ -2,12 +2,13 @@ import os
 
 import pytest
 
+from accel_engine.devices.installation import CONTAINER, NEWEST, OLDEST
 from accel_engine.doctor import CheckResult
+from accel_engine.doctor.python_checks import Interpreter
 from accel_engine.doctor.tensorflow_checks import (
-    NEWEST,
-    OLDEST,
     OLDEST_KERAS,
     check_computing,
+    check_flags,
     check_import,
     check_packages,
     check_requirements,
@@ -134,6 +135,30 @@ def test_what_devices_compute(machine, computing, verdict, words) -> None:
     finding = check_computing(machine(computing=computing))
     assert finding.verdict is verdict
     assert words in f"{finding.summary} {finding.cause} {finding.fix}"
+
+
+@pytest.mark.parametrize(
+    ("variable", "problem", "verdict", "words"),
+    [
+        ("", "not asked", CheckResult.SKIP, "no flags for XLA are set"),
+        ("XLA_FLAGS", "", CheckResult.PASS, "XLA accepts XLA_FLAGS"),
+        ("XLA_FLAGS", None, CheckResult.SKIP, "XLA_FLAGS not checked"),
+        ("XLA_FLAGS", "Unknown flag in XLA_FLAGS: --xla_a=1", CheckResult.WARN, "train with --xla off"),
+        ("TF_XLA_FLAGS", "Unknown flag in TF_XLA_FLAGS: --xla_a=1", CheckResult.FAIL, "correct TF_XLA_FLAGS"),
+    ],
+)
+def test_flags_of_xla(machine, variable, problem, verdict, words) -> None:
+    finding = check_flags(machine(environment={variable: "--xla_a=1"}, xla_flags=problem))
+    assert finding.verdict is verdict
+    assert words in f"{finding.summary} {finding.cause} {finding.fix}"
+    assert problem in (finding.summary, "", None, "not asked")
+
+
+def test_no_package_with_cuda_is_named_where_there_is_none(machine) -> None:
+    computing = TensorFlowDevices(trying="a convolution on GPU:0", problem="no cuDNN", log="CUDNN_STATUS")
+    arm = Interpreter((3, 12, 4), system="Linux aarch64")
+    assert "tensorflow[and-cuda]" in check_computing(machine(computing=computing)).fix
+    assert check_computing(machine(computing=computing, python=arm)).fix == f"use {CONTAINER}"
 
 
 def test_without_tensorflow_its_import_is_not_tried(machine) -> None:

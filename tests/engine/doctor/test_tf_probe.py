@@ -2,10 +2,18 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from accel_engine.doctor.tf_probe import probe_devices, probe_tensorflow, shadows
+from accel_engine.doctor import tf_probe
+from accel_engine.doctor.tf_probe import (
+    TensorFlowDevices,
+    probe_devices,
+    probe_tensorflow,
+    shadows,
+    xla_flags_problem,
+)
 
 
 def script(text: str) -> tuple[str, ...]:
@@ -28,6 +36,57 @@ def test_the_true_tensorflow_computes_on_every_device() -> None:
     assert (tensorflow.problem, tensorflow.signal, tensorflow.trying) == ("", "", ""), tensorflow.log
     assert len(tensorflow.computed) == 3 * (len(tensorflow.gpus) or 1)
     assert tensorflow.computed[2].startswith("a function compiled by XLA on ")
+
+
+def test_an_unknown_flag_of_xla_is_found_in_another_process_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_nonsense=1")
+    assert xla_flags_problem() == "Unknown flag in XLA_FLAGS: --xla_nonsense=1"
+    monkeypatch.setattr(tf_probe, "probe_tensorflow", lambda _: pytest.fail("tried again"))
+    assert xla_flags_problem() == "Unknown flag in XLA_FLAGS: --xla_nonsense=1"
+    monkeypatch.delenv("XLA_FLAGS")
+    assert xla_flags_problem() == ""
+
+
+F = "F0000 00:00:1.5 7 parse_flags_from_env.cc:220] "
+
+
+@pytest.mark.parametrize(
+    ("end", "problem", "remembered"),
+    [
+        ({"computed": ("a function compiled by XLA on CPU:0 in 0.1 s",)}, "", True),
+        (
+            {
+                "log": f"E00 command_line_flags.cc:93] Couldn't interpret value no for flag xla_a.\n"
+                f"{F}Check failed: Flag parsing failed.\nFlags:\n\t--xla_a=1\n"
+            },
+            "Couldn't interpret value no for flag xla_a (XLA_FLAGS=--xla_a=no)",
+            True,
+        ),
+        ({"signal": "SIGKILL"}, None, False),
+        ({"trying": "", "problem": "ImportError: no"}, None, False),
+    ],
+)
+def test_what_xla_says_of_flags(
+    end: dict[str, Any], problem: str | None, remembered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_a=no")
+    monkeypatch.setenv("TF_XLA_FLAGS", "--tf_xla_b=1")
+    tried: list[object] = []
+    found = TensorFlowDevices(**{"trying": "a function compiled by XLA on CPU:0", **end})
+    monkeypatch.setattr(tf_probe, "probe_tensorflow", lambda command: tried.append(command) or found)
+    assert [xla_flags_problem(), xla_flags_problem()] == [problem, problem]
+    assert len(tried) == (1 if remembered else 2)
+
+
+def test_a_file_of_flags_is_tried_again_when_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags, tried = tmp_path / "flags", []
+    monkeypatch.setenv("XLA_FLAGS", str(flags))
+    found = TensorFlowDevices(computed=("a function compiled by XLA on CPU:0 in 0.1 s",))
+    monkeypatch.setattr(tf_probe, "probe_tensorflow", lambda command: tried.append(command) or found)
+    for text in ("--xla_a=1", "--xla_a=1", "--xla_b=1"):
+        flags.write_text(text)
+        assert xla_flags_problem() == ""
+    assert len(tried) == 2
 
 
 def test_a_file_beside_the_user_is_seen_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

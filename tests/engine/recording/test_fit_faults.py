@@ -1,6 +1,8 @@
 """What Keras does otherwise than a call of ``fit`` says, noticed by the recorder and told by advice."""
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -10,7 +12,7 @@ import tensorflow as tf
 
 from accel_engine import RunRecorder
 from accel_engine.advice import find_troubles, read_recorded
-from accel_engine.events import CLASS_WEIGHT_IGNORED, EMPTY_BATCH, Warned
+from accel_engine.events import ARGUMENT_LOST, CLASS_WEIGHT_IGNORED, EMPTY_BATCH, Warned
 from accel_engine.recording.fit_faults import faults_of
 
 from .conftest import Read, examples
@@ -82,6 +84,104 @@ def test_a_batch_too_many_is_told_where_keras_counts_it(
     data = given.get("validation_data", given["x"])
     losses = [each.evaluate(data, verbose=0) for each in (model, right)] if "steps_per_epoch" not in given else [1, 1]
     assert (losses[0] < 0.95 * losses[1]) is is_found  # so it is in this version of Keras
+
+
+class Scale(keras.layers.Layer):
+    def __init__(self, factor: float = 1.0, shift: float = 0.0, **other: Any) -> None:
+        super().__init__(**other)
+        self.factor, self.shift = factor, shift
+
+    def call(self, inputs: Any) -> Any:
+        return inputs * self.factor + self.shift
+
+
+class Forgetful(Scale):
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "shift": self.shift}
+
+
+class Complete(Forgetful):
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        config.update(factor=self.factor)
+        return config
+
+
+class Computed(Scale):
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), **{name: getattr(self, name) for name in ("factor", "shift")}}
+
+
+class Restored(Forgetful):
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        return cls(factor=3.0, **config)
+
+
+class ScaledDense(keras.layers.Dense):
+    def __init__(self, units: int, factor: float = 1.0, **other: Any) -> None:
+        super().__init__(units, **other)
+        self.factor = factor
+
+    def call(self, inputs: Any) -> Any:
+        return super().call(inputs) * self.factor
+
+
+class Holder(keras.layers.Layer):
+    def __init__(self, **other: Any) -> None:
+        super().__init__(**other)
+        self.inner = Forgetful(3.0)
+
+    def build(self, shape: Any) -> None:
+        self.inner.build(shape)
+
+    def call(self, inputs: Any) -> Any:
+        return self.inner(inputs)
+
+
+@pytest.mark.parametrize(
+    ("layer", "is_lost"),
+    [
+        (lambda: Scale(3.0), False),
+        (lambda: Forgetful(3.0), True),
+        (lambda: Forgetful(shift=2.0), False),
+        (lambda: Complete(3.0), False),
+        (lambda: Computed(3.0), False),
+        (lambda: Restored(3.0), False),
+        (lambda: ScaledDense(2, factor=3.0), True),
+        (lambda: ScaledDense(2, use_bias=False), False),
+        (lambda: keras.Sequential([Forgetful(factor=3.0)]), True),
+        (lambda: Holder(), False),
+    ],
+)
+def test_an_argument_that_a_saved_model_loses(layer: Any, is_lost: bool, tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((2,)), layer()])
+    kind = type(layer()).__name__.replace("Sequential", "Forgetful")
+    lost = f"{ARGUMENT_LOST}: {kind} has factor=3.0, which a saved model does not have: it loads with 1.0"
+    assert faults_of({"self": model}) == ((lost,) if is_lost else ())
+
+    classes = (Scale, Forgetful, Complete, Computed, Restored, ScaledDense, Holder)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras", {each.__name__: each for each in classes})
+    outputs = [each(np.ones((1, 2), np.float32)).numpy() for each in (model, loaded)]
+    assert np.allclose(*outputs) is not is_lost  # so it is in this version of Keras
+
+
+def test_no_code_of_a_layer_is_called_to_find_what_it_loses() -> None:
+    model = keras.Sequential([keras.Input((2,)), Forgetful(3.0), Computed(2.0)])
+    called = []
+
+    def notice(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename == __file__:
+            called.append(frame.f_code.co_name)
+
+    sys.setprofile(notice)
+    try:
+        found = faults_of({"self": model})
+    finally:
+        sys.setprofile(None)
+    assert len(found) == 1
+    assert not called
 
 
 def test_an_ended_generator_and_ignored_weights_are_findings_of_advice() -> None:

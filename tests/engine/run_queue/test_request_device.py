@@ -237,8 +237,10 @@ def test_what_hides_gpus_hides_them_from_requests_too(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     monkeypatch.setattr(request_device, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     assert device_for(model) == ComputeDevice()
-    with pytest.raises(UsageError, match="gpu:1: tensorflow-cpu uses no GPU"):
-        device_for(model, "gpu:1")
+    for processor, cure in (("x86_64", r"run pip install 'accel-tui\[cuda\]'"), ("aarch64", "use NVIDIA's container")):
+        monkeypatch.setattr("platform.machine", lambda processor=processor: processor)
+        with pytest.raises(UsageError, match=f"gpu:1: tensorflow-cpu uses no GPU; .*{cure}"):
+            device_for(model, "gpu:1")
 
 
 def test_without_gpus_it_is_the_cpu_at_once(tmp_path: Path) -> None:

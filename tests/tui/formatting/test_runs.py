@@ -25,6 +25,11 @@ def test_a_run_that_was_lost_as_memory_ran_out_says_so(loss: MemoryLoss | None, 
     assert lost_reason(info) == words
 
 
+def test_a_lost_run_says_what_ended_its_engine() -> None:
+    info = RunInfo("r", Path("r"), None, {}, 0.0, "h", 1, Status.LOST, last_words="Unknown flag in XLA_FLAGS: --a")
+    assert lost_reason(info) == "the training process exited unexpectedly: Unknown flag in XLA_FLAGS: --a"
+
+
 SCORES = {"loss": 0.5, "f1_score_0": 0.25, "f1_score_1": 0.75, "f1_score_2": 0.5, "top_5": 0.9, "acc_2": 0.1}
 
 

@@ -140,10 +140,12 @@ def test_columns_without_a_value_make_room_for_others() -> None:
 @pytest.mark.parametrize(
     ("values", "shown"),
     [
-        ((0.0, 0.5, 1.0), "▁▅█"),
-        ((3.0, math.nan, 1.0), "█ ▁"),
-        ((2.0, 2.0), "▁▁"),
-        (tuple(map(float, range(24))), "▁▂▃▄▅▆▇█"),
+        ((0.0, 0.5, 1.0), "▁▄▇"),
+        ((3.0, math.nan, 1.0), "▇ ▁"),
+        ((2.0, 2.0), "▇▇"),
+        ((0.0, 0.0), "▇▇"),
+        ((0.9944, 0.9917, 0.9944), "▇▇▇"),
+        (tuple(map(float, range(24))), "▁▂▃▄▅▅▆▇"),
         ((1.0,), ""),
         ((math.nan, 1.0), ""),
     ],

@@ -145,16 +145,17 @@ def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
         return "\n".join(lines)
     log = info.directory / LOG
     last_line: list[str] = []
-    if not steps and log.is_file():
+    if not steps and not info.last_words and log.is_file():
         # An engine that never trained says why in its log.
         last_line = lines_of(log.read_text(errors="replace"))[-1:]
     what = (
         f"run {info.id}: {lost_reason(info)}"
-        if info.memory_loss
+        if info.memory_loss or info.last_words
         else f"the engine of run {info.id} exited unexpectedly"
     )
     queue = " --queue" if was_queued else ""
-    lines = [f"{what} after step {steps:,}", *last_line, f"Log: {log}"]
+    when = f"after step {steps:,}"
+    lines = [f"{what} ({when})" if info.last_words else f"{what} {when}", *last_line, f"Log: {log}"]
     if checkpoint := latest_checkpoint(info.directory):
         lines.append(f"Continue from the checkpoint of step {checkpoint:,}: accel-tui continue {info.id}{queue}")
     elif info.plan:

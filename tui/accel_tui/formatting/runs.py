@@ -26,7 +26,7 @@ def lost_reason(info: RunInfo | None) -> str:
         return f"the system probably killed the {process}, as memory ran out"
     if info and info.memory_loss is MemoryLoss.CRASHED:
         return f"the {process} crashed, as memory ran out"
-    return f"the {process} exited unexpectedly"
+    return f"the {process} exited unexpectedly{f': {info.last_words}' if info and info.last_words else ''}"
 
 
 def plan_change_text(event: PlanChanged) -> str:

@@ -1,6 +1,7 @@
 """The columns of the list of runs, with their texts and sort keys."""
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 
 from accel_engine.plan.monitor import is_better_lower
@@ -124,19 +125,22 @@ def _tags(run: RunSummary) -> str:
 
 
 def _curve(run: RunSummary, width: int) -> str:
-    """How the metric that counts has changed, from its lowest to its highest value."""
+    """How the metric that counts has changed, from its lowest to its highest value; small changes look small."""
     drawn = thinned(run.curve, width)
     known = [value for value in drawn if math.isfinite(value)]
     if len(known) < 2:
         return ""
     low, high = min(known), max(known)
-    return sparkline(drawn, len(drawn), low, high if high > low else low + 1)
+    span = max(high - low, _SMALL_CHANGE * max(abs(low), abs(high)), sys.float_info.min)
+    return sparkline(drawn, len(drawn), high - span, high + span / 7)  # the top stays free, between two rows
 
 
 def _batch(run: RunSummary) -> SortKey | None:
     size = run.info.plan_values.get("batch_size") if run.info else None
     return (float(size), "") if isinstance(size, int) else None
 
+
+_SMALL_CHANGE = 0.05  # share of a value that fills the height of a curve at least
 
 PLAN_COLUMNS = (_plan("model", 16, 1), _plan("data", 14, 4), _plan("strategy", 10, 10))
 """The columns of plan fields, by whose values runs are found, too."""

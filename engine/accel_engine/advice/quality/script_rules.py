@@ -1,13 +1,20 @@
 """What Keras does in a script otherwise than its author means, without an error."""
 
-from collections.abc import Iterator
-
-import numpy as np
+from collections.abc import Iterator, Sequence
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.quality.findings import quality_finding
 from accel_engine.advice.quality.learning import Learning
-from accel_engine.events import CLASS_WEIGHT_IGNORED, EMPTY_BATCH, Warned
+from accel_engine.advice.recorded import Recorded
+from accel_engine.events import (
+    ARGUMENT_LOST,
+    CLASS_WEIGHT_IGNORED,
+    EMPTY_BATCH,
+    EpochEnded,
+    PartStarted,
+    RunStarted,
+    Warned,
+)
 
 FAULTS = {
     CLASS_WEIGHT_IGNORED: (
@@ -20,6 +27,12 @@ FAULTS = {
         "empty-batch-counted",
         "losses and metrics are lower than they are, by one batch of all; the optimizer takes a step more",
         "dataset.apply(tf.data.experimental.assert_cardinality(batches)), or batches without a fixed size",
+        0.5,
+    ),
+    ARGUMENT_LOST: (
+        "argument-lost",
+        "the model is another one once it is saved and loaded, and nothing says so",
+        'add each argument of __init__ in get_config, as in {**super().get_config(), "factor": self.factor}',
         0.5,
     ),
 }
@@ -45,26 +58,51 @@ def fit_faults(learning: Learning) -> Iterator[Finding]:
 
 
 def fewer_batches(learning: Learning) -> Iterator[Finding]:
-    """Later epochs of a script have fewer batches than the first: a generator has ended.
+    """Later epochs of a part of a script have fewer batches than its first: a generator has ended.
 
     Keras then trains on the two batches that it has kept (keras-team/keras#23360).
     """
-    if learning.recorded.info.kind != "script":
+    recorded = learning.recorded
+    if recorded.info.kind != "script":
         return
-    first = max(learning.first, learning.recorded.history.resumed_at)
-    ends = [each for each in learning.epochs if each.step > first or each.metrics]
-    lengths = np.diff([first, *(each.step for each in ends)])
-    if len(lengths) < 2 or max(lengths[1:]) >= FEWER * lengths[0]:
+    found = [(name, lengths) for name, lengths in _epoch_lengths(recorded) if _has_ended(lengths)]
+    if not found:
         return
-    if len(lengths) == 2 and lengths[1] > KEPT:  # a callback may have ended it
-        return
-    fewest, most = int(min(lengths[1:])), int(max(lengths[1:]))
-    later = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    several = len(recorded.all(PartStarted)) > 1
+    evidence = [Evidence(f"{f'{name}: ' if several else ''}{_lengths_in_words(lengths)}") for name, lengths in found]
     yield quality_finding(
         "fewer-batches",
         "Later epochs have fewer batches than the first",
-        [Evidence(f"the first epoch has {int(lengths[0]):,} batches, the {len(lengths) - 1:,} after it have {later}")],
+        evidence,
         "the model learns from a part of the data: a generator that has ended gives its last batches again, or none",
         [Cure("make a new generator for each epoch: fit in a loop, a keras.utils.PyDataset, or a tf.data dataset")],
         weight=0.8,
     )
+
+
+def _epoch_lengths(recorded: Recorded) -> Iterator[tuple[str, list[int]]]:
+    """The batches of each epoch, for each part of a script, and anew where a recording was continued."""
+    name, start, last, lengths = "", 0, 0, list[int]()
+    for event in recorded.events:
+        match event:
+            case RunStarted(first_step=first) | PartStarted(step=first):
+                yield name, lengths
+                start, last, lengths = first, first, []
+                name = f"part {event.part} ({event.name})" if isinstance(event, PartStarted) else name
+            case EpochEnded(step=step, metrics=metrics) if step > start or metrics:
+                lengths.append(step - last)
+                last = step
+    yield name, lengths
+
+
+def _has_ended(lengths: Sequence[int]) -> bool:
+    """Whether the data of epochs has ended after the first one."""
+    if len(lengths) < 2 or max(lengths[1:]) >= FEWER * lengths[0]:
+        return False
+    return len(lengths) > 2 or lengths[1] <= KEPT  # a callback may have ended the second
+
+
+def _lengths_in_words(lengths: Sequence[int]) -> str:
+    fewest, most = min(lengths[1:]), max(lengths[1:])
+    later = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    return f"the first epoch has {lengths[0]:,} batches, the {len(lengths) - 1:,} after it have {later}"

@@ -17,6 +17,26 @@ _AT_EVERY_START = re.compile(r"I\d{4} |WARNING: All log messages before absl::In
 """Begins the lines that TensorFlow writes at every start."""
 
 
+FATAL = re.compile(r"(?:^F\d{4}|: F) .*?[\w/.]+:\d+\] ")
+"""Begins a line with which native code ends its process."""
+
+_VALUE = re.compile(r"Couldn't interpret value .* for flag \w+")
+"""What XLA writes before it ends the process because of a flag's value."""
+
+_LONGEST = 200
+"""Characters of such a message."""
+
+
+def fatal_message(log: str) -> str:
+    """What native code wrote last as it ended its process, on a line; empty if it did not."""
+    for line in reversed(log.splitlines()):
+        if begin := FATAL.search(line):
+            value = _VALUE.search(log) if "Flag parsing failed" in line else None
+            message = value[0] if value else line[begin.end() :].strip()
+            return message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}..."
+    return ""
+
+
 def lines_of(log: str) -> list[str]:
     """The lines of a log, without empty ones and those that TensorFlow writes at every start."""
     return [line.strip() for line in log.splitlines() if line.strip() and not _AT_EVERY_START.match(line)]

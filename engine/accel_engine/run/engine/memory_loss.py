@@ -12,6 +12,7 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.control_groups import GROUPS, own_groups
 from accel_engine.json_values import Count, Text, decode_or_none
+from accel_engine.run.directory.log_file import fatal_message
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 
@@ -126,6 +127,17 @@ def memory_loss(directory: Path, meta: Mapping[str, Any]) -> MemoryLoss | None:
     if (start := meta.get("log_start")) is not None and _MESSAGES.search(_log_after(directory, start)):
         return MemoryLoss.CRASHED
     return None
+
+
+def last_words(directory: Path, meta: Mapping[str, Any]) -> str:
+    """What native code wrote as it ended the engine of a lost run, on a line; empty if it did not.
+
+    Args:
+        directory: The run's directory.
+        meta: Its values.
+    """
+    start = meta.get("log_start")
+    return "" if start is None else fatal_message(_log_after(directory, start).decode(errors="replace"))
 
 
 def _log_after(directory: Path, start: int) -> bytes:

@@ -18,7 +18,7 @@ from accel_engine.plan import Plan
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.disk_problem import DiskProblem, read_waiting
 from accel_engine.run.directory.run_paths import LOCK, WATCHER_LOCK
-from accel_engine.run.engine.memory_loss import MemoryLoss, memory_loss
+from accel_engine.run.engine.memory_loss import MemoryLoss, last_words, memory_loss
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.store.annotations import Annotations, read_annotations
 from accel_engine.run.store.database import RunDatabase
@@ -94,6 +94,8 @@ class RunInfo:
     """Whether its directory was deleted, moved or replaced since it was opened: no command finds it."""
     memory_loss: MemoryLoss | None = None
     """How it was lost because memory ran out; ``None`` if it was not, as far as is known."""
+    last_words: str = ""
+    """What native code wrote as it ended its engine, if that is why it was lost."""
     study: str = ""
     """Name of the search that it belongs to; empty for none."""
     trial: int | None = None
@@ -179,6 +181,7 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
         waiting=read_waiting(directory) if status.live and not is_directory_lost else None,
         is_directory_lost=is_directory_lost,
         memory_loss=memory_loss(directory, meta) if status is Status.LOST else None,
+        last_words=last_words(directory, meta) if status is Status.LOST else "",
         study=meta.get("study", ""),
         trial=meta.get("trial"),
     )

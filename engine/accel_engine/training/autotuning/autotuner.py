@@ -14,6 +14,9 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 
 from accel_engine.data.structure import describe
+from accel_engine.devices.installation import cuda_cure
+from accel_engine.doctor.tf_probe import xla_flags_problem
+from accel_engine.errors import AccelError, RunError
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.measure.cache import Cache, key_of
 from accel_engine.private_names.keras_names import unseeded_generator, use_unseeded_generator
@@ -55,7 +58,8 @@ _MISSING = {
 }
 """What messages of XLA mean, by a word in them: whoever installs CUDA's compiler, or names it, mends them."""
 
-_INSTALL = "run pip install 'tensorflow[and-cuda]', or set XLA_FLAGS=--xla_gpu_cuda_data_dir= to CUDA's directory"
+_INSTALL = "run pip install 'tensorflow[and-cuda]'"
+_NAME_IT = "set XLA_FLAGS=--xla_gpu_cuda_data_dir= to CUDA's directory"
 
 
 class LoopCompilation:
@@ -113,9 +117,11 @@ class LoopCompilation:
 
 def why_not_compiled(error: Exception) -> str:
     """Why XLA cannot compile a step, with what helps, if that is known."""
+    if isinstance(error, AccelError):
+        return str(error)
     message = message_of(error)
     missing = next((meaning for word, meaning in _MISSING.items() if word in message), "")
-    return f"{missing}: {_INSTALL}" if missing else message
+    return f"{missing}: {cuda_cure(_INSTALL)}, or {_NAME_IT}" if missing else message
 
 
 class AutoTuner:
@@ -209,10 +215,16 @@ class AutoTuner:
     def _compile(self, mode: ExecutionMode, segment: Segment) -> LoopCompilation:
         """Compile the alternative mode: on an accelerator before the next step, as both need its memory."""
         assembly, rate = self._assembly, self._rate
+
+        def make_loop() -> Loop:
+            if mode.xla and (problem := xla_flags_problem()):
+                raise RunError(f"XLA would end the process: {problem}")
+            return self._default.in_mode(mode, rate)
+
         background = assembly.on_cpu
         if not background:
             self._reporter.enter_phase(Phase.TRACING, "compiling with XLA")
-        compilation = LoopCompilation(lambda: self._default.in_mode(mode, rate), segment, background=background)
+        compilation = LoopCompilation(make_loop, segment, background=background)
         if not background:
             self._reporter.enter_phase(Phase.TRAINING)
         return compilation

@@ -24,7 +24,7 @@ from accel_engine.run.directory.checkpoint_files import by_preference
 from accel_engine.run.directory.disk_problem import disk_problem
 from accel_engine.run.directory.run_paths import MODEL
 from accel_engine.training.checkpoints.checkpoint import Checkpoints, NotFiniteError
-from accel_engine.training.checkpoints.saved_model_proof import saving_faults
+from accel_engine.training.checkpoints.saved_model_proof import has_own_classes, saving_faults
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.recipe.optimizer import CLIPPING_ARGUMENTS, clips_over_replicas
 from accel_engine.training.core.recipe.rate_schedule import JoinedSchedule, MultipliedSchedule
@@ -38,7 +38,8 @@ PARTIAL_MODEL = "partial.keras"
 
 PROVEN_AFTER = 10.0
 """Seconds of an engine's work on a run from which its saved model is loaded again, which takes less than a second for
-most; one of a shorter run can be trained again in no time."""
+most. One with classes of the user's own always is: they are what forgets its arguments in silence; of a
+short run only that is told."""
 
 Result = TypeVar("Result")
 
@@ -143,7 +144,8 @@ class RunSaver:
         that are not finite are replaced by the weights of the last checkpoint.
 
         Args:
-            prove: Whether to load it again, after training of some length, and to warn if it is another model.
+            prove: Whether to load it again, if it has classes of the user's own or has trained for some time, and to
+                warn if it is another model.
         """
         if not self._assembly.chief:
             return
@@ -151,15 +153,17 @@ class RunSaver:
         self._restore_best()
         if self._restore_finite():
             with averages_as_weights(self._assembly), portable_optimizer(self._assembly):
-                if self._write(self._save_model) and prove and time.perf_counter() - self._began >= PROVEN_AFTER:
+                if self._write(self._save_model) and prove:
                     self._prove_model()
 
     def _prove_model(self) -> None:
         """Warn if the saved model, loaded again, does something else than the trained one."""
+        file, is_short = self._reporter.run.directory / MODEL, time.perf_counter() - self._began < PROVEN_AFTER
         try:
-            fault = saving_faults(self._assembly, self._reporter.run.directory / MODEL)
+            is_known = is_short and not has_own_classes(file)
+            fault = "" if is_known else saving_faults(self._assembly, file, silent_only=is_short)
         except Exception as error:  # noqa: BLE001 (the model is saved, and may have code that does not like this)
-            fault = f"loaded again, it cannot be compared with the trained model: {reason(error)}"
+            fault = "" if is_short else f"loaded again, it cannot be compared with the trained model: {reason(error)}"
         if fault:
             self._reporter.emit(Warned, message=f"model.keras: {fault}")
 

@@ -3,9 +3,12 @@
 A layer whose ``get_config`` lacks an argument loads with its default, and so does a loss whose arguments Keras forgets.
 """
 
+import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import keras
 import numpy as np
@@ -31,7 +34,34 @@ MEMORY_FACTOR = 4
 """The free memory of the host over the size of the file, below which the model is not loaded again."""
 
 
-def saving_faults(assembly: Assembly, file: Path) -> str:
+_KNOWN = ("keras", "accel_engine", "builtins")
+"""Packages whose classes load as they were saved; Keras gives ``builtins`` for functions."""
+
+
+def has_own_classes(file: Path) -> bool:
+    """Whether a saved model has a layer, loss or other object of a class that neither Keras nor this program defines.
+
+    Args:
+        file: The model's ``.keras`` file, of which only its description is read.
+    """
+    with ZipFile(file) as parts:
+        description = json.loads(parts.read("config.json"))
+    return any(module.partition(".")[0] not in _KNOWN for module in _modules(description))
+
+
+def _modules(description: Any) -> Iterator[str]:
+    """The modules of all objects in a description by Keras."""
+    if isinstance(description, dict):
+        module = description.get("module")
+        if isinstance(module, str) and "class_name" in description:
+            yield module
+        description = list(description.values())
+    if isinstance(description, list):
+        for each in description:
+            yield from _modules(each)
+
+
+def saving_faults(assembly: Assembly, file: Path, *, silent_only: bool = False) -> str:
     """What a saved model does otherwise than the trained one, or why it cannot be loaded; empty if it is the same.
 
     Both compute on the CPU, where the same weights give the same outputs. What cannot be compared is not: a model of
@@ -41,6 +71,7 @@ def saving_faults(assembly: Assembly, file: Path) -> str:
     Args:
         assembly: The model, with the weights that were saved.
         file: The model's file.
+        silent_only: Whether a model that cannot be loaded, which an error says later, is no fault.
     """
     if not assembly.single_process or assembly.on_tpu or MEMORY_FACTOR * file.stat().st_size > available_memory():
         return ""
@@ -50,7 +81,7 @@ def saving_faults(assembly: Assembly, file: Path) -> str:
         try:
             loaded = load_saved(str(file), options)
         except ModelError as error:
-            return f"it cannot be loaded again here: {str(error).partition(': ')[2]}"
+            return "" if silent_only else f"it cannot be loaded again here: {str(error).partition(': ')[2]}"
         if not _has_equal_weights(model, loaded):
             return "loaded again, it has other weights than the trained model"
         train = assembly.dataset.train

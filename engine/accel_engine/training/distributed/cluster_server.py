@@ -101,6 +101,7 @@ class ServedMember:
         assert cluster is not None  # noqa: S101 (this process serves its coordinator)
         self._plan = resolved.plan
         self._examples: Future[Dataset] = Future()
+        device_visibility.refuse_xla_flags(resolved.plan)
         inventory = device_visibility.with_tensorflow_gpus(inventory)
         resolved = device_visibility.place_on_visible(resolved, inventory)
         self.devices = device_visibility.configure(resolved, inventory, resolved.plan.threads)

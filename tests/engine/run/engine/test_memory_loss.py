@@ -17,7 +17,7 @@ from accel_engine.plan.memory_remedies import MemoryFacts
 from accel_engine.run import RunReader, RunWriter, Status, reopen
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine import memory_loss as module
-from accel_engine.run.engine.memory_loss import KillCounts, MemoryLoss, count_kills, memory_loss
+from accel_engine.run.engine.memory_loss import KillCounts, MemoryLoss, count_kills, last_words, memory_loss
 from accel_engine.run.engine.process_identity import ProcessIdentity
 
 ENGINE = """
@@ -163,6 +163,14 @@ def test_an_allocator_that_has_another_way_has_not_crashed(
 ) -> None:
     (directory / LOG).write_text(f"{message}\nTraining goes on\n")
     assert memory_loss(directory, {"log_start": 0}) is loss
+
+
+def test_a_lost_run_has_the_last_words_of_native_code(directory: Path) -> None:
+    fatal = "F0000 00:00:1795966238.908914   15529 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_a=1\n"
+    (directory / LOG).write_text(f"I0000 a.cc:1] begun\n{fatal}    @ 0x7f\n")
+    assert last_words(directory, {"log_start": 0}) == "Unknown flag in XLA_FLAGS: --xla_a=1"
+    assert last_words(directory, {"log_start": 0x1000}) == ""  # of an earlier engine
+    assert last_words(directory, {}) == ""
 
 
 def test_a_run_that_has_ended_was_not_killed(ended: Path, kernel: Kernel) -> None:

@@ -143,6 +143,19 @@ def test_steps_that_xla_cannot_compile_stay_uncompiled(gym: Gym, monkeypatch: py
     assert trained.ended.steps == 88
 
 
+def test_xla_is_not_tried_where_the_user_s_flags_would_end_the_process(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(autotuner, "xla_flags_problem", lambda: "Unknown flag in XLA_FLAGS: --xla_a=1")
+    monkeypatch.setattr(Loop, "compile", lambda *_: pytest.fail("compiled"))
+
+    trained = gym.train(PLAN)
+
+    reason = "XLA would end the process: Unknown flag in XLA_FLAGS: --xla_a=1"
+    assert (trained.only(XlaTried).xla, trained.only(XlaTried).reason) == (False, reason)
+    assert trained.ended.steps == 88
+
+
 def test_a_failed_compilation_does_not_switch_xla_off_for_later_runs(
     gym: Gym, measured: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,8 +181,18 @@ def test_a_failed_compilation_does_not_switch_xla_off_for_later_runs(
         ("no such operation", "ValueError: no such operation"),
     ],
 )
-def test_why_xla_cannot_compile_is_said_with_the_cure(message: str, reason: str) -> None:
+def test_why_xla_cannot_compile_is_said_with_the_cure(
+    message: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
     assert autotuner.why_not_compiled(ValueError(message)).startswith(reason)
+
+
+def test_where_no_package_has_cuda_s_compiler_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    words = autotuner.why_not_compiled(ValueError("libdevice not found"))
+    assert "NVIDIA's container" in words
+    assert "and-cuda" not in words
 
 
 def test_a_run_does_not_wait_for_the_compiler(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,25 @@ def forgetful():
 def unknown():
     return of(Unknown())
 
+@keras.saving.register_keras_serializable(package="forgetful")
+class OwnLoss(keras.losses.Loss):
+    def call(self, y_true, y_pred):
+        return keras.ops.mean(keras.ops.abs(y_true - y_pred), axis=-1)
+
+@keras.saving.register_keras_serializable(package="forgetful")
+class OwnPenalty(keras.regularizers.Regularizer):
+    def __call__(self, weights):
+        return 0.01 * keras.ops.sum(weights)
+
+    def get_config(self):
+        return {}
+
+def own_loss():
+    return of(keras.layers.Dense(4), OwnLoss())
+
+def own_part():
+    return of(keras.layers.Dense(4, kernel_regularizer=OwnPenalty()))
+
 def noisy():
     return of(keras.layers.Lambda(lambda x: x + keras.random.normal((6,))))
 """
@@ -104,6 +123,8 @@ def test_weights_that_are_not_loaded(saved) -> None:
 def test_a_class_that_keras_does_not_find(saved) -> None:
     made = saved("unknown")
     assert "class or function Unknown is not known" in saving_faults(made.assembly, made.directory / MODEL)
+    made.saver.save_model(prove=True)
+    assert not made.events(Warned)  # loading it says so
 
 
 def test_what_draws_random_numbers_cannot_be_compared(saved) -> None:
@@ -111,11 +132,25 @@ def test_what_draws_random_numbers_cannot_be_compared(saved) -> None:
     assert saving_faults(made.assembly, made.directory / MODEL) == ""
 
 
-def test_it_is_said_after_a_run_of_some_length(saved, monkeypatch) -> None:
-    made = saved("forgetful")
+def test_a_model_of_keras_classes_is_loaded_again_after_a_run_of_some_length(saved, monkeypatch) -> None:
+    made = saved("plain")
+    monkeypatch.setattr(run_saver, "saving_faults", lambda *_, **__: "another model")
     made.saver.save_model(prove=True)
     assert not made.events(Warned)
     monkeypatch.setattr(run_saver, "PROVEN_AFTER", 0.0)
+    made.saver.save_model(prove=True)
+    assert [each.message for each in made.events(Warned)] == ["model.keras: another model"]
+
+
+@pytest.mark.parametrize(
+    ("model", "has_own"), [("huber", False), ("forgetful", True), ("own_loss", True), ("own_part", True)]
+)
+def test_classes_of_the_users_own_are_found_in_the_file(saved, model, has_own) -> None:
+    assert saved_model_proof.has_own_classes(saved(model).directory / MODEL) is has_own
+
+
+def test_a_short_run_of_the_users_own_classes_is_told_what_they_forget(saved, monkeypatch) -> None:
+    made = saved("forgetful")
     made.saver.save_model(prove=True)
     (warning,) = made.events(Warned)
     assert warning.message.startswith("model.keras: loaded again, its outputs differ by 0.67 of the largest one")
