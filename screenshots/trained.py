@@ -106,7 +106,7 @@ def train(home: Path) -> Runs:
     )
     wait_for_end(troubled)
     building = begin(Plan(model=f"{mine}:slow", name="my-next"))
-    live = begin(Plan(epochs=1000, batch_size=32, learning_rate=1e-4, name="long-one", gradient_norm="on", xla="off"))
+    live = begin(Plan(epochs=3000, batch_size=32, learning_rate=1e-4, name="long-one", gradient_norm="on", xla="off"))
     wait(lambda: validations(live) >= 20, "the live run")
     script = begin_script(home)
     wait(lambda: validations(script) >= 14, "the script")
