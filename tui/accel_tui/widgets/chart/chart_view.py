@@ -173,7 +173,7 @@ class ChartView:
     has_dots: bool = True
     """Whether the terminal shows dots; else signs tell points from curves."""
     has_tints: bool = False
-    """Whether the terminal shows tints of a colour behind characters; else bands are dotted."""
+    """Whether the terminal shows tints of a colour behind characters; else bands are dotted, as with several curves."""
     best: tuple[float, float] | None = None
     """The step and the value that are marked as the best."""
     has_end_values: bool = False

@@ -45,10 +45,9 @@ def draw_series(plot: Frame, view: ChartView) -> None:
     inside = plot.part(0, 0, width, height - 1) if height > 1 and view.axis_rows else plot
     for series, found in curves:
         drawn = [next(patterns) for _ in found]
-        if view.has_tints:
+        if view.has_tints and len(curves) == 1:  # those of several would hide one another
             rows = len(inside.characters)
-            if len(curves) == 1:
-                inside.tint(_below(drawn[-1][:rows], found[-1][0]), f"{series.style}-area")
+            inside.tint(_below(drawn[-1][:rows], found[-1][0]), f"{series.style}-area")
             _paint_range(inside, drawn[0][:rows], series.style)
             drawn[0] = np.zeros_like(drawn[0])
         _paint_curve(plot, drawn, series.style)
