@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 
 from accel_engine.errors import RunError
 from accel_engine.requests.evaluate import EvaluationOptions
-from accel_engine.requests.protocol.model_reference import check_checkpoint
-from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest, EngineRequest
+from accel_engine.requests.protocol.model_reference import RunRequest
+from accel_engine.requests.protocol.request import ComputeDevice, EngineRequest
 from accel_engine.run.diagnostics import ValidationReport, serialize
 from accel_engine.run.diagnostics.packing import unpack
 
@@ -53,7 +53,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class DiagnosisRequest(DeviceRequest, EngineRequest[Diagnosis]):
+class DiagnosisRequest(RunRequest, EngineRequest[Diagnosis]):
     """A request to report on examples.
 
     Attributes:
@@ -73,15 +73,6 @@ class DiagnosisRequest(DeviceRequest, EngineRequest[Diagnosis]):
     def wanted_device(self) -> str:
         """See :attr:`DeviceRequest.wanted_device`."""
         return self.options.device
-
-    @property
-    def model_paths(self) -> tuple[Path, ...]:
-        """See :attr:`DeviceRequest.model_paths`."""
-        return (self.directory,)
-
-    def check(self) -> None:
-        """See :meth:`EngineRequest.check`; the run needs a checkpoint."""
-        check_checkpoint(self.directory)
 
 
 REQUEST = DiagnosisRequest

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from accel_engine.requests.protocol.model_reference import check_checkpoint
-from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest, EngineRequest
+from accel_engine.requests.protocol.model_reference import RunRequest
+from accel_engine.requests.protocol.request import ComputeDevice, EngineRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Revalidation:
 
 
 @dataclass(frozen=True, slots=True)
-class RevalidationRequest(DeviceRequest, EngineRequest[Revalidation]):
+class RevalidationRequest(RunRequest, EngineRequest[Revalidation]):
     """A request to validate a run again.
 
     Attributes:
@@ -37,20 +37,6 @@ class RevalidationRequest(DeviceRequest, EngineRequest[Revalidation]):
 
     directory: Path
     device: ComputeDevice = field(default_factory=ComputeDevice, kw_only=True)
-
-    @property
-    def wanted_device(self) -> str:
-        """See :attr:`DeviceRequest.wanted_device`."""
-        return "auto"
-
-    @property
-    def model_paths(self) -> tuple[Path, ...]:
-        """See :attr:`DeviceRequest.model_paths`."""
-        return (self.directory,)
-
-    def check(self) -> None:
-        """See :meth:`EngineRequest.check`; the run needs a checkpoint."""
-        check_checkpoint(self.directory)
 
 
 REQUEST = RevalidationRequest

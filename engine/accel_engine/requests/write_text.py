@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from accel_engine.plan.options import OptionSpec, option
-from accel_engine.requests.protocol.model_reference import CHECKPOINT, DEVICE, check_checkpoint
-from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest, EngineRequest
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, DEVICE, RunRequest
+from accel_engine.requests.protocol.request import ComputeDevice, EngineRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class WrittenPart:
 
 
 @dataclass(frozen=True, slots=True)
-class WritingRequest(DeviceRequest, EngineRequest[WrittenText]):
+class WritingRequest(RunRequest, EngineRequest[WrittenText]):
     """A request to let the model of a run continue a prompt.
 
     Attributes:
@@ -91,15 +91,6 @@ class WritingRequest(DeviceRequest, EngineRequest[WrittenText]):
     def wanted_device(self) -> str:
         """See :attr:`DeviceRequest.wanted_device`."""
         return self.options.device
-
-    @property
-    def model_paths(self) -> tuple[Path, ...]:
-        """See :attr:`DeviceRequest.model_paths`."""
-        return (self.directory,)
-
-    def check(self) -> None:
-        """See :meth:`EngineRequest.check`; the run needs a checkpoint."""
-        check_checkpoint(self.directory)
 
 
 REQUEST = WritingRequest

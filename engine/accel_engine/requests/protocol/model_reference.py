@@ -10,6 +10,7 @@ from typing import Self
 from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.options import OptionSpec
+from accel_engine.requests.protocol.request import DeviceRequest
 from accel_engine.run import RunReader
 from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint
 from accel_engine.run.history.chosen_checkpoint import CHOICES
@@ -149,3 +150,24 @@ def check_steps(directories: Iterable[Path], checkpoint: str) -> None:
         if int(checkpoint) not in steps:
             listed = f" or a step of {', '.join(map(str, steps))}" if steps else ""
             raise PlanError("checkpoint", checkpoint, f"must be auto, best, last{listed}")
+
+
+class RunRequest(DeviceRequest):
+    """A request on the model of one run.
+
+    Attributes:
+        directory: The run's directory.
+    """
+
+    __slots__ = ()
+
+    directory: Path
+
+    @property
+    def model_paths(self) -> tuple[Path, ...]:
+        """See :attr:`DeviceRequest.model_paths`."""
+        return (self.directory,)
+
+    def check(self) -> None:
+        """See :meth:`EngineRequest.check`; the run needs a checkpoint."""
+        check_checkpoint(self.directory)

@@ -132,8 +132,8 @@ class DeviceRequest:
 
     @property
     def wanted_device(self) -> str:
-        """What the user chose: ``auto``, ``cpu`` or a GPU such as ``gpu:0``."""
-        raise NotImplementedError
+        """What the user chose: ``auto``, ``cpu`` or a GPU such as ``gpu:0``; ``auto`` where there is no choice."""
+        return "auto"
 
     @property
     def model_paths(self) -> tuple[Path, ...]:
