@@ -61,6 +61,9 @@ def _theme(
         "scrollbar-background": background,
         "scrollbar-background-hover": background,
         "scrollbar-background-active": background,
+        "loss": secondary,
+        "metric": success,
+        "speed": primary,
     }
     return Theme(
         name=name,
@@ -91,14 +94,10 @@ DARK = _theme(
     cursor_text="#f2f6fc",
     blurred="#1a2233",
     bar_hover="#3d4c70",
-    loss="#ff9c5c",
     loss_light="#ffd0ad",
-    metric="#45bc8f",
     metric_light="#b8f0cc",
-    speed="#45bff5",
     rate="#b48cf2",
     gradient="#f072b6",
-    memory="#7d8cff",
 )
 
 LIGHT = _theme(
@@ -113,14 +112,10 @@ LIGHT = _theme(
     cursor_text="#10202e",
     blurred="#e7e3d8",
     bar_hover="#b5ae9b",
-    loss="#b4540f",
     loss_light="#7a3606",
-    metric="#03814c",
     metric_light="#0e4d29",
-    speed="#306098",
     rate="#6d3fc0",
     gradient="#b0246f",
-    memory="#3c49c9",
 )
 
 CONTRAST = _theme(
@@ -135,14 +130,10 @@ CONTRAST = _theme(
     cursor_text="#000000",
     blurred="#3c3c3c",
     bar_hover="#fff03c",
-    loss="#fead3b",
     loss_light="#ffe8c4",
-    metric="#55f48d",
     metric_light="#d8ffe6",
-    speed="#a4d7e5",
     rate="#d9b8ff",
     gradient="#ff9ed2",
-    memory="#b3baff",
     border_blurred="#b8b8b8",
     block_cursor_text_style="bold",
     block_cursor_blurred_foreground="#ffffff",
@@ -178,7 +169,6 @@ ANSI = Theme(
         "speed": "ansi_green",
         "rate": "ansi_cyan",
         "gradient": "ansi_cyan",
-        "memory": "ansi_cyan",
         "text-muted": "ansi_bright_black",
         "text-disabled": "ansi_bright_black",
         "border": "ansi_bright_black",
@@ -217,7 +207,6 @@ MEASURES = {
     "speed": "primary",
     "rate": "secondary",
     "gradient": "error",
-    "memory": "primary",
 }
 """The colours of what is measured in themes that have none for it, by the names of their variables."""
 

@@ -245,11 +245,15 @@ class RunState(History):
         return choose_monitor(wanted, tuple(self.curves), tuple(self.validation), built.task if built else "")
 
     @property
+    def monitored(self) -> Points:
+        """The steps and values of the metric that counts: of validations, or of epochs."""
+        name = self.monitor.removeprefix(VALIDATION_PREFIX)
+        return self.points(name) if name == self.monitor else self.validation.get(name, ())
+
+    @property
     def best(self) -> tuple[int, float] | None:
         """The best value of the metric that counts, and the steps taken before it; ``None`` if there is none."""
-        name = self.monitor.removeprefix(VALIDATION_PREFIX)
-        points = self.points(name) if name == self.monitor else self.validation.get(name, ())
-        return best_point(points, self.monitor, self.info.plan_values if self.info else self.plan)
+        return best_point(self.monitored, self.monitor, self.info.plan_values if self.info else self.plan)
 
     @property
     def patience_used(self) -> tuple[int, int] | None:

@@ -12,6 +12,7 @@ from textual.widget import Widget
 from accel_tui.appearance.colours import Colour
 from accel_tui.host import settings_of
 from accel_tui.widgets.styled_text import TextSpan
+from accel_tui.widgets.visibility import has_shades
 
 
 class TextPage(Widget, can_focus=True):
@@ -73,7 +74,7 @@ class TextPage(Widget, can_focus=True):
     @property
     def has_colours(self) -> bool:
         """Whether the terminal can show shades of colours."""
-        return not self.app.no_color and self.app.console.color_system != "standard"
+        return has_shades(self)
 
     @property
     def has_blocks(self) -> bool:

@@ -13,6 +13,11 @@ def is_covered(screen: "Screen[Any]") -> bool:
     return not screen.is_current or screen.app.screen.styles.background.a == 1
 
 
+def has_shades(widget: Widget) -> bool:
+    """Whether the terminal can show shades of colours."""
+    return not widget.app.no_color and widget.app.console.color_system != "standard"
+
+
 class VisibilityMixin(Widget):
     """A widget that tracks whether it is displayed; screens above its own do not count."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from accel_engine.run import RunInfo, Status
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.run.run_monitor import caption, points_of_monitor
+from accel_tui.widgets.run.run_monitor import caption
 
 
 def state_of(*values: float, name: str = "accuracy") -> RunState:
@@ -25,9 +25,8 @@ def state_of(*values: float, name: str = "accuracy") -> RunState:
     ],
 )
 def test_it_says_what_it_is_how_it_changed_and_what_was_best(values: tuple[float, ...], lines: list[str]) -> None:
-    state = state_of(*values)
-    assert caption(state, points_of_monitor(state)).plain.splitlines() == lines
+    assert caption(state_of(*values)).plain.splitlines() == lines
 
 
 def test_without_a_validation_there_is_no_number() -> None:
-    assert points_of_monitor(RunState()) == ()
+    assert RunState().monitored == ()

@@ -35,7 +35,7 @@ from accel_tui.widgets.chart.draw_values import draw_values
 from accel_tui.widgets.chart.scale import XScale
 from accel_tui.widgets.chart.value_axis import axis_of
 from accel_tui.widgets.styled_text import TextSpan, changed_range, cut
-from accel_tui.widgets.visibility import is_covered
+from accel_tui.widgets.visibility import has_shades, is_covered
 
 DRAW_SECONDS = 0.25
 """Minimum seconds between two drawings of growing curves; the latest values are updated immediately."""
@@ -262,9 +262,7 @@ class Chart(ChartMouse):
 
     @property
     def _has_tints(self) -> bool:
-        app = self.app
-        has_colours = not (app.no_color or app.current_theme.ansi or app.console.color_system == "standard")
-        return self._has_dots and has_colours
+        return self._has_dots and has_shades(self) and not self.app.current_theme.ansi
 
     @property
     def _view(self) -> ChartView | None:

@@ -43,7 +43,7 @@ PLAIN = ChartOptions()
 ThemeColour = Literal["primary", "secondary", "success", "warning", "error"]
 """Colours of runs, devices and lines without a meaning, which can be distinguished with colour blindness."""
 
-MeasureColour = Literal["loss", "loss-light", "metric", "metric-light", "speed", "rate", "gradient", "memory"]
+MeasureColour = Literal["loss", "loss-light", "metric", "metric-light", "speed", "rate", "gradient"]
 """Colours by what a series measures; the light ones are of its validation."""
 
 Colour = ThemeColour | MeasureColour

@@ -8,6 +8,7 @@ from textual.geometry import Region
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
+from accel_tui.widgets.chart.cursor import column_of
 
 BEST = "★"
 """Sign of the best value."""
@@ -54,8 +55,8 @@ def _cell(view: ChartView, plot: Region, step: float, value: float) -> tuple[int
     """The cell of a value in the frame; ``None`` if it is outside of the plot."""
     if math.isnan(step) or math.isnan(value):
         return None
-    across, up = float(view.x.fraction(np.array(step))), float(view.y.fraction(np.array([value]))[0])
-    if not (0 <= across <= 1 and -raster.EDGE <= up <= 1 + raster.EDGE):
+    column, up = column_of(view, step), float(view.y.fraction(np.array([value]))[0])
+    if column is None or not -raster.EDGE <= up <= 1 + raster.EDGE:
         return None
     row = int(raster.dot_rows(np.array([up]), plot.height)[0]) // raster.DOTS
-    return plot.x + min(int(across * plot.width), plot.width - 1), plot.y + row
+    return column, plot.y + row

@@ -201,11 +201,7 @@ def _order(device: str) -> tuple[bool, str, int]:
 
 
 def measure_colour(series: str) -> Colour:
-    """The colour of a series by what it measures."""
-    if series == LEARNING_RATE:
-        return "rate"
-    if series == THROUGHPUT:
-        return "speed"
+    """The colour of a series of a training or a validation by what it measures."""
     return "gradient" if series.startswith("gradient") else "loss" if is_loss(series) else "metric"
 
 

@@ -8,7 +8,6 @@ from textual.widgets import Digits, Static
 
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run.history.history import Points
-from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.draw_values import BEST
@@ -42,24 +41,19 @@ class RunMonitor(RunView, Horizontal):
 
     def update_view(self) -> None:
         """Show another value."""
-        state, points = self.state, points_of_monitor(self.state)
+        state, points = self.state, self.state.monitored
         self.set_class(bool(points), "-known")
         if not points or not self.is_mounted or (state.monitor, points) == self._shown:
             return
         self._shown = state.monitor, points
         self._digits.update(numbers.metric(points[-1][1]).upper())
         self._digits.set_class(bool(is_better_lower(state.monitor)), "-loss")
-        self._caption.update(caption(state, points))
+        self._caption.update(caption(state))
 
 
-def points_of_monitor(state: RunState) -> Points:
-    """The validations or epochs of the metric that counts."""
-    name = state.monitor.removeprefix(VALIDATION_PREFIX)
-    return state.validation.get(name, ()) if name != state.monitor else state.points(name)
-
-
-def caption(state: RunState, points: Points) -> Content:
+def caption(state: RunState) -> Content:
     """The name of the metric, its change since the value before, and the best value."""
+    points = state.monitored
     lines = [Content.styled(state.monitor.replace("_", " "), "$foreground")]
     if len(points) > 1:
         change = points[-1][1] - points[-2][1]

@@ -9,6 +9,7 @@ from textual.screen import Screen
 from accel_engine.events import CommandAnswered, Event, Outcome, Recovered, RunEnded, Warned
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo
+from accel_engine.run.history.history import is_improvement
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
@@ -113,7 +114,7 @@ def _is_no_better(state: RunState) -> bool:
     baseline, lower = _baseline(state), is_better_lower(state.monitor, mode)
     if state.best is None or baseline is None or lower is None:
         return False
-    return state.best[1] >= baseline if lower else state.best[1] <= baseline
+    return not is_improvement(state.best[1], baseline, lower=lower, min_delta=0.0)
 
 
 def _baseline(state: RunState) -> float | None:
