@@ -394,11 +394,12 @@ def _group(path: str, layers: Mapping[int, str]) -> str:
 
 
 def _groups(operations: Iterable[ProfiledOperation]) -> tuple[OperationGroup, ...]:
-    seconds, flops = Counter[str](), Counter[str]()
+    seconds, flops = defaultdict[str, float](float), defaultdict[str, float](float)
     for each in operations:
-        seconds[each.group] += each.seconds  # type: ignore[assignment]
-        flops[each.group] += each.flops * each.count if each.flops else 0  # type: ignore[assignment]
-    return tuple(OperationGroup(name, time, flops[name]) for name, time in seconds.most_common())
+        seconds[each.group] += each.seconds
+        flops[each.group] += each.flops * each.count if each.flops else 0.0
+    ordered = sorted(seconds.items(), key=lambda group: -group[1])
+    return tuple(OperationGroup(name, time, flops[name]) for name, time in ordered)
 
 
 def _between(spans: Spans, first: int, last: int) -> list[int]:

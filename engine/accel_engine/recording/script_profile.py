@@ -15,13 +15,12 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.errors import RunError, format_error
 from accel_engine.events import Warned
+from accel_engine.private_names.profiler_names import profiler_module
 from accel_engine.recording.run_link import RunLink
 from accel_engine.run.directory.run_paths import PROFILES
 from accel_engine.run.engine.commands import Command, answered
 
-_PUBLIC, _PRIVATE = "tensorflow", "tensorflow.python.profiler.profiler_v2"
-"""Modules with the function that starts TensorFlow's profiler; its own classes call the second one's."""
-
+_TENSORFLOW = "tensorflow"
 
 _CLUSTERS = ("TF_CONFIG", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 """Environment variables that are set, to anything but 1, where several processes train together."""
@@ -90,7 +89,7 @@ class ScriptProfiler:
         seconds = command.argument or 0.0
         if self._command:
             self._refuse(command, "the run is being profiled already")
-        elif _PUBLIC not in sys.modules:
+        elif _TENSORFLOW not in sys.modules:
             self._refuse(command, "the script has not imported TensorFlow, whose operations a profile shows")
         elif any(os.environ.get(name, "1") != "1" for name in _CLUSTERS):
             self._refuse(command, SEVERAL_PROCESSES)
@@ -107,14 +106,14 @@ class ScriptProfiler:
             self._until = self._began + seconds
 
     def _start(self) -> None:
-        profiler = sys.modules[_PUBLIC].profiler.experimental
+        profiler = sys.modules[_TENSORFLOW].profiler.experimental
         self._before, self._why = self._traces(), ""
         start = profiler.start
         with self._lock:
             start(str(self._link.directory / PROFILES))
             self._is_tracing = True
             self._replaced = [(profiler, start)]
-            if (private := sys.modules.get(_PRIVATE)) is not None and hasattr(private, "start"):
+            if private := profiler_module():
                 self._replaced.append((private, private.start))
 
             def give_way(*arguments: Any, **options: Any) -> Any:
@@ -135,7 +134,7 @@ class ScriptProfiler:
             for module, start in self._replaced:
                 module.start = start
             self._replaced = []
-            sys.modules[_PUBLIC].profiler.experimental.stop()
+            sys.modules[_TENSORFLOW].profiler.experimental.stop()
 
     def _traces(self) -> dict[Path, int]:
         from accel_engine.op_profile.trace_file import written_traces  # as above

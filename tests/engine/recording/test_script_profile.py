@@ -9,7 +9,7 @@ import pytest
 
 from accel_engine.events import Warned
 from accel_engine.op_profile.options import SEVERAL_PROCESSES
-from accel_engine.recording import script_profile
+from accel_engine.private_names import profiler_names
 from accel_engine.recording.script_profile import ScriptProfiler
 from accel_engine.run.engine.commands import Command
 
@@ -66,7 +66,7 @@ def profiler(monkeypatch: pytest.MonkeyPatch) -> Profiler:
     tensorflow: Any = ModuleType("tensorflow")
     tensorflow.profiler = SimpleNamespace(experimental=SimpleNamespace(start=found.start, stop=found.stop))
     monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
-    monkeypatch.setitem(sys.modules, script_profile._PRIVATE, private)
+    monkeypatch.setitem(sys.modules, profiler_names.MODULE, private)
     return found
 
 
@@ -86,7 +86,7 @@ def made(link: Link) -> ScriptProfiler:
 def starts() -> list[Any]:
     """What scripts would call."""
     modules: Any = sys.modules
-    return [modules["tensorflow"].profiler.experimental.start, modules[script_profile._PRIVATE].start]
+    return [modules["tensorflow"].profiler.experimental.start, modules[profiler_names.MODULE].start]
 
 
 def test_a_trace_is_sent_when_its_time_is_over(link: Link, profiler: Profiler) -> None:
@@ -176,3 +176,10 @@ def test_other_lengths_are_refused(link: Link, profiler: Profiler) -> None:
     made(link).take([profile(1, 0.0), profile(2, 31.0)])
     assert link.refusals == ["a profile takes from 0.1 to 30 seconds"] * 2
     assert not profiler.directory
+
+
+def test_without_the_private_name_only_the_public_one_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, profiler_names.MODULE, ModuleType("without start"))
+    assert profiler_names.profiler_module() is None
+    monkeypatch.delitem(sys.modules, profiler_names.MODULE)
+    assert profiler_names.profiler_module() is None
