@@ -120,7 +120,7 @@ async def test_back_from_the_options_shows_what_was_found_again(home: Path, quer
         await open_evaluation(pilot)
         query.may_answer.set()
         await shows(pilot, "k3fp-a at step 40")
-        await pilot.press("o")
+        await pilot.press("e")
         await shows(pilot, "resamples", "s Start")
         await pilot.press("escape")
         await shows(pilot, "k3fp-a at step 40", "o Options")
@@ -130,7 +130,7 @@ async def test_back_from_the_options_shows_what_was_found_again(home: Path, quer
 
 async def open_form(pilot: Any, query: Any) -> OptionForm:
     await open_evaluation(pilot)
-    await pilot.press("o")
+    await pilot.press("e")
     await shows(pilot, "End the evaluation?")
     await pilot.press("e")
     await until(pilot, query.cancelled.is_set, "the end of the engine")

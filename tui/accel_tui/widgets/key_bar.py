@@ -14,6 +14,9 @@ from accel_engine.text import printable_line
 from accel_engine.version import __version__
 
 DROP_ORDER = (
+    "open_searches",
+    "show_queue",
+    "show_plan",
     "clone",
     "stop_search",
     "take_best",
@@ -24,7 +27,6 @@ DROP_ORDER = (
     "predict",
     "bench",
     "export",
-    "show_queue",
     "limit",
     "queue",
     "measure",
@@ -37,11 +39,9 @@ DROP_ORDER = (
     "details",
     "advice",
     "sort",
-    "open_searches",
     "duplicate",
     "train_longer",
     "evaluate",
-    "show_plan",
     "delete",
     "edit",
     "select",
@@ -118,7 +118,7 @@ class KeyBar(Widget):
         return keys
 
     def on_click(self, event: Click) -> None:
-        if (key := self._key_at(event.x)) and key.is_enabled:
+        if key := self._key_at(event.x):
             self.app.simulate_key(key.key)
 
     def on_mouse_move(self, event: MouseMove) -> None:
