@@ -67,17 +67,14 @@ class Answer:
 
 @dataclass(slots=True)
 class Transport:
-    """Sends requests to one server; usable from several threads, each with its own connection.
-
-    Attributes:
-        url: Scheme, host and port, without a path.
-        token: Sent as a bearer token, if there is one.
-        ca: A file with the certificates that are trusted; empty for the system's.
-    """
+    """Sends requests to one server; usable from several threads, each with its own connection."""
 
     url: str
+    """Scheme, host and port, without a path."""
     token: str = ""
+    """Sent as a bearer token, if there is one."""
     ca: str = ""
+    """A file with the certificates that are trusted; empty for the system's."""
     _local: threading.local = field(default_factory=threading.local)
 
     def get(self, path: str) -> Answer:
