@@ -97,6 +97,7 @@ class Assembly:
 
     @property
     def plan(self) -> Plan:
+        """The plan."""
         return self.resolved.plan
 
     @property
