@@ -19,7 +19,7 @@ from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
-from accel_tui.host import Screens, open_screen
+from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_list.columns import SYMBOLS
 from accel_tui.run_list.queue_rows import QueueList, QueueReader, QueueRow
 from accel_tui.run_list.queue_times import PlannedRun, planned_runs
@@ -244,7 +244,7 @@ class QueueScreen(RunActionsScreen):
     async def _read(self) -> None:
         try:
             await asyncio.to_thread(queue.ensure_waiter)
-            inventory = self.app.inventory
+            inventory = host_of(self).inventory
             devices = inventory.devices if inventory else ()
             self._show(await asyncio.to_thread(self._reader.read, devices))
         except AccelError as error:
