@@ -18,7 +18,7 @@ from accel_engine.model_export.proof import Figures, Proof, failure_line
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
-from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.memory_meters import HostMemory
 from accel_engine.words import numbers
@@ -42,7 +42,12 @@ def export(request: ExportRequest, send: Send = unheard) -> Export:
         AccelError: The model cannot be restored or used.
     """
     trained = open_trained(
-        request.model.model, split=request.split, checkpoint=request.checkpoint, keeps_raw=True, progress=reports(send)
+        request.model.model,
+        split=request.split,
+        checkpoint=request.checkpoint,
+        keeps_raw=True,
+        progress=reports(send),
+        doing=tells(send),
     )
     artefacts = Artefacts(trained, trained.name)
     try:
