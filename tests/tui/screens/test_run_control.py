@@ -54,7 +54,7 @@ async def test_a_paused_run_goes_on_when_asked_while_it_does_something_else(engi
 
 async def test_what_was_asked_shows_until_it_is_answered(engine: FakeEngine) -> None:
     async with opened(engine.directory) as pilot:
-        await shows(pilot, "training", "c Checkpoint")
+        await shows(pilot, "training", "C Checkpoint")
         await pilot.press("C")
         await shows(pilot, "requested: checkpoint")
         await until(pilot, lambda: engine.answer_commands(obeyed=False) == ["checkpoint"], "the command")

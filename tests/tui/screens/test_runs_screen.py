@@ -92,7 +92,7 @@ async def test_without_runs_the_screen_says_what_to_do(home: Path) -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_runs(pilot)
         await shows(pilot, "No runs yet")  # its directory may wrap the line
-        assert "Press p for a new run" in " ".join(text_of(pilot).split())
+        assert "Press N for a new run" in " ".join(text_of(pilot).split())
         await pilot.press("N")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the plan")
 
