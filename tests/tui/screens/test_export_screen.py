@@ -221,7 +221,7 @@ async def test_files_that_are_there_are_overwritten_after_a_question(run: FakeEn
         assert not query.asked
         await pilot.press("s")
         await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
-        await pilot.press("e")
+        await pilot.press("o")
         await shows(pilot, "writing keras")
     assert query.asked
 
@@ -250,7 +250,7 @@ async def test_a_key_that_is_pressed_twice_starts_one_export(
         may_end.set()
         if is_there:
             await shows(pilot, "Overwrite 1 file?")
-            await pilot.press("e")
+            await pilot.press("o")
         query.may_compare.set()
         query.may_answer.set()
         await shows(pilot, "verified on 360 test examples")
@@ -292,7 +292,7 @@ async def test_what_the_engine_says_is_shown_and_options_lead_back(run: FakeEngi
         await pilot.press("s")
         query.may_compare.set()
         query.may_answer.set()
-        await shows(pilot, query.problem, "o Options")
+        await shows(pilot, query.problem, "e Options")
         await pilot.press("e")
         await shows(pilot, "formats", "s Start")
 

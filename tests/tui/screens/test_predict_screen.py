@@ -327,7 +327,7 @@ async def test_predictions_are_saved_and_files_overwritten_after_a_question(run:
         await pilot.press("enter")
         await shows(pilot, "Overwrite 1 file?", "out.jsonl")
         assert Path("out.jsonl").read_text() == "before"
-        await pilot.press("e")
+        await pilot.press("o")
         await until(pilot, lambda: Path("out.jsonl").read_text() != "before", "the file")
     first = json.loads(Path("out.jsonl").read_text().splitlines()[0])
     assert (first["example"], first["label"]) == ("a.png", "cat")

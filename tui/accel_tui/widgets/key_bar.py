@@ -16,7 +16,6 @@ from accel_engine.version import __version__
 DROP_ORDER = (
     "open_searches",
     "show_queue",
-    "show_plan",
     "clone",
     "stop_search",
     "take_best",
@@ -28,12 +27,14 @@ DROP_ORDER = (
     "bench",
     "export",
     "limit",
-    "queue",
     "measure",
     "race",
+    "queue",
     "command_palette",
     "zoom_in",
     "toggle_theme",
+    "show_plan",
+    "show_runs",
     "detach",
     "log",
     "details",
@@ -47,7 +48,6 @@ DROP_ORDER = (
     "select",
     "continue",
     "back",
-    "show_runs",
 )
 """Actions whose keys are dropped where there is no room, in this order; help shows all."""
 
