@@ -19,7 +19,7 @@ from accel_engine.model_export.proof import Figures, Proof, failure_line
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
-from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.memory_meters import HostMemory
 from accel_engine.words import numbers
@@ -43,7 +43,12 @@ def export(request: ExportRequest, send: Send = unheard) -> Export:
         AccelError: The model cannot be restored or used.
     """
     trained = open_trained(
-        request.model.model, split=request.split, checkpoint=request.checkpoint, keeps_raw=True, progress=reports(send)
+        request.model.model,
+        split=request.split,
+        checkpoint=request.checkpoint,
+        keeps_raw=True,
+        progress=reports(send),
+        doing=tells(send),
     )
     artefacts = Artefacts(trained, trained.name)
     try:
@@ -93,7 +98,7 @@ def export_models(artefacts: Artefacts, request: ExportRequest, send: Send) -> t
     notes += _lost_in_outputs(measured)
     complete = artefacts.complete.model
     original = replace(
-        _described("trained model", measured, _weight_bytes(trained)),
+        measured_model("trained model", measured, weight_bytes(trained)),
         inputs=tensor_lines(complete.input),
         outputs=tensor_lines(complete.output),
     )
@@ -102,7 +107,7 @@ def export_models(artefacts: Artefacts, request: ExportRequest, send: Send) -> t
     for target in targets:
         runtime, batching = runtimes.get(target.name), ""
         found = proof.exported(target.name) if runtime else Figures(problem=problems[target.name])
-        problem = found.problem or _beyond(target, found)
+        problem = found.problem or beyond(target, found)
         if runtime and not problem:
             if format_named(target.format).is_served:
                 path = _written(target, folder).with_name(BATCHING_FILE)
@@ -111,7 +116,7 @@ def export_models(artefacts: Artefacts, request: ExportRequest, send: Send) -> t
                 batching = _keep_all(target, folder, request.umask, notes)
             except OSError as error:
                 problem = f"cannot write {target.path}: {error.strerror or error}"
-        described = _described(target.name, found, runtime.size if runtime else 0)
+        described = measured_model(target.name, found, runtime.size if runtime else 0)
         kept = replace(described, path=target.path, problem=problem, batching=batching)
         exported.append(_with_signature(kept, runtime) if runtime else kept)
         send(exported[-1])
@@ -130,7 +135,7 @@ def _lost_in_outputs(trained: Figures) -> Iterator[str]:
             )
 
 
-def _beyond(target: ExportTarget, figures: Figures) -> str:
+def beyond(target: ExportTarget, figures: Figures) -> str:
     """Why the model is not near enough to the trained one; empty if it is."""
     by_mean = format_named(target.format).precision(target.quantize).by_mean
     value, name = (figures.mean, "mean") if by_mean else (figures.largest, "largest")
@@ -226,7 +231,8 @@ def _keep_batching(written: Path, path: Path, notes: list[str]) -> str:
     return str(path)
 
 
-def _described(name: str, figures: Figures, size: int) -> MeasuredModel:
+def measured_model(name: str, figures: Figures, size: int) -> MeasuredModel:
+    """The figures of a model under its name, with the bytes of its files or weights."""
     return MeasuredModel(
         name,
         {key: json_number(value) for key, value in figures.metrics.items()},
@@ -237,6 +243,6 @@ def _described(name: str, figures: Figures, size: int) -> MeasuredModel:
     )
 
 
-def _weight_bytes(trained: TrainedModel) -> int:
+def weight_bytes(trained: TrainedModel) -> int:
     """Bytes of the weights, without the optimizer's."""
     return sum(weight.numpy().nbytes for weight in trained.model.weights if str(weight.dtype) != "string")

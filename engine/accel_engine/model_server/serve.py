@@ -39,6 +39,10 @@ HEAD_BYTES = 1 << 16
 """Bytes of the head of a request at most."""
 
 
+AGAIN = 1.0
+"""Seconds after which a second signal ends the server at once: some programs send one twice."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How a server runs."""
@@ -124,8 +128,13 @@ async def serve(settings: Settings) -> int:
     loop, end, reload = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     server = _Uvicorn(_configuration(settings, state))
 
+    first = 0.0
+
     def on_end() -> None:
-        if end.is_set():  # the second signal
+        nonlocal first
+        now = loop.time()
+        first = first or now
+        if now > first + AGAIN:
             LOG.warning("ends at once")
             server.force_exit = True
         end.set()

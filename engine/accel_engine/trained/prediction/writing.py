@@ -11,7 +11,7 @@ import tensorflow as tf
 from accel_engine.data.structure import ArraySpec, flatten
 from accel_engine.data.texts.tokens import decoded, encoded
 from accel_engine.errors import ModelError
-from accel_engine.requests.protocol.request import Send, unheard
+from accel_engine.requests.protocol.request import Send, tells, unheard
 from accel_engine.requests.write_text import WritingRequest, WrittenPart, WrittenText
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.core.task import probabilities_of
@@ -29,7 +29,8 @@ def continue_text(request: WritingRequest, send: Send = unheard) -> WrittenText:
         AccelError: The model cannot be restored, or writes no text.
     """
     options = request.options
-    model = open_trained(request.directory, data=None, checkpoint=options.checkpoint)
+    model = open_trained(request.directory, data=None, checkpoint=options.checkpoint, doing=tells(send))
+    tells(send)("writing")
     window, any_length, dtype = _check(model)
     vocabulary = model.form.vocabulary
     prompt = encoded(options.prompt, vocabulary)
