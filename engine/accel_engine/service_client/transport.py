@@ -73,11 +73,15 @@ class Transport:
         url: Scheme, host and port, without a path.
         token: Sent as a bearer token, if there is one.
         ca: A file with the certificates that are trusted; empty for the system's.
+        checks_name: Whether the certificate must be for the host's name; not for this machine's own servers.
+        seconds: How long an answer may take.
     """
 
     url: str
     token: str = ""
     ca: str = ""
+    checks_name: bool = True
+    seconds: float = SECONDS
     _local: threading.local = field(default_factory=threading.local)
 
     def get(self, path: str) -> Answer:
@@ -133,8 +137,10 @@ class Transport:
         parts = urlsplit(self.url)
         host = parts.hostname or ""
         if parts.scheme == "https":
-            return http.client.HTTPSConnection(host, parts.port, timeout=SECONDS, context=_context(self.ca))
-        connection = http.client.HTTPConnection(host, parts.port, timeout=SECONDS)
+            return http.client.HTTPSConnection(
+                host, parts.port, timeout=self.seconds, context=_context(self.ca, self.checks_name)
+            )
+        connection = http.client.HTTPConnection(host, parts.port, timeout=self.seconds)
         connection.connect()
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
@@ -178,11 +184,15 @@ def patiently(send: Any, *arguments: Any) -> Any:
     return send(*arguments)
 
 
-def _context(ca: str) -> ssl.SSLContext:
+def _context(ca: str, checks_name: bool) -> ssl.SSLContext:
     try:
-        return ssl.create_default_context(cafile=ca or None)
+        context = ssl.create_default_context(cafile=ca or None)
     except OSError as error:
         raise UsageError(f"{ca} has no certificates: {error.strerror or error}") from error
+    if ca:  # which may be the server's own, signed by another
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.check_hostname = checks_name
+    return context
 
 
 def _seconds(text: str) -> float | None:
