@@ -67,21 +67,18 @@ class Answer:
 
 @dataclass(slots=True)
 class Transport:
-    """Sends requests to one server; usable from several threads, each with its own connection.
-
-    Attributes:
-        url: Scheme, host and port, without a path.
-        token: Sent as a bearer token, if there is one.
-        ca: A file with the certificates that are trusted; empty for the system's.
-        checks_name: Whether the certificate must be for the host's name; not for this machine's own servers.
-        seconds: How long an answer may take.
-    """
+    """Sends requests to one server; usable from several threads, each with its own connection."""
 
     url: str
+    """Scheme, host and port, without a path."""
     token: str = ""
+    """Sent as a bearer token, if there is one."""
     ca: str = ""
+    """A file with the certificates that are trusted; empty for the system's."""
     checks_name: bool = True
+    """Whether the certificate must be for the host's name; not for this machine's own servers."""
     seconds: float = SECONDS
+    """How long an answer may take."""
     _local: threading.local = field(default_factory=threading.local)
 
     def get(self, path: str) -> Answer:
