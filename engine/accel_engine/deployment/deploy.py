@@ -2,14 +2,13 @@
 
 import shutil
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from accel_engine import clock
-from accel_engine.deployment.deploy_options import AUTO, SERVED_FORMATS, TARGETS, DeployOptions
+from accel_engine.deployment.deploy_options import AUTO, TARGETS, DeployOptions
 from accel_engine.deployment.deployments import (
     LOG,
     RECORD,
@@ -36,34 +35,19 @@ from accel_engine.deployment.server_control import (
     transport_of,
     wait_until_ready,
 )
+from accel_engine.deployment.write_version import Ask, DeployStep, Tell, write_version
 from accel_engine.errors import ModelError, UsageError
 from accel_engine.formats import format_named
-from accel_engine.model_export.export_targets import target_at
 from accel_engine.model_server.service import Comparison, Service, compare, load_examples, read_service
 from accel_engine.process.detached import start_detached
 from accel_engine.requests.check_service import ServiceLoad
 from accel_engine.requests.export_model import Export
 from accel_engine.requests.protocol.model_reference import ModelReference
-from accel_engine.requests.protocol.request import EngineRequest
-from accel_engine.requests.write_service import ServiceRequest
 from accel_engine.service_client.load import measured_load
 from accel_engine.service_client.rest_v2 import RestV2
 
-Ask = Callable[[EngineRequest[Any]], Any]
-"""Asks an engine, on the device that the request wants."""
-
 LOAD_SECONDS = 1.0
 """The time limit of the latency that is measured once a server is ready."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeployStep:
-    """What is going on."""
-
-    words: str
-
-
-Tell = Callable[[DeployStep], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +182,7 @@ class Deployer:
             return _deployed(deployment, self._started(deployment))
 
     @contextmanager
-    def _version(
-        self, before: Deployment, run: Path, options: DeployOptions
-    ) -> Iterator[tuple[Deployment, Export]]:
+    def _version(self, before: Deployment, run: Path, options: DeployOptions) -> Iterator[tuple[Deployment, Export]]:
         """The deployment with a new version, whose folder is removed if the block raises."""
         number = before.next_number
         folder = before.folder(number)
@@ -209,46 +191,12 @@ class Deployer:
             wanted = options.format
             if wanted == AUTO and before.current:
                 wanted = before.version.format
-            export, target = self._written(run, options, wanted, folder, before.name, number)
+            export, target = write_version(run, options, wanted, folder, before.name, number, self._ask, self._tell)
             version = DeployedVersion(number, run.name, export.step, target, clock.now())
             yield replace(before.with_version(version), environment=export.device.environment), export
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-
-    def _written(
-        self, run: Path, options: DeployOptions, wanted: str, folder: Path, name: str, number: int
-    ) -> tuple[Export, str]:
-        """Write a model in a format, or in the first that is equal to the trained one; the format comes second.
-
-        Raises:
-            ModelError: It cannot be written; why.
-        """
-        names = automatic_formats(options.device) if wanted == AUTO else (wanted,)
-        problems: dict[str, str] = {}
-        for each in names:
-            file_format, precision = TARGETS[each]
-            if missing := format_named(file_format).precision(precision).missing:
-                problems[each] = missing
-                continue
-            self._tell(DeployStep(f"exporting to {each}"))
-            kind = format_named(file_format)
-            target = target_at(folder / f"model{(*kind.suffixes, '')[0]}", file_format, precision)
-            request = ServiceRequest(
-                ModelReference.of(run),
-                (target,),
-                options.checkpoint,
-                wanted_device=options.device,
-                folder=folder,
-                service_folder=folder,
-                served_name=name,
-                version=str(number),
-            )
-            export: Export = self._ask(request)
-            if export.written:
-                return export, each
-            problems[each] = export.exported[0].problem
-        raise ModelError("nothing was deployed: " + "; ".join(f"{each}: {why}" for each, why in problems.items()))
 
     def _started(self, deployment: Deployment) -> tuple[Service, Comparison, ServiceLoad]:
         """Start the server of a deployment, whose link is set, and check it; it is ended if it is not right."""
@@ -340,11 +288,6 @@ def name_taken(name: str) -> UsageError:
         f"the deployment {name} is running: accel-tui deploy update {name} RUN lets another model take over, "
         "and --name deploys it under another name"
     )
-
-
-def automatic_formats(device: str) -> Sequence[str]:
-    """The formats that are tried in order: only a SavedModel computes on a GPU."""
-    return SERVED_FORMATS if device == "cpu" else ("savedmodel",)
 
 
 def _deployed(

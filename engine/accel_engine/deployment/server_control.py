@@ -112,7 +112,7 @@ def transport_of(deployment: Deployment, seconds: float = SECONDS) -> Transport:
 
 def server_words(deployment: Deployment, folder: Path, state: Path) -> tuple[str, ...]:
     """The arguments of Python that start a deployment's server on a folder."""
-    words = ["-m", SERVER, str(folder), "--name", deployment.name, "--host", deployment.host]
+    words = ["-m", SERVER, str(folder), "--host", deployment.host]
     words += ["--port", str(deployment.port), "--state-file", str(state), "--max-queue", str(deployment.max_queue)]
     for flag, value in (
         ("--grpc-port", deployment.grpc_port),
@@ -194,7 +194,7 @@ def _last_line(log: Path, begins: int) -> str:
             lines = stream.read().decode(errors="replace").strip().splitlines()
     except OSError:
         lines = []
-    return f"{printable_line(lines[-1].strip())} ({log})" if lines else f"it has written nothing ({log})"
+    return printable_line(lines[-1].strip()) if lines else "it has written nothing"
 
 
 def end_process(process: "subprocess.Popen[str]", seconds: float = 10.0) -> None:
