@@ -29,7 +29,7 @@ from accel_engine.service_client.transport import SECONDS, ServiceError, Transpo
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 
-LIBRARIES = ("starlette", "uvicorn", "orjson", "prometheus_client")
+LIBRARIES = ("httptools", "orjson", "prometheus_client", "starlette", "uvicorn", "uvloop")
 """Modules of the extra that the server needs."""
 
 READY_SECONDS = 180.0

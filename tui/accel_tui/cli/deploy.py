@@ -27,19 +27,18 @@ EPILOG = """\b
 Examples:
   accel-tui deploy last                        serve it on 127.0.0.1:8501
   accel-tui deploy k3fp --name digits --port 9000 --grpc-port 9001
-  accel-tui deploy k3fp --target-latency 20ms --target-rate 500
   accel-tui deploy check http://127.0.0.1:8501 last
   accel-tui deploy list
-  accel-tui deploy update digits m8w3          another model, without a lost request
+  accel-tui deploy update digits m8w3          another model, no request lost
   accel-tui deploy update digits --back        the one before again
   accel-tui deploy stop digits
 
 \b
 Exit status:
   0    success
-  1    error, such as a model that cannot be served; the last line gives the reason
+  1    error; the last line gives the reason
   2    wrong usage
-  130  interrupted by Ctrl-C: what was begun is ended, and all is as before
+  130  interrupted by Ctrl-C: nothing of what was begun stays
 """
 
 START_EPILOG = """\b
@@ -78,13 +77,19 @@ class DeployGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command, or deploy a run."""
-        if args and args[0] not in self.commands and self.DEFAULT in self.commands:
+        if args and args[0] not in self.commands:
             return self.DEFAULT, self.commands[self.DEFAULT], args
         return super().resolve_command(ctx, args)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of the default command, then the commands."""
+        with click.Context(self.commands[self.DEFAULT], info_name=ctx.info_name, parent=ctx.parent) as context:
+            click.Command.format_options(self.commands[self.DEFAULT], context, formatter)
+        self.format_commands(ctx, formatter)
+
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         """How it is called."""
-        return ["[OPTIONS] RUN", "|", "COMMAND [ARGS]..."]
+        return ["[OPTIONS] RUN", "|", "COMMAND ..."]
 
 
 @click.group("deploy", cls=DeployGroup, epilog=EPILOG, context_settings={"ignore_unknown_options": True})

@@ -4,11 +4,10 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from accel_engine.model_server.service import Service
-
 from accel_engine.deployment.deploy import Deployed
 from accel_engine.deployment.deployments import Deployment
 from accel_engine.deployment.status import DeploymentStatus
+from accel_engine.model_server.service import Service
 from accel_engine.requests.check_service import ServiceCheck
 from accel_engine.words import numbers
 from accel_tui.formatting.model_export import model_row
@@ -85,7 +84,7 @@ def check_values(found: ServiceCheck) -> dict[str, Any]:
     }
 
 
-HEADER = ("NAME", "RUN", "HEALTH", "REQUESTS/S", "P50", "P99", "ERRORS", "MEMORY", "SINCE", "URL")
+HEADER = ("NAME", "RUN", "VERSION", "HEALTH", "REQUESTS/S", "P50", "P99", "ERRORS", "MEMORY", "SINCE", "URL")
 """The titles of the columns of :func:`status_row`."""
 
 
@@ -100,6 +99,7 @@ def status_row(status: DeploymentStatus, now: float) -> tuple[str, ...]:
     return (
         deployment.name,
         deployment.version.run,
+        str(deployment.current),
         status.health,
         numbers.compact(float(figures.rate)) if figures else "",
         _latency(total.p50 if total else None),
