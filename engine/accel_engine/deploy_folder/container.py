@@ -33,6 +33,10 @@ _GPU = """ENV NVIDIA_VISIBLE_DEVICES=all \\
     NVIDIA_DRIVER_CAPABILITIES=compute,utility \\
     TF_FORCE_GPU_ALLOW_GROWTH=true"""
 
+_X86 = "sys_platform == 'linux' and platform_machine == 'x86_64'"
+_OTHER = "sys_platform != 'linux' or platform_machine != 'x86_64'"
+"""Where ``tensorflow-cpu`` is to be had, which is much smaller, and where it is not."""
+
 _COMPOSE_GPU = """reservations:
   devices:
     - driver: nvidia
@@ -112,10 +116,12 @@ def write_file(folder: Path, file: str, values: Mapping[str, Value], template: s
 def requirements_for(facts: Facts, options: FolderOptions) -> list[str]:
     """The lines of ``requirements.txt``."""
     lines = standalone.requirements(facts.service)
-    if options.accelerator == "cpu":
-        return lines
     kept = [line for line in lines if not line.startswith("tensorflow")]
     version = facts.service.versions.get("tensorflow", "")
+    if options.accelerator == "cpu":
+        if kept == lines:
+            return lines
+        return [*kept, f"tensorflow-cpu=={version}; {_X86}", f"tensorflow=={version}; {_OTHER}"]
     if options.accelerator == "gpu":
         return [*kept, f"tensorflow[and-cuda]=={version}"]
     return [*kept, "tensorflow-tpu==2.20.0", "libtpu>=0.0.14,<0.0.32"]

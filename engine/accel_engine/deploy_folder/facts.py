@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.deploy_folder.rendering import dns_label
+from accel_engine.errors import PlanError
 from accel_engine.model_server.service import Service
 from accel_engine.plan import Plan
 from accel_engine.requests.evaluate import Evaluation
@@ -92,7 +93,7 @@ def read_facts(
     with reading(directory) as database:
         notes = read_annotations(read_meta(database))
     built = history.built
-    plan = Plan.of_trained_run(history.plan)
+    plan = _plan_of(history.plan)
     return Facts(
         service=service,
         export=export,
@@ -105,6 +106,14 @@ def read_facts(
         note=notes.note,
         licence=licence,
     )
+
+
+def _plan_of(values: Mapping[str, Any]) -> Plan:
+    """The plan of a run; without what only training needs where that is no longer right, as a device that is gone."""
+    try:
+        return Plan.from_mapping(values)
+    except PlanError:
+        return Plan.of_trained_run(values)
 
 
 def _model_line(plan: Plan, parameters: int | None, loss: str) -> str:

@@ -78,7 +78,7 @@ def values_of(facts: Facts, options: FolderOptions, resources: Resources) -> dic
         "task": service.task,
         "data": service.data,
         "data_hash": service.data_hash,
-        "licence": facts.licence,
+        "licence": facts.licence or "NOASSERTION",
         "versions": versions_line(service.versions),
         "image": image,
         "cpus": str(resources.cpus),

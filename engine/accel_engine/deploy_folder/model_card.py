@@ -91,7 +91,7 @@ def _metrics_about(facts: Facts) -> str:
         )
     return (
         f"The trained model on {facts.evaluation.examples:,} {markdown_text(facts.evaluation.split)} examples, with "
-        "95% confidence intervals; and the served file on the same kind of examples."
+        "95% confidence intervals, and what is served on the same ones."
     )
 
 

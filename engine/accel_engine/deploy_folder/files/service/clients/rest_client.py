@@ -5,6 +5,7 @@ python3 rest_client.py [URL]
 
 import json
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 from urllib.parse import quote
@@ -33,4 +34,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except urllib.error.HTTPError as error:
+        sys.exit(f"status {error.code}: {error.read()[:500].decode('utf-8', 'replace')}")
+    except OSError as error:
+        sys.exit(f"the server cannot be reached: {error}")
