@@ -142,6 +142,7 @@ async def serve(settings: Settings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_end)
     loop.add_signal_handler(signal.SIGHUP, reload.set)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGHUP,))  # which who starts detached processes holds back
     serving = asyncio.create_task(server.serve([listener]))
     host, port = listener.getsockname()[:2]
     remote = None
