@@ -15,7 +15,8 @@ from textual.selection import Selection
 
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.errors import RunError
-from accel_engine.requests.predict import ExamplePredictions, OutputPrediction, PredictionRequest
+from accel_engine.inference.output_prediction import OutputPrediction
+from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
