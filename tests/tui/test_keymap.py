@@ -11,7 +11,8 @@ from accel_tui.settings import user_settings
 from accel_tui.settings.user_settings import Settings, SettingSource
 
 KEYS = """
-app.help=question_mark,f1 app.new-run=N app.queue=Q app.runs=r,ctrl+r app.searches=S app.interrupt=ctrl+c app.palette=ctrl+p app.quit=q app.repaint=ctrl+l
+app.help=question_mark,f1 app.new-run=N app.queue=Q app.runs=r,ctrl+r app.searches=S
+app.interrupt=ctrl+c app.palette=ctrl+p app.quit=q app.repaint=ctrl+l
 app.suspend=ctrl+z app.theme=t,f2 charts.back=escape charts.clip=o charts.cursor=v charts.down=down
 charts.end=end charts.far-left=shift+left charts.far-right=shift+right charts.full-screen=f,enter
 charts.home=home charts.in=plus,equals_sign charts.left=left charts.log=y charts.out=minus charts.right=right
