@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -23,6 +24,7 @@ from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import AccelError, RunError
 from accel_engine.process.warm_engine import WarmEngine
+from accel_engine.run import RunSummary, Status
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart, measure_colours
@@ -46,6 +48,9 @@ _HERE = Path(__file__).parent
 
 GARBAGE_SECONDS = 60.0
 """Seconds between two full garbage collections; each blocks the event loop as long as a key press may."""
+
+COUNT_SECONDS = 4.0
+"""Seconds between two counts of the live runs, unless a list of runs is on the screen."""
 
 GARBAGE_OBJECTS = 10_000
 """Allocations that trigger a collection of the youngest generation."""
@@ -114,6 +119,9 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
     """State of the warm engine, and of starting a run."""
 
+    run_counts: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
+    """Number of live runs, and of runs that wait in the queue."""
+
     can_list_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether the modules for the list of runs are imported."""
 
@@ -137,6 +145,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self.settings_error: SettingsError | None = None
         """Why the app exits: invalid settings."""
         self._open_run = open_run
+        self._counted_at = float("-inf")
         self._keeps_engine, self._ends = keeps_engine, ExitStack()
         for theme in THEMES:
             self.register_theme(theme)
@@ -361,6 +370,26 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
                     return
         self.open_screen(screen)
 
+    def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
+        """Count the runs that a list has read."""
+        if event.whole:
+            self._set_counts(event.runs)
+
+    def _set_counts(self, runs: Iterable[RunSummary]) -> None:
+        self._counted_at = time.monotonic()
+        statuses = [run.status for run in runs]
+        queued = statuses.count(Status.QUEUED)
+        self.run_counts = sum(each is not None and each.live for each in statuses) - queued, queued
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="counts")
+    def _count_runs(self) -> None:
+        """Read the runs for the badge, where no list on the screen does."""
+        from accel_tui.widgets.runs_table import RunsTable
+
+        if time.monotonic() - self._counted_at >= COUNT_SECONDS:
+            RunsTable.listing.refresh()
+            self.call_later(self._set_counts, RunsTable.listing.runs)
+
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Open the run, or show why it cannot be read."""
         if event.row.info:
@@ -391,6 +420,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     def _finish_import(self) -> None:
         """Let the form list runs, and start garbage collection."""
         self.can_list_runs = True
+        self._count_runs()
+        self.set_interval(COUNT_SECONDS, self._count_runs)
         if not gc.isenabled():  # disabled by the command that opens the dashboard
             gc.freeze()  # objects that exist now are never collected
             # full collections run only by the timer below
