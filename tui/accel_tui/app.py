@@ -145,6 +145,9 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         ours = ("Theme", "Screenshot")
         yield from (command for command in super().get_system_commands(screen) if command.title in ours)
         yield SystemCommand("Queue", "Show the runs that wait for free devices", self.action_show_queue)
+        yield SystemCommand(
+            "Deployments", "Show the models that this machine serves, and their health", self.action_show_deployments
+        )
         yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.save_theme)
 
     def on_mount(self) -> None:
@@ -305,6 +308,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     def action_show_queue(self) -> None:
         """Go to Queue."""
         self.open_screen(Screens.QUEUE)
+
+    def action_show_deployments(self) -> None:
+        """Go to Deployments."""
+        self.open_screen(Screens.DEPLOYMENTS)
 
     @work(exclusive=True, exit_on_error=False, group="searches")
     async def action_open_searches(self) -> None:

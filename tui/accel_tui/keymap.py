@@ -26,8 +26,14 @@ SHARED_SCREENS = (
     frozenset({"run", "charts", "log", "table", "list"}),
     frozenset({"new-run", "picker", "field", "group", "finder"}),
     frozenset({"search", "searches", "table", "list"}),
-    *(frozenset({each, "table", "list"}) for each in ("runs", "queue", "diagnostics", "gallery", "compare", "logged")),
-    *(frozenset({"job", each, "table", "list"}) for each in ("predict", "race", "evaluate", "find", "profile")),
+    *(
+        frozenset({each, "table", "list"})
+        for each in ("runs", "queue", "deployments", "diagnostics", "gallery", "compare", "logged")
+    ),
+    *(
+        frozenset({"job", each, "table", "list"})
+        for each in ("predict", "race", "evaluate", "find", "profile", "deploy")
+    ),
     *(frozenset({family, "list"}) for family in ("advice", "lines")),
 )
 """Groups of binding ids whose keys are active on the same screen, besides the ids of ``screen``."""

@@ -492,6 +492,15 @@ _ROWS = (
         _has_model,
     ),
     RunAction(
+        "deploy",
+        "D",
+        "Deploy",
+        "Serve the trained model on this machine",
+        (RUN, RUNS, SEARCH),
+        partial(_use_model, Screens.DEPLOY),
+        _has_model,
+    ),
+    RunAction(
         "predict",
         "P",
         "Predict",
@@ -526,7 +535,7 @@ _ROWS = (
     ),
     RunAction(
         "delete",
-        "D,delete",
+        "delete",
         "Delete",
         "Delete the run, or all selected runs; asks first",
         (RUNS,),
