@@ -124,9 +124,9 @@ async def serve(settings: Settings) -> int:
     read_service(settings.folder)  # before anything is started
     metrics = Metrics()
     state = ServerState(settings.limits, settings.access, metrics)
-    listener = _listener(settings)
     loop, end, reload = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     server = _Uvicorn(_configuration(settings, state))
+    listener = _listener(settings)
 
     first = 0.0
 
