@@ -31,7 +31,7 @@ picker.close=escape picker.down=down picker.enter=enter picker.page-down=pagedow
 picker.up=up question.next=right,down question.previous=left,up screen.back=escape
 run.checkpoint=c run.continue=R run.detach=d run.details=i run.diagnostics=w run.learning-rate=r run.log=l
 run.pause=p,space run.quit=q run.search=slash run.stop=s runs.compare=c runs.continue=R
-runs.delete=D,delete runs.duplicate=n runs.edit=e runs.filter=slash runs.new-run=p runs.open-newest=enter
+runs.delete=delete,backspace runs.duplicate=n runs.edit=e runs.filter=slash runs.new-run=p runs.open-newest=enter
 select-charts.default=d select-charts.done=a,q table.open=enter
 table.reverse=o table.select-down=shift+down table.select-up=shift+up table.select=space
 table.sort-previous=less_than_sign table.sort=greater_than_sign

@@ -29,7 +29,7 @@ from accel_tui.widgets.visibility import is_covered
 INTERVAL = 1.0
 """Seconds between two readings of all servers."""
 
-EMPTY = "Nothing is deployed yet. Press r for the runs, then D on one with a trained model."
+EMPTY = "Nothing is deployed yet. Press D on a run with a trained model."
 """Text where there are none."""
 
 STOP = Answer("stop", "Stop", "s")
@@ -159,8 +159,13 @@ class DeploymentsScreen(AskingScreen):
         Binding("b", "bench", "Bench", id="deployments.bench", tooltip="Measure the server by connections"),
         Binding("u", "undo", "Back", id="deployments.undo", tooltip="Serve the version before; asks first"),
         Binding("Y", "copy", "Copy URL", id="deployments.copy", tooltip="Copy the URL"),
-        Binding("delete", "delete", "Delete", id="deployments.delete", tooltip="Delete what is stopped; asks first"),
-        Binding("r", "app.show_runs", "Runs", id="deployments.runs", tooltip="List all runs"),
+        Binding(
+            "delete,backspace",
+            "delete",
+            "Delete",
+            id="deployments.delete",
+            tooltip="Delete what is stopped; asks first",
+        ),
     ]
 
     _table = getters.query_one(DeploymentsTable)

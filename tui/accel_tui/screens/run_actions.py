@@ -535,7 +535,7 @@ _ROWS = (
     ),
     RunAction(
         "delete",
-        "delete",
+        "delete,backspace",
         "Delete",
         "Delete the run, or all selected runs; asks first",
         (RUNS,),
