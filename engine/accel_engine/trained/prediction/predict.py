@@ -14,8 +14,9 @@ from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, map_structure
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.errors import AccelError, DataError
+from accel_engine.inference.output_prediction import OutputPrediction
 from accel_engine.plan import Plan
-from accel_engine.requests.predict import ExamplePredictions, OutputPrediction, PredictionRequest
+from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
 from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.outputs import OutputForm, PredictedOutput
