@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Container, Horizontal
 from textual.events import ScreenResume
 from textual.widgets import Input, Label
 
@@ -18,9 +18,10 @@ from accel_tui.formatting.runs import lost_reason
 from accel_tui.host import Screens, open_screen
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.columns import has_model
-from accel_tui.screens.run_actions import RUNS, RunActionsScreen, TargetRun, run_bindings
+from accel_tui.screens.run_actions import ACTIONS, RUNS, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.line_input import LineInput
+from accel_tui.widgets.run_card import CardKey, RunCard
 from accel_tui.widgets.runs_table import RunsTable, SelectedRun
 
 
@@ -76,6 +77,7 @@ class RunsScreen(RunActionsScreen):
         super().__init__()
         hint = f"No runs yet in {printable(str(runs_directory()))}. Press p for a new run, then s to start it."
         self.table = RunsTable(hint, selectable=True)
+        self.table.set_reactive(RunsTable.grouping, "data")
         self._statuses: dict[str, Status | None] = {}
 
     def compose(self) -> ComposeResult:
@@ -83,8 +85,10 @@ class RunsScreen(RunActionsScreen):
         with Horizontal(id="finding"):
             yield FilterInput(placeholder="/ filter, e.g. cnn  status:failed  tag:paper", id="words", compact=True)
             yield Label(id="found", markup=False)
-        yield self.table
-        yield SelectedRun()
+        with Container(id="body"):
+            yield self.table
+            yield RunCard()
+            yield SelectedRun()
         yield KeyBar()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -149,6 +153,11 @@ class RunsScreen(RunActionsScreen):
     @on(RunsTable.Moved)
     def _describe(self) -> None:
         self.query_one(SelectedRun).show_run(self.table.current)
+        card = self.query_one(RunCard)
+        if self.table.current:
+            card.show_run(self.table.current, tuple(self._card_keys()))
+        else:
+            card.show_group(self.table.current_group)
         if self.table.runs is None:
             self.query_one("#found", Label).update("loading runs…")
             return
@@ -156,6 +165,13 @@ class RunsScreen(RunActionsScreen):
         counts = [f"{shown:,} of " * bool(self.table.filter) + numbers.counted(everything, "run")]
         self.query_one("#found", Label).update(", ".join(counts + [f"{selected_rows} selected"] * bool(selected_rows)))
         self.refresh_bindings()
+
+    def _card_keys(self) -> Iterator[CardKey]:
+        """The actions that the current run allows, with their keys."""
+        yield CardKey("⏎", "Open", "open")
+        for binding in run_bindings(RUNS):
+            if binding.action in ACTIONS and ACTIONS[binding.action].is_offered((_target(self.table.current),)):
+                yield CardKey(self.app.get_key_display(binding), binding.description, binding.action)
 
 
 def _target(run: RunSummary) -> TargetRun:
