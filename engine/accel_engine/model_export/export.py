@@ -81,7 +81,7 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
     notes += _lost_in_outputs(measured)
     complete = artefacts.complete.model
     original = replace(
-        _described("trained model", measured, _weight_bytes(trained)),
+        measured_model("trained model", measured, weight_bytes(trained)),
         inputs=tensor_lines(complete.input),
         outputs=tensor_lines(complete.output),
     )
@@ -90,7 +90,7 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
     for target in targets:
         runtime, batching = runtimes.get(target.name), ""
         found = proof.exported(target.name) if runtime else Figures(problem=problems[target.name])
-        problem = found.problem or _beyond(target, found)
+        problem = found.problem or beyond(target, found)
         if runtime and not problem:
             if format_named(target.format).is_served:
                 path = _written(target, folder).with_name(BATCHING_FILE)
@@ -99,7 +99,7 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
                 batching = _keep_all(target, folder, request.umask, notes)
             except OSError as error:
                 problem = f"cannot write {target.path}: {error.strerror or error}"
-        described = _described(target.name, found, runtime.size if runtime else 0)
+        described = measured_model(target.name, found, runtime.size if runtime else 0)
         kept = replace(described, path=target.path, problem=problem, batching=batching)
         exported.append(_with_signature(kept, runtime) if runtime else kept)
         send(exported[-1])
@@ -117,7 +117,7 @@ def _lost_in_outputs(trained: Figures) -> Iterator[str]:
             )
 
 
-def _beyond(target: ExportTarget, figures: Figures) -> str:
+def beyond(target: ExportTarget, figures: Figures) -> str:
     """Why the model is not near enough to the trained one; empty if it is."""
     by_mean = format_named(target.format).precision(target.quantize).by_mean
     value, name = (figures.mean, "mean") if by_mean else (figures.largest, "largest")
@@ -213,7 +213,8 @@ def _keep_batching(written: Path, path: Path, notes: list[str]) -> str:
     return str(path)
 
 
-def _described(name: str, figures: Figures, size: int) -> MeasuredModel:
+def measured_model(name: str, figures: Figures, size: int) -> MeasuredModel:
+    """The figures of a model under its name, with the bytes of its files or weights."""
     return MeasuredModel(
         name,
         {key: json_number(value) for key, value in figures.metrics.items()},
@@ -224,6 +225,6 @@ def _described(name: str, figures: Figures, size: int) -> MeasuredModel:
     )
 
 
-def _weight_bytes(trained: TrainedModel) -> int:
+def weight_bytes(trained: TrainedModel) -> int:
     """Bytes of the weights, without the optimizer's."""
     return sum(weight.numpy().nbytes for weight in trained.model.weights if str(weight.dtype) != "string")
