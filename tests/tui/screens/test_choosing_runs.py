@@ -237,10 +237,10 @@ async def test_a_run_that_is_lost_meanwhile_is_told(made: Callable[..., Path]) -
     made(Plan(name="live"), None)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await shows(pilot, "● running")
+        await shows(pilot, "●")
         close_all()
         await until(pilot, lambda: [note.title for note in pilot.app._notifications] == ["Run lost"], "what is told")
-        await shows(pilot, "? lost", "exited unexpectedly")
+        await shows(pilot, "?", "exited unexpectedly")
 
 
 async def test_escape_leads_back_to_the_plan_in_the_end(made: Callable[..., Path]) -> None:

@@ -3,6 +3,7 @@
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePath
 
 from rich.cells import cell_len, set_cell_size
@@ -96,6 +97,7 @@ def _end(text: str, start: int, width: int) -> int:
     return end
 
 
+@lru_cache(maxsize=1024)
 def base_name(spec: str) -> str:
     """The name of a model or dataset without its folder: ``net.py:build``, ``mine.npz``."""
     return PurePath(spec).name or spec

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 from accel_engine.plan.monitor import is_at_most_one, is_better_lower
 from accel_engine.run import RunSummary
@@ -16,7 +18,9 @@ from accel_tui.run_list.columns import COLUMNS, SYMBOLS, RunColumn, plan_value
 GroupPath = tuple[str, ...]
 """What identifies a group: its name after the names of the groups that it is in."""
 
-_ERRORS = ("mean_absolute_error", "root_mean_squared_error")
+_ERRORS = tuple(
+    prefix + error for prefix in (VALIDATION_PREFIX, "") for error in ("mean_absolute_error", "root_mean_squared_error")
+)
 """Metrics of a regression in the units of its target, by which its runs are told apart more easily than by the loss."""
 
 _SHORT_NAMES = {"mean_absolute_error": "MAE", "root_mean_squared_error": "RMSE", "r2_score": "R²", "accuracy": "acc"}
@@ -32,8 +36,7 @@ def short_name(series: str) -> str:
     return of + _SHORT_NAMES.get(name, name.replace("_", " "))
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """The value by which a run is compared with others of its kind."""
 
     series: str
@@ -58,18 +61,24 @@ class Result:
         return f"best {short_name(self.series)}" if self.is_best else short_name(self.series)
 
 
+@lru_cache(maxsize=256)
+def _is_better_lower(name: str, mode: object) -> bool | None:
+    """As :func:`is_better_lower`, for thousands of runs with the same metrics."""
+    return is_better_lower(name, mode)
+
+
 def result_of(run: RunSummary) -> Result | None:
     """The result of a run: its best accuracy or whatever counts, the error of a regression, or else the loss."""
-    if is_loss(run.monitor.removeprefix(VALIDATION_PREFIX)):
+    if run.monitor.endswith("loss") and is_loss(run.monitor.removeprefix(VALIDATION_PREFIX)):
         metrics = run.metrics or {}
-        for name in (prefix + error for prefix in (VALIDATION_PREFIX, "") for error in _ERRORS):
+        for name in _ERRORS:
             if name in metrics:
                 return Result(name, metrics[name], lower=True)
     if run.best is None:
         return None
     mode = run.info.plan_values.get("monitor_mode") if run.info else None
     is_bench = bool(run.info and run.info.bench)
-    return Result(run.monitor, run.best, is_better_lower(run.monitor, mode), is_best=not is_bench)
+    return Result(run.monitor, run.best, _is_better_lower(run.monitor, mode), is_best=not is_bench)
 
 
 def result_by(run: RunSummary, series: str) -> Result | None:
@@ -118,6 +127,8 @@ class RunGroup:
     """The metric of the results of most of its runs; empty if none has a result."""
     high: float = 0.0
     """The length of a whole bar: 1 for metrics that are at most 1, else the highest result."""
+    results: tuple[Result, ...] = ()
+    """The results by that metric."""
     is_folded: bool = False
     """Whether its runs are hidden."""
 
@@ -126,9 +137,9 @@ class RunGroup:
         return result_by(run, self.series) if self.series else None
 
     @property
-    def results(self) -> list[Result]:
-        """The results of its runs."""
-        return [found for run in self.runs if (found := self.result(run))]
+    def is_of_one_kind(self) -> bool:
+        """Whether no run has a result by another metric."""
+        return len(self.results) == sum(result_of(run) is not None for run in self.runs)
 
     @property
     def best(self) -> Result | None:
@@ -160,9 +171,11 @@ def make_group(path: GroupPath, runs: Sequence[RunSummary], *, is_folded: bool =
     results = [found for run in runs if (found := result_of(run))]
     series = Counter(each.series for each in results).most_common(1)
     name = series[0][0] if series else ""
-    values = [each.value for each in results if each.series == name and each.value == each.value]
-    high = 1.0 if is_at_most_one(name) and max(values, default=0.0) <= 1.0 else max(values, default=0.0)
-    return RunGroup(path, tuple(runs), name, high, is_folded)
+    of_series = tuple(each for each in results if each.series == name)
+    high = max((each.value for each in of_series if each.value == each.value), default=0.0)
+    if is_at_most_one(name) and high <= 1.0:
+        high = 1.0
+    return RunGroup(path, tuple(runs), name, high, of_series, is_folded)
 
 
 def is_folded(path: GroupPath, changed: Collection[GroupPath]) -> bool:
@@ -258,8 +271,8 @@ _BAR_WIDTH = 8
 def bar_colour(series: str) -> str:
     """The colour of a bar by what it measures."""
     if series == "throughput":
-        return "speed"
-    return "loss" if is_better_lower(series) else "metric"
+        return "primary"
+    return "secondary" if _is_better_lower(series, None) else "success"
 
 
 def run_columns(
@@ -277,7 +290,7 @@ def run_columns(
     known = {column.title: column for column in COLUMNS} | _of_group(group_of, title)
     if room < _WORDS_OF_STATUS:
         known["status"] = replace(known["status"], width=1, header="", text=lambda run, _: SYMBOLS[run.status][0])
-    known["run"] = replace(known["run"], width=17)
+    known["run"] = replace(known["run"], width=16)
     known["model"] = _plan_column(known["model"], 8, 16)
     if chosen:
         return [replace(column, drop_priority=at) for at, column in enumerate(known[each] for each in chosen)]
@@ -337,7 +350,3 @@ def _of_group(group_of: Callable[[RunSummary], RunGroup | None], title: str) -> 
             descending=True,
         ),
     }
-
-
-CHOOSABLE = tuple(dict.fromkeys((*_AUTOMATIC, *_OF_SEVERAL_METRICS, *(column.title for column in COLUMNS))))
-"""The titles of all columns that a user can choose, in their order."""

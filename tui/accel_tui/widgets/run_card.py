@@ -1,7 +1,9 @@
 """A card of the current run of a list: its last curves, what it trained and how, and what can be done with it."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.timer import Timer
 from textual.widgets import Static
 
 from accel_engine.advice import Finding
@@ -17,10 +20,10 @@ from accel_engine.run import RunInfo, RunReader, RunSummary, Status
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.run.history.history import best_point
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
-from accel_engine.text import printable_fields, printable_line
+from accel_engine.text import printable, printable_fields
 from accel_engine.words import numbers
 from accel_tui.formatting.runs import lost_reason
-from accel_tui.formatting.text import base_name
+from accel_tui.formatting.text import base_name, shorten
 from accel_tui.plan import field_labels
 from accel_tui.run_list.columns import SYMBOLS, run_title, status_of
 from accel_tui.run_list.groups import RunGroup, result_of, short_name
@@ -30,12 +33,13 @@ from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.run_panels import panel_series, panels_of
 
-PAUSE_SECONDS = 0.15
-"""Seconds that the cursor rests on a run before it is read."""
+PAUSE_SECONDS = 0.1
+"""Seconds that the cursor rests on a run before it is read and shown."""
 
 _BUCKETS = 512
 _EVENTS = 4096
-_LABEL = 8  # cells of the names of facts
+_LABEL = 7  # cells of the names of facts
+_NAME = 26  # cells of the names of a group's best runs
 _CHARTS = 2
 _SHOWN_ELSEWHERE = frozenset({"name", "model", "data"})
 
@@ -89,7 +93,11 @@ class CardKey:
 
 
 class RunCard(VerticalScroll, can_focus=False):
-    """The current run of a list, or the group whose heading is the current line."""
+    """The current run of a list, or the group whose heading is the current line.
+
+    Args:
+        keys: The keys that do something with the current run.
+    """
 
     DEFAULT_CSS = """
     RunCard {
@@ -106,11 +114,12 @@ class RunCard(VerticalScroll, can_focus=False):
     }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keys: Callable[[], Iterable[CardKey]]) -> None:
         super().__init__()
-        self._run: RunSummary | None = None
-        self._content: CardContent | None = None
-        self._keys: Sequence[CardKey] = ()
+        self._keys = keys
+        self._subject: RunSummary | RunGroup | None = None
+        self._content = CardContent()
+        self._pause: Timer | None = None
         self._head, self._facts = Static(markup=False), Static(markup=False)
         self._charts = [Chart(id=f"card-{number}") for number in range(_CHARTS)]
 
@@ -119,51 +128,46 @@ class RunCard(VerticalScroll, can_focus=False):
         yield from self._charts
         yield self._facts
 
-    def show_group(self, group: RunGroup | None) -> None:
-        """Show a group of runs; ``None`` for nothing."""
-        self._run = self._content = None
-        self.remove_class("-charts")
-        self.border_title = _title(group.path[-1], group.note, "$text-muted") if group else ""
-        self._head.display = True
-        self._head.update(Content("\n").join(_group_lines(group)) if group else "")
-        self._facts.update("")
-
-    def show_run(self, run: RunSummary, keys: Sequence[CardKey]) -> None:
-        """Show a run: what the list knows at once, and the rest when it is read."""
-        is_other = self._run is None or self._run.directory != run.directory
-        if run is self._run and list(keys) == list(self._keys):
+    def show(self, subject: RunSummary | RunGroup | None) -> None:
+        """Show a run or a group of runs as soon as the cursor rests on it."""
+        if subject is self._subject:
             return
-        is_read = run is self._run
-        self._run, self._keys = run, keys
-        if is_other:
-            self._content = None
-            self.scroll_home(animate=False)
-        self._update()
-        if run.info and not is_read:
-            self._read()
+        self._subject = subject
+        if self._pause:
+            self._pause.stop()
+        self._pause = self.set_timer(PAUSE_SECONDS, self._read)
 
     @work(exclusive=True, exit_on_error=False, group="card")
     async def _read(self) -> None:
-        """Read the run once the cursor rests on it."""
-        run = self._run
-        await asyncio.sleep(PAUSE_SECONDS)
-        if run is None or run is not self._run or not self.size:
+        subject = self._subject
+        if not self.size:
             return
-        try:
-            content = await asyncio.to_thread(
-                read_card, run.directory, has_ended=run.status is not None and not run.status.live
-            )
-        except (AccelError, OSError):
-            return  # the list shows the problem as soon as it reads the run again
-        if self._run is run:
+        content = CardContent()
+        if isinstance(subject, RunSummary) and subject.info:
+            has_ended = subject.status is not None and not subject.status.live
+            with suppress(AccelError, OSError):  # the list shows the problem as soon as it reads the run again
+                content = await asyncio.to_thread(read_card, subject.directory, has_ended=has_ended)
+        if self._subject is subject:
             self._content = content
             self._update()
 
+    def on_resize(self) -> None:
+        """Read what was not shown while there was no room."""
+        self._read()
+
     def _update(self) -> None:
-        run = printable_fields(self._run)
-        if run is None:
+        subject = self._subject
+        if isinstance(subject, RunSummary):
+            self._show_run(printable_fields(subject))
             return
-        info, content = run.info, self._content or CardContent()
+        self.remove_class("-charts")
+        self.border_title = _title(subject.path[-1], subject.note, "$text-muted") if subject else ""
+        self._head.display = True
+        self._head.update(Content("\n").join(_group_lines(subject)) if subject else "")
+        self._facts.update("")
+
+    def _show_run(self, run: RunSummary) -> None:
+        info, content = run.info, self._content
         symbol, colour = SYMBOLS[run.status]
         self.border_title = _title(run_title(run), f"{symbol} {_status(run, content.state)}", f"${colour}")
         head = list(_head(run))
@@ -174,7 +178,12 @@ class RunCard(VerticalScroll, can_focus=False):
             self._facts.update(Content.styled(run.problem, "$text-warning"))
             return
         facts = [*_facts(run, info, content)]
-        lines = [Content.assemble((f"{label:<{_LABEL}} ", "$text-muted"), value) for label, value in facts]
+        room = max(10, (self.scrollable_content_region.width or 40) - _LABEL)
+        lines = [
+            Content.assemble((f"{'' if number else label:<{_LABEL}}", "$text-muted"), line)
+            for label, value in facts
+            for number, line in enumerate(textwrap.wrap(value, room) or [""])
+        ]
         lines += [Content.styled(f"⚑ {each.title}", "$warning") for each in content.findings]
         lines += ["", *_again(info)] if info else []
         self._facts.update(Content("\n").join([*lines, "", *self._key_lines()]))
@@ -195,16 +204,18 @@ class RunCard(VerticalScroll, can_focus=False):
 
     def _key_lines(self) -> Iterator[Content]:
         """The actions, in columns."""
-        width = 3 + max((len(f"{each.key} {each.label}") for each in self._keys), default=0)
+        keys = list(self._keys())
+        width = 3 + max((len(f"{each.key} {each.label}") for each in keys), default=0)
         columns = max(1, (self.scrollable_content_region.width or 40) // width)
-        for first in range(0, len(self._keys), columns):
-            yield Content("").join(_key_content(each, width) for each in self._keys[first : first + columns])
+        for first in range(0, len(keys), columns):
+            yield Content("").join(_key_content(each, width) for each in keys[first : first + columns])
 
 
 def _key_content(key: CardKey, width: int) -> Content:
     """A key that can be clicked."""
-    shown = Content.assemble((key.key, "$accent bold"), f" {key.label}".replace(" ", "\N{NO-BREAK SPACE}"))
-    return shown.stylize(f"@click=screen.{key.action}") + Content(" " * (width - shown.cell_length))
+    label = Content(f" {key.label}".replace(" ", "\N{NO-BREAK SPACE}")).stylize(f"@click=screen.{key.action}")
+    shown = Content.styled(key.key, "$accent bold") + label
+    return shown + Content(" " * (width - shown.cell_length))
 
 
 def _title(name: str, state: str, colour: str) -> str:
@@ -279,7 +290,7 @@ def _value(value: object) -> str:
 
 
 def _again(info: RunInfo) -> Iterator[Content]:
-    """How the run is made again."""
+    """How the run is made again, and where it is."""
     if info.script:
         yield Content(f"$ {info.script}")
     elif info.source:
@@ -290,6 +301,7 @@ def _again(info: RunInfo) -> Iterator[Content]:
         yield Content(f"$ {info.plan.command()}")
     else:
         yield Content.styled("the plan cannot be read on this machine", "$text-warning")
+    yield Content.styled(printable(str(info.directory)), "$text-disabled")
 
 
 def _group_lines(group: RunGroup) -> Iterator[Content]:
@@ -299,7 +311,9 @@ def _group_lines(group: RunGroup) -> Iterator[Content]:
         results.sort(key=lambda each: each[0].value, reverse=not results[0][0].lower)
     yield Content.styled(results[0][0].title if results else "no results yet", "$text-muted")
     for number, (found, run) in enumerate(results[:10]):
-        yield Content.assemble((f"{found.text:>8}", "bold"), "  ★ " if not number else "    ", run_title(run))
+        yield Content.assemble(
+            (f"{found.text:>8}", "bold"), "  ★ " if not number else "    ", shorten(run_title(run), _NAME)
+        )
     yield Content("")
     counts: dict[str, int] = {}
     for run in group.runs:

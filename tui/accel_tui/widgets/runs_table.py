@@ -4,7 +4,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from rich.style import Style
 from textual import on, work
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -25,7 +24,6 @@ from accel_tui.run_list.groups import (
     RunGroup,
     group_runs,
     make_group,
-    result_of,
     run_columns,
     visible,
 )
@@ -139,8 +137,10 @@ class RunsTable(Table[RunSummary]):
                 group = self._groups[line.path] = line
             elif group:
                 self._group_of[line.id] = group
-        whole = make_group(("",), ordered)
-        self._whole = None if group or len({each.series for each in map(result_of, ordered) if each}) > 1 else whole
+        self._whole = None
+        if not group:
+            whole = make_group(("",), ordered)
+            self._whole = whole if whole.is_of_one_kind else None
         self._choose_columns()
         return ordered, [self._heading_of(line) if isinstance(line, RunGroup) else line for line in visible(lines)]
 
@@ -188,11 +188,10 @@ class RunsTable(Table[RunSummary]):
         self._places = {run.id: place for place, run in enumerate(self.selected_rows)}
         super().watch_selected()
 
-    def mark_style(self, row: RunSummary | Heading) -> Style:
+    def mark_colour(self, row: RunSummary) -> str:
         """The colour that the run has in a comparison of the selected runs."""
-        if isinstance(row, Heading) or not 1 < len(self._places) <= MAX_CHARTED_RUNS:
-            return super().mark_style(row)
-        return self._style(style_of(self._places[row.id])) if row.id in self._places else self._style("mark")
+        place = self._places.get(row.id) if 1 < len(self._places) <= MAX_CHARTED_RUNS else None
+        return "mark" if place is None else style_of(place)
 
     def forget(self, known: object) -> None:
         """Deselect runs that are gone; those hidden by the filter stay selected."""

@@ -34,7 +34,7 @@ _MARK = 3  # width of the selection mark
 _COLOURS = {name: name for name in ("accent", "primary", "secondary", "success", "warning", "error")} | {
     "note": "text-muted"
 }
-_COLOURS |= {name: name for name in ("loss", "metric", "speed", "border")}
+_COLOURS["border"] = "border"
 _PARTS = ("row", "header", "order", "cursor", "mark", "heading")
 _INDENT = 2  # cells of a heading for each group that it is in
 
@@ -406,6 +406,11 @@ class Table(ScrollView, Generic[T], can_focus=True):
         return _MARK if self.selectable else 1
 
     @property
+    def visible_titles(self) -> tuple[str, ...]:
+        """The titles of the columns that are shown."""
+        return tuple(column.title for column, _ in self._visible)
+
+    @property
     def room(self) -> int:
         """Cells for the columns."""
         return self.size.width - self._lead - 1
@@ -448,9 +453,10 @@ class Table(ScrollView, Generic[T], can_focus=True):
             return ()
         row, now = self.lines[line], time.time()
         if isinstance(row, Heading):
-            mark = "◆" if self.selected and self.selected.issuperset(row.rows) else " "
-            return (mark, row.label, row.note, *row.titles.items())
-        mark = "◆" if self.selected and self.key_of(row) in self.selected else " "
+            is_selected = bool(self.selected) and self.selected.issuperset(row.rows)
+            return (("◆" if is_selected else " ", "mark"), row.label, row.note, *row.titles.items())
+        is_selected = bool(self.selected) and self.key_of(row) in self.selected
+        mark = ("◆", self.mark_colour(row)) if is_selected else (" ", "mark")
         return (mark, *((column.text(row, now), column.colour(row)) for column, _ in self._visible))
 
     def render_line(self, y: int) -> Strip:
@@ -466,9 +472,9 @@ class Table(ScrollView, Generic[T], can_focus=True):
         at_cursor = line == self._cursor
         in_focus = at_cursor and self.has_focus
         plain = self._style("cursor" if at_cursor else "row")
-        mark, *texts = cells
+        (mark, mark_colour), *texts = cells
         row = self.lines[line]
-        segments = [Segment(f" {mark} "[-self._lead :], plain + self.mark_style(row))]
+        segments = [Segment(f" {mark} "[-self._lead :], plain + self._style(mark_colour))]
         if isinstance(row, Heading):
             segments += self._heading(row, None if in_focus else "border", plain)
             return self._placed(segments, plain)
@@ -476,9 +482,9 @@ class Table(ScrollView, Generic[T], can_focus=True):
             segments.append(Segment(text, plain + self._style(colour) if colour and not in_focus else plain))
         return self._placed(segments, plain)
 
-    def mark_style(self, row: T | Heading) -> Style:
-        """The style of the mark of a selected line."""
-        return self._style("mark")
+    def mark_colour(self, row: T) -> str:
+        """The colour of the mark of a selected row."""
+        return "mark"
 
     def _heading(self, heading: Heading, colour: str | None, plain: Style) -> Iterable[Segment]:
         """The heading of a group: a rule after its name, with what the columns below it mean.
@@ -497,11 +503,11 @@ class Table(ScrollView, Generic[T], can_focus=True):
         for column, width in self._visible:
             end += width + GAP
             title = heading.titles.get(column.title, "")
-            start = end - GAP - cell_len(title)
-            if title and start > x:
+            start = max(end - GAP - cell_len(title), x + 2 if heading.is_folded else 0)
+            if title and x < start < self.room - cell_len(title):
                 yield Segment("─" * (start - 1 - x) + " ", rule)
                 yield Segment(f"{title} ", quiet)
-                x = end - GAP + 1
+                x = start + cell_len(title) + 1
         yield Segment("─" * max(0, self.room - x), rule)
 
     def _empty_line(self, y: int) -> Strip:
