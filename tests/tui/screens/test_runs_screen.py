@@ -82,7 +82,7 @@ async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path
         await until(pilot, lambda: table(pilot).current, "the cursor")
         await pilot.press("end")
         assert table(pilot).current.directory == newer  # type: ignore[union-attr]
-        await shows(pilot, "created by a newer")
+        await shows(pilot, "format 99")
         await pilot.press("enter")
         await until(pilot, lambda: pilot.app._notifications, "the reason")
         assert isinstance(pilot.app.screen, RunsScreen)

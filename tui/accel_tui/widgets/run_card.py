@@ -23,7 +23,7 @@ from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable, printable_fields
 from accel_engine.words import numbers
 from accel_tui.formatting.runs import lost_reason
-from accel_tui.formatting.text import base_name, shorten
+from accel_tui.formatting.text import base_name, shorten, shorten_start
 from accel_tui.plan import field_labels
 from accel_tui.run_list.columns import SYMBOLS, run_title, status_of
 from accel_tui.run_list.groups import RunGroup, result_of, short_name
@@ -185,7 +185,8 @@ class RunCard(VerticalScroll, can_focus=False):
             for number, line in enumerate(textwrap.wrap(value, room) or [""])
         ]
         lines += [Content.styled(f"⚑ {each.title}", "$warning") for each in content.findings]
-        lines += ["", *_again(info)] if info else []
+        where = shorten_start(printable(str(info.directory)), self.scrollable_content_region.width or 40)
+        lines += ["", *_again(info), Content.styled(where, "$text-disabled")]
         self._facts.update(Content("\n").join([*lines, "", *self._key_lines()]))
 
     def _draw(self, state: RunState, run: RunSummary) -> None:
@@ -290,7 +291,7 @@ def _value(value: object) -> str:
 
 
 def _again(info: RunInfo) -> Iterator[Content]:
-    """How the run is made again, and where it is."""
+    """How the run is made again."""
     if info.script:
         yield Content(f"$ {info.script}")
     elif info.source:
@@ -301,7 +302,6 @@ def _again(info: RunInfo) -> Iterator[Content]:
         yield Content(f"$ {info.plan.command()}")
     else:
         yield Content.styled("the plan cannot be read on this machine", "$text-warning")
-    yield Content.styled(printable(str(info.directory)), "$text-disabled")
 
 
 def _group_lines(group: RunGroup) -> Iterator[Content]:
