@@ -20,18 +20,18 @@ class ServiceRuntime(ABC):
     """A model of a service; see :class:`accel_engine.inference.runtime.Runtime`. Usable from several threads.
 
     Attributes:
-        name: The protocol.
-        model: The model's name.
         version: Its version; empty if the service does not tell.
         platform: What runs it, as the service tells: ``onnx_onnxv1``, ``tensorflow_savedmodel``; empty if unknown.
         server: The server's name and version; empty if the service does not tell.
     """
 
     name: str
+    """The protocol."""
     size = 0
     inputs: Mapping[str, ArraySpec]
     outputs: Mapping[str, ArraySpec]
     model: str
+    """The model's name."""
     version = ""
     platform = ""
     server = ""

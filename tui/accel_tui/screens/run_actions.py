@@ -107,6 +107,10 @@ class RunActionsScreen(AskingScreen):
         runs = self.runs_for(row)
         return row.is_offered(runs) if runs and self.PLACE in row.places else False
 
+    def why_not(self, action: str) -> str:
+        """Why an action is not possible whose key is dimmed."""
+        return ACTIONS[action].why_not if action in ACTIONS else ""
+
     @awaiting
     async def do_action(self, name: str) -> None:
         """Do something with the runs."""
@@ -163,6 +167,8 @@ class RunAction:
     """The action whose key it shares, which differs by what is offered."""
     is_shown: bool = True
     """Whether the line of keys has it."""
+    why_not: str = ""
+    """Why it is not possible while its key is dimmed."""
 
 
 def run_bindings(place: str) -> tuple[Binding, ...]:
@@ -400,8 +406,21 @@ def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
     return f"{names}: {what}, {size} in total. This cannot be undone."
 
 
+_NO_MODEL = "The run has no trained model yet; its first checkpoint will have one."
+
+_NO_TRAINING = "The script does not train now. Once it does, the key works."
+
 _ROWS = (
-    RunAction("pause", "p,space", "Pause", "Pause or resume training", (RUN,), partial(_send, "pause"), _can_pause),
+    RunAction(
+        "pause",
+        "p,space",
+        "Pause",
+        "Pause or resume training",
+        (RUN,),
+        partial(_send, "pause"),
+        _can_pause,
+        why_not=_NO_TRAINING,
+    ),
     RunAction(
         "resume",
         "p,space",
@@ -423,12 +442,13 @@ _ROWS = (
     ),
     RunAction(
         "learning_rate",
-        "r",
+        "e",
         "Learning rate",
         "Change the learning rate. In a script, of the current fit",
         (RUN,),
         _change_rate,
         _can_change_rate,
+        why_not=_NO_TRAINING,
     ),
     RunAction(
         "find_rate",
@@ -441,18 +461,19 @@ _ROWS = (
         is_shown=False,  # the keys that a run needs more often leave no room
     ),
     RunAction(
-        "checkpoint", "c", "Checkpoint", "Save a checkpoint now", (RUN,), partial(_send, "checkpoint"), _takes_commands
+        "checkpoint", "C", "Checkpoint", "Save a checkpoint now", (RUN,), partial(_send, "checkpoint"), _takes_commands
     ),
     RunAction("compare", "c", "Compare", "Compare the selected runs", (RUNS, SEARCH), _compare, takes_several=True),
     RunAction(
         "evaluate",
-        "v",
+        "V",
         "Evaluate",
         "Evaluate runs on the same examples: which one is better?",
         (RUNS, COMPARE, SEARCH),
         partial(_open_of_all, Screens.EVALUATE),
         _has_model,
         takes_several=True,
+        why_not=_NO_MODEL,
     ),
     RunAction(
         "diagnostics",
@@ -481,6 +502,7 @@ _ROWS = (
         partial(_use_models, Screens.BENCH),
         _has_model,
         takes_several=True,
+        why_not=_NO_MODEL,
     ),
     RunAction(
         "export",
@@ -490,6 +512,7 @@ _ROWS = (
         (RUN, RUNS, SEARCH),
         partial(_use_model, Screens.EXPORT),
         _has_model,
+        why_not=_NO_MODEL,
     ),
     RunAction(
         "predict",
@@ -499,6 +522,7 @@ _ROWS = (
         (RUN, RUNS, SEARCH),
         partial(_use_model, Screens.PREDICT),
         _has_model,
+        why_not=_NO_MODEL,
     ),
     RunAction(
         "edit",
@@ -526,7 +550,7 @@ _ROWS = (
     ),
     RunAction(
         "delete",
-        "D,delete",
+        "delete,backspace",
         "Delete",
         "Delete the run, or all selected runs; asks first",
         (RUNS,),

@@ -109,7 +109,7 @@ class RunCard(VerticalScroll, can_focus=False):
         padding: 0 1;
         scrollbar-size: 1 1;
         & > Static { height: auto; link-style: none; link-color: $foreground; link-background: transparent; }
-        & > Chart { height: 8; display: none; }
+        & > Chart { height: 7; display: none; }
         &.-charts > Chart { display: block; }
     }
     """
@@ -185,7 +185,7 @@ class RunCard(VerticalScroll, can_focus=False):
             for number, line in enumerate(textwrap.wrap(value, room) or [""])
         ]
         lines += [Content.styled(f"⚑ {each.title}", "$warning") for each in content.findings]
-        where = shorten_start(printable(str(info.directory)), self.scrollable_content_region.width or 40)
+        where = shorten_start(printable(str(info.directory)), max(10, self.scrollable_content_region.width - 1))
         lines += ["", *_again(info), Content.styled(where, "$text-disabled")]
         self._facts.update(Content("\n").join([*lines, "", *self._key_lines()]))
 

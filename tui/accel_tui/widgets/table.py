@@ -134,7 +134,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
             tooltip="Sort by the next column; so does a click on a column",
         ),
         Binding("less_than_sign", "sort(-1)", id="table.sort-previous", tooltip="Sort by the previous column"),
-        Binding("o", "reverse", id="table.reverse", tooltip="Reverse the sort order"),
+        Binding("exclamation_mark", "reverse", id="table.reverse", tooltip="Reverse the sort order"),
         Binding("left", "fold", id="table.fold", tooltip="Fold the group; so does a click on its heading"),
         Binding("right", "unfold", id="table.unfold", tooltip="Unfold the group"),
         *LIST_KEYS,
@@ -421,7 +421,9 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
     def _lay_out(self) -> None:
         """Choose the columns that fit, and repaint what has changed by it."""
-        chosen = list(self.columns) if self.sideways else fitting_columns(self.columns, self.room, self.shown)
+        chosen = fitting_columns(self.columns, self.room, self.shown)
+        if self.sideways:  # only those that can be left out are
+            chosen = [column for column in self.columns if not column.drop_priority or column in chosen]
         visible = list(zip(chosen, column_widths(chosen, self.room), strict=True))
         if [(each.heading, width) for each, width in visible] != [
             (each.heading, width) for each, width in self._visible
@@ -457,7 +459,13 @@ class Table(ScrollView, Generic[T], can_focus=True):
             return (("◆" if is_selected else " ", "mark"), row.label, row.note, *row.titles.items())
         is_selected = bool(self.selected) and self.key_of(row) in self.selected
         mark = ("◆", self.mark_colour(row)) if is_selected else (" ", "mark")
-        return (mark, *((column.text(row, now), column.colour(row)) for column, _ in self._visible))
+        return (
+            mark,
+            *(
+                (column.draw(row, width) if column.draw else column.text(row, now), column.colour(row))
+                for column, width in self._visible
+            ),
+        )
 
     def render_line(self, y: int) -> Strip:
         if y == 0 and self.shown:
