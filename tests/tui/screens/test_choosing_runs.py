@@ -327,9 +327,9 @@ async def test_groups_are_folded_by_keys_and_clicks_and_filtered(made: Callable[
         assert len(runs.shown) == 3, "folded runs are in the list"
         await pilot.press("space")
         assert runs.selected == {*runs.lines[0].rows}, "a heading selects its runs"  # type: ignore[union-attr]
-        await pilot.press("F")
+        await pilot.press("G")
         await until(pilot, lambda: len(runs.lines) == 2, "the headings alone")
-        await pilot.press("F")
+        await pilot.press("G")
         await until(pilot, lambda: len(runs.lines) == 5, "all groups")
         await pilot.press("slash", *"mnist", "enter")
         await until(pilot, lambda: [run.directory for run in runs.shown] == [other], "what is found")
@@ -348,7 +348,7 @@ async def test_the_columns_are_chosen_and_saved(
         await open_runs(pilot)
         await until(pilot, lambda: table(pilot).shown, "the run")
         titles = table(pilot).visible_titles
-        await pilot.press("C")
+        await pilot.press("a")
         await shows(pilot, "[x] status")
         await pilot.press("space", "escape")  # the status is the first
         await until(pilot, lambda: table(pilot).visible_titles == titles[1:], "the other columns")
@@ -362,7 +362,7 @@ async def test_the_card_shows_the_current_run_and_what_can_be_done(made: Callabl
     async with StubApp().run_test(size=(120, 40)) as pilot:
         await open_runs(pilot)
         await shows(pilot, "✓ finished", "mlp · learning rate 0.5", "too fast", "#x", "$ accel-tui train --model mlp")
-        await shows(pilot, "loss", "⏎ Open", "n Duplicate")
+        await shows(pilot, "loss", "Duplicate", "Evaluate")
         await pilot.resize_terminal(*SMALL)
         await until(pilot, lambda: not pilot.app.screen.query_one(RunCard).size, "no card")
         await shows(pilot, "$ accel-tui train --model mlp")

@@ -80,7 +80,7 @@ class RunsTable(Table[RunSummary]):
         """A run should be opened."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("F", "fold_all", id="runs.fold-all", tooltip="Fold or unfold all groups"),
+        Binding("G", "fold_all", id="runs.fold-all", tooltip="Fold or unfold all groups"),
     ]
 
     def __init__(self, empty: str, *, selectable: bool = False) -> None:
