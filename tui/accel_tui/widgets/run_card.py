@@ -63,7 +63,8 @@ def read_card(directory: Path, *, has_ended: bool) -> CardContent:
         directory: The run's directory.
         has_ended: Whether it has ended: the advice on a live run would be read again and again.
     """
-    state, findings, size = RunState(), (), 0
+    state, size = RunState(), 0
+    findings: tuple[Finding, ...] = ()
     reader = RunReader(directory, max_samples=0, max_buckets=_BUCKETS, max_events=_EVENTS, past_phases=False)
     try:
         while update := reader.poll():
@@ -186,8 +187,8 @@ class RunCard(VerticalScroll, can_focus=False):
         ]
         lines += [Content.styled(f"⚑ {each.title}", "$warning") for each in content.findings]
         where = shorten_start(printable(str(info.directory)), max(10, self.scrollable_content_region.width - 1))
-        lines += ["", *_again(info), Content.styled(where, "$text-disabled")]
-        self._facts.update(Content("\n").join([*lines, "", *self._key_lines()]))
+        lines += [Content(""), *_again(info), Content.styled(where, "$text-disabled")]
+        self._facts.update(Content("\n").join([*lines, Content(""), *self._key_lines()]))
 
     def _draw(self, state: RunState, run: RunSummary) -> None:
         """Draw the first charts of the run, with the values of the list."""
