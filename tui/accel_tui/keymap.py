@@ -41,8 +41,8 @@ SHARED_SCREENS = (
 MEANINGS: tuple[tuple[str, str, str], ...] = (
     (
         "a",
-        "add: charts to the view, the run to the queue, a cure to the plan",
-        "charts.select select-charts.done *.queue *.apply",
+        "add: charts to the view, columns to the list, the run to the queue, a cure to the plan",
+        "charts.select runs.columns select-charts.done *.queue *.apply",
     ),
     ("A", "advice", "*.advice advice.back"),
     ("b", "measure speed: bench a model, race a plan", "*.bench new-run.race"),
@@ -59,6 +59,8 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("E", "export", "*.export"),
     ("f", "full screen", "*.full-screen"),
     ("F", "find by measuring: rate, batch size, operations", "new-run.measure run.find-rate advice.profile"),
+    ("g", "groups of runs", "runs.group"),
+    ("G", "all groups: fold, unfold", "runs.fold-all"),
     ("h", "hold in the queue, or release", "queue.hold"),
     ("i", "information: details", "run.details"),
     ("j", "down in lists and texts", "list.down"),
