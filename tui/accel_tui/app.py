@@ -166,6 +166,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Textual's commands that no key of ours covers."""
         ours = ("Theme", "Screenshot")
         yield from (command for command in super().get_system_commands(screen) if command.title in ours)
+        from accel_engine.deployment.deployments import running_text  # seldom needed
+
+        about = f"Show the models that this machine serves: {running_text()}"
+        yield SystemCommand("Deployments", about, self.action_show_deployments)
         yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.save_theme)
 
     def on_mount(self) -> None:
@@ -348,6 +352,11 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     async def action_show_queue(self) -> None:
         """Go to Queue."""
         await self._go_to(Screens.QUEUE)
+
+    @awaiting
+    async def action_show_deployments(self) -> None:
+        """Go to Deployments."""
+        await self._go_to(Screens.DEPLOYMENTS)
 
     @work(exclusive=True, exit_on_error=False, group="searches")
     async def action_open_searches(self) -> None:

@@ -215,6 +215,11 @@ def _takes_commands(runs: Runs) -> bool:
     return runs[0].takes_commands
 
 
+def _is_readable(runs: Runs) -> bool:
+    """Whether a run can be read, as far as is known, and does not wait in the queue, where it has nothing to tell."""
+    return runs[0].is_readable and not runs[0].state.is_queued
+
+
 def _is_training(runs: Runs) -> bool:
     """Whether a run is one of training, as far as is known, and no bench."""
     run = runs[0]
@@ -392,6 +397,24 @@ async def _delete(screen: RunActionsScreen, runs: Runs) -> None:
         await screen.change(*(partial(remove, run.directory) for run in runs))
 
 
+async def _report(screen: RunActionsScreen, runs: Runs) -> None:
+    """Write the report on a run to the working directory, in place of an earlier one, and say where it is."""
+    directory = runs[0].directory
+    path = Path(f"{directory.name}.html").absolute()
+
+    def write() -> None:
+        from accel_tui.report.run_report import write_report  # seldom needed
+
+        write_report(directory, path)
+
+    try:
+        await asyncio.to_thread(write)
+    except AccelError as error:
+        screen.notify(str(error), title="No report", severity="error", markup=False)
+    else:
+        screen.notify(str(path), title="Report written", markup=False)
+
+
 def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
     """What is deleted with the runs, and its size."""
     size = numbers.size(sum(each.size for each in found))
@@ -515,6 +538,15 @@ _ROWS = (
         why_not=_NO_MODEL,
     ),
     RunAction(
+        "deploy",
+        "D",
+        "Deploy",
+        "Serve the trained model on this machine",
+        (RUN, RUNS, SEARCH),
+        partial(_use_model, Screens.DEPLOY),
+        _has_model,
+    ),
+    RunAction(
         "predict",
         "P",
         "Predict",
@@ -523,6 +555,16 @@ _ROWS = (
         partial(_use_model, Screens.PREDICT),
         _has_model,
         why_not=_NO_MODEL,
+    ),
+    RunAction(
+        "report",
+        "H",
+        "Report",
+        "Write a report on the run: an HTML file in the working directory",
+        (RUN, RUNS),
+        _report,
+        _is_readable,
+        is_shown=False,  # the keys that a run needs more often leave no room
     ),
     RunAction(
         "edit",

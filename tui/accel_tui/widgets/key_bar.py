@@ -29,6 +29,7 @@ DROP_ORDER = (
     "next_tab",
     "predict",
     "bench",
+    "deploy",
     "export",
     "limit",
     "measure",
