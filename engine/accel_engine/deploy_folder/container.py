@@ -156,8 +156,7 @@ def _proved(folder: Path) -> Measured:
         RunError: It finds a difference, or fails.
     """
     command = [sys.executable, str(folder / "smoke_test.py"), "--json"]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": "-1"}
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": "-1"}
     try:
         done = subprocess.run(
             command,
