@@ -113,7 +113,7 @@ def application(state: ServerState) -> Any:
 
         return answer
 
-    routes, model, version = list[Route](), "/v2/models/{name}", "/versions/{version}"
+    model, version = "/v2/models/{name}", "/versions/{version}"
     get: tuple[tuple[str, Endpoint], ...] = (
         ("/", _page),
         ("/page.js", _static),
@@ -135,7 +135,6 @@ def application(state: ServerState) -> Any:
         ("/v1/models/{name}/metadata", _metadata),
         ("/v1/models/{name}/versions/{version}/metadata", _metadata),
     )
-    routes += [Route(path, endpoint(function), methods=["GET"]) for path, function in get]
     post: tuple[tuple[str, Endpoint, str], ...] = (
         (f"{model}/infer", _infer, "v2"),
         (f"{model}{version}/infer", _infer, "v2"),
@@ -143,7 +142,8 @@ def application(state: ServerState) -> Any:
         ("/v1/models/{name}/versions/{version}:predict", _predict_v1, "v1"),
         ("/predict", _predict_file, "predict"),
     )
-    routes += [Route(path, counted(function, protocol), methods=["POST"]) for path, function, protocol in post]
+    routes = [Route(path, counted(function, protocol), methods=["POST"]) for path, function, protocol in post]
+    routes += [Route(path, endpoint(function), methods=["GET"]) for path, function in get]
     found = Starlette(
         routes=routes,
         exception_handlers={
