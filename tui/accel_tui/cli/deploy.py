@@ -28,8 +28,8 @@ EPILOG = """\b
 Examples:
   accel-tui deploy last                        serve it on 127.0.0.1:8501
   accel-tui deploy k3fp --name digits --port 9000 --grpc-port 9001
-  accel-tui deploy last --to ./service         a folder with a container, manifests and clients
-  accel-tui deploy last --to ./service --for kubernetes --image registry.example/digits:1
+  accel-tui deploy last --to ./service         a folder that stands alone
+  accel-tui deploy last --to ./service --for kubernetes --image digits:1
   accel-tui deploy check http://127.0.0.1:8501 last
   accel-tui deploy list
   accel-tui deploy update digits m8w3          another model, no request lost
