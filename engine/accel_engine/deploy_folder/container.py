@@ -17,7 +17,7 @@ from accel_engine.deploy_folder.folder_options import KSERVE, KUBERNETES, Folder
 from accel_engine.deploy_folder.manifests import resources_of, values_of
 from accel_engine.deploy_folder.rendering import TEMPLATES, Block, Value, rendered, shell_text
 from accel_engine.errors import RunError
-from accel_engine.formats.savedmodel_format import BATCHING_FILE
+from accel_engine.formats import BATCHING_FILE
 from accel_engine.model_server import standalone
 from accel_engine.text import printable_line
 from accel_engine.version import __version__
