@@ -69,6 +69,8 @@ async def look_at_pictures(server: Server, place: Path) -> None:
         assert f"new.png: {best}" in found
         assert f"{100 * chances.max():.1f}%" in found
         assert await page.evaluate("document.getElementById('preview').naturalWidth") == 2
+        shown = "[...document.querySelectorAll('form > *')].filter(each => each.checkVisibility()).map(each => each.id)"
+        assert await page.evaluate(f"{shown}.join()") == "drop"
         await keep_picture(page, "picture.png")
         dropped = dropped.replace(content, base64.b64encode(b"no picture").decode())
         await page.do("Runtime.evaluate", expression=f"{{{dropped}}}")
@@ -122,6 +124,7 @@ async def type_a_row(server: Server, place: Path) -> None:
         await until_text(page, "#about", "abcd-people")
         names: Any = await page.evaluate("[...document.querySelectorAll('#row input')].map(each => each.name).join()")
         assert names == "age,size (m)"
+        assert await page.evaluate("document.getElementById('text').checkVisibility()") is False
         await page.evaluate("document.querySelector('#row input').value = '41'")
         await page.evaluate("document.getElementById('send').click()")
         assert "41" in (await until_text(page, "#answer", "sum"))  # the other one is missing
