@@ -292,8 +292,8 @@ async def test_what_the_engine_says_is_shown_and_options_lead_back(run: FakeEngi
         await pilot.press("s")
         query.may_compare.set()
         query.may_answer.set()
-        await shows(pilot, query.problem, "o Options")
-        await pilot.press("o")
+        await shows(pilot, query.problem, "e Options")
+        await pilot.press("e")
         await shows(pilot, "formats", "s Start")
 
 

@@ -311,14 +311,14 @@ async def test_predictions_are_saved_and_files_overwritten_after_a_question(run:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
-        await shows(pilot, "w Save")
-        await pilot.press("w")
+        await shows(pilot, "W Save")
+        await pilot.press("W")
         await shows(pilot, f"{run.directory.name}-predictions.csv", "ctrl+s saves")
         await pilot.press("enter")
         path = Path(f"{run.directory.name}-predictions.csv")
         await until(pilot, path.is_file, "the file")
         assert path.read_text().splitlines()[0] == "example,label,probability cat,probability dog,problem"
-        await pilot.press("w")
+        await pilot.press("W")
         field = await _file_field(pilot)
         field.value = "out.txt"
         await shows(pilot, "out.txt must end with .csv, .jsonl, .npz")
@@ -343,8 +343,8 @@ async def test_any_error_of_saving_is_told(run: FakeEngine, query: Any, monkeypa
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
-        await shows(pilot, "w Save")
-        await pilot.press("w")
+        await shows(pilot, "W Save")
+        await pilot.press("W")
         await shows(pilot, "ctrl+s saves")
         await pilot.press("enter")
         await until(pilot, lambda: pilot.app._notifications, "the reason")
@@ -358,8 +358,8 @@ async def test_names_of_files_that_are_no_text_are_escaped(run: FakeEngine, quer
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
-        await shows(pilot, "w Save")
-        await pilot.press("w")
+        await shows(pilot, "W Save")
+        await pilot.press("W")
         await shows(pilot, "ctrl+s saves")
         await pilot.press("enter")
         path = Path(f"{run.directory.name}-predictions.csv")

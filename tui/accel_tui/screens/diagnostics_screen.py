@@ -144,6 +144,10 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
             return True
         return (not self.progress or None) if self.reading.live or self.reading.has_checkpoint else False
 
+    def why_not(self, action: str) -> str:
+        """Why an action is not possible whose key is dimmed."""
+        return "A validation is in progress." if action == "validate" else ""
+
     def action_tab_at(self, number: int) -> None:
         """Switch to a tab, counted from 1; as soon as it is known what tabs there are."""
         if not self._is_read:
