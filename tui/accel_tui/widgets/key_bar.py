@@ -180,7 +180,10 @@ class RunsBadge(Widget):
 
     def on_mount(self) -> None:
         if hasattr(self.app, "run_counts"):
-            self.watch(self.app, "run_counts", lambda: self.refresh(layout=True), init=False)
+            self.watch(self.app, "run_counts", self._count, init=False)
+
+    def _count(self) -> None:
+        self.refresh(layout=True)
 
     def render(self) -> Content:
         """Both numbers; dim where there are none."""
