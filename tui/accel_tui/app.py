@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -23,6 +24,7 @@ from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import AccelError, RunError
 from accel_engine.process.warm_engine import WarmEngine
+from accel_engine.run import RunSummary, Status
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart, measure_colours
@@ -47,6 +49,9 @@ _HERE = Path(__file__).parent
 
 GARBAGE_SECONDS = 60.0
 """Seconds between two full garbage collections; each blocks the event loop as long as a key press may."""
+
+COUNT_SECONDS = 4.0
+"""Seconds between two counts of the live runs, unless a list of runs is on the screen."""
 
 GARBAGE_OBJECTS = 10_000
 """Allocations that trigger a collection of the youngest generation."""
@@ -116,6 +121,9 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
     """State of the warm engine, and of starting a run."""
 
+    run_counts: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
+    """Number of live runs, and of runs that wait in the queue."""
+
     can_list_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether the modules for the list of runs are imported."""
 
@@ -140,6 +148,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self.settings_error: SettingsError | None = None
         """Why the app exits: invalid settings."""
         self._open_run = open_run
+        self._counted_at = float("-inf")
         self._keeps_engine, self._ends = keeps_engine, ExitStack()
         self.pixel_images = PixelImages(self.send) if has_pixels else None
         """The pictures that the terminal shows in real pixels; ``None`` if it shows none."""
@@ -162,6 +171,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Textual's commands that no key of ours covers."""
         ours = ("Theme", "Screenshot")
         yield from (command for command in super().get_system_commands(screen) if command.title in ours)
+        from accel_engine.deployment.deployments import running_text  # seldom needed
+
+        about = f"Show the models that this machine serves: {running_text()}"
+        yield SystemCommand("Deployments", about, self.action_show_deployments)
         yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.save_theme)
 
     def on_mount(self) -> None:
@@ -355,6 +368,11 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Go to Queue."""
         await self._go_to(Screens.QUEUE)
 
+    @awaiting
+    async def action_show_deployments(self) -> None:
+        """Go to Deployments."""
+        await self._go_to(Screens.DEPLOYMENTS)
+
     @work(exclusive=True, exit_on_error=False, group="searches")
     async def action_open_searches(self) -> None:
         """Open the only search, or the list if there are several."""
@@ -375,6 +393,26 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
                 if isinstance(above, WorkingScreen) and not await above.may_end():
                     return
         self.open_screen(screen)
+
+    def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
+        """Count the runs that a list has read."""
+        if event.whole:
+            self._set_counts(event.runs)
+
+    def _set_counts(self, runs: Iterable[RunSummary]) -> None:
+        self._counted_at = time.monotonic()
+        statuses = [run.status for run in runs]
+        queued = statuses.count(Status.QUEUED)
+        self.run_counts = sum(each is not None and each.live for each in statuses) - queued, queued
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="counts")
+    def _count_runs(self) -> None:
+        """Read the runs for the badge, where no list on the screen does."""
+        from accel_tui.widgets.runs_table import RunsTable
+
+        if time.monotonic() - self._counted_at >= COUNT_SECONDS:
+            RunsTable.listing.refresh()
+            self.call_later(self._set_counts, RunsTable.listing.runs)
 
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Open the run, or show why it cannot be read."""
@@ -406,6 +444,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     def _finish_import(self) -> None:
         """Let the form list runs, and start garbage collection."""
         self.can_list_runs = True
+        self._count_runs()
+        self.set_interval(COUNT_SECONDS, self._count_runs)
         if not gc.isenabled():  # disabled by the command that opens the dashboard
             gc.freeze()  # objects that exist now are never collected
             # full collections run only by the timer below
