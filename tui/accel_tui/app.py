@@ -39,6 +39,7 @@ from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.user_settings import Settings, SettingsError, settings_path
 from accel_tui.terminal.incremental_app import EarlyInputApp, ScreenshotApp
 from accel_tui.terminal.notifications import Notifier
+from accel_tui.terminal.pixel_images import PixelImages
 
 if TYPE_CHECKING:
     from accel_tui.run_state.cure_trials import AdviceNotes
@@ -75,6 +76,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         open_run: Directory of a run to open instead of the New run form.
         settings: User settings.
         keeps_engine: Whether a process is kept that answers requests about trained models; else each has its own.
+        has_pixels: Whether the terminal shows pictures in real pixels.
         make_engine: Makes a warm engine.
         make_sampler: Makes a device sampler.
     """
@@ -131,6 +133,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         *,
         settings: Settings = Settings(),  # noqa: B008 (it is frozen)
         keeps_engine: bool = False,
+        has_pixels: bool = False,
         make_engine: MakeEngine = WarmEngine,
         make_sampler: MakeSampler | None = None,
     ) -> None:
@@ -147,6 +150,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self._open_run = open_run
         self._counted_at = float("-inf")
         self._keeps_engine, self._ends = keeps_engine, ExitStack()
+        self.pixel_images = PixelImages(self.send) if has_pixels else None
+        """The pictures that the terminal shows in real pixels; ``None`` if it shows none."""
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = DARK.name if settings.theme == "auto" else settings.theme
@@ -174,6 +179,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     def on_mount(self) -> None:
         """Start what the first paint does not need."""
+        if self.pixel_images:
+            self.app_resume_signal.subscribe(self, lambda _: self.action_repaint())
         self.call_after_refresh(self._sampling.start)
         self.call_after_refresh(self._import_remaining)
 
@@ -182,7 +189,15 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self._sampling.stop()
         self.launcher.close()
         self._ends.close()
+        if self.pixel_images:
+            self.pixel_images.close()
         self.notifier.restore()
+
+    def action_repaint(self) -> None:
+        """Repaint the screen, with pictures that the terminal may have lost."""
+        if self.pixel_images:
+            self.pixel_images.send_again()
+        super().action_repaint()
 
     def watch_launch(self, before: LaunchState, launch: LaunchState) -> None:
         """Notify of why a run could not be started or continued, unless the form shows it."""
