@@ -90,7 +90,7 @@ async def test_what_takes_or_gives_room_is_laid_out_once(engine: FakeEngine, mon
     )
     app = SeenApp(engine.directory)
     async with app.run_test(size=(200, 50)) as pilot:
-        await shows(pilot, "epoch", "Notices")
+        await shows(pilot, "epoch", "Events")
         await begun(pilot)
         for key in ("i", "i", "f", "f"):
             laid_out.clear()
