@@ -248,7 +248,13 @@ async def test_a_widget_that_does_not_change_is_not_asked(engine: FakeEngine, mo
         for line in (title, bottom):
             line.refresh()
         await until(pilot, lambda: {title, bottom} <= {widget for widget, _ in asked}, "both lines to be painted")
-        between = {type(widget).__name__ for widget, _ in asked} - {"RunTitle", "KeyBar", "PhaseLine", "ProgressLine"}
+        between = {type(widget).__name__ for widget, _ in asked} - {
+            "RunTitle",
+            "RunsBadge",
+            "KeyBar",
+            "PhaseLine",
+            "ProgressLine",
+        }
         assert not between
         asked.clear()
         app.screen.state = app.screen.state  # type: ignore[attr-defined]
