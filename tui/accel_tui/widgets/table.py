@@ -142,7 +142,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self.columns: Sequence[Column[T]] = ()
         """All columns."""
         self._visible: Sequence[tuple[Column[T], int]] = ()  # with their widths
-        self._cursor = 0
+        self._cursor = self._laid_out = 0
         self._painted: dict[int, tuple[object, ...]] = {}
 
     def key_of(self, row: T) -> Hashable:
@@ -333,7 +333,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         if [(each.title, width) for each, width in visible] != [(each.title, width) for each, width in self._visible]:
             self._painted.clear()
             self.refresh()
-        self._visible = visible
+        self._visible, self._laid_out = visible, self.room
         width = self._lead + sum(width + GAP for _, width in visible) - GAP if self.sideways else self.size.width - 1
         self.virtual_size = Size(max(1, width), max(1, len(self.shown)) + 1)
         self.repaint_changed()
@@ -367,6 +367,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
         )
 
     def render_line(self, y: int) -> Strip:
+        if self._laid_out != self.room:  # a table that is shown as it is mounted is painted before it is told its size
+            self._lay_out()
         if y == 0 and self.shown:
             return self._placed(self._header(), self._style("header"))
         line = self.scroll_offset.y + y - 1
