@@ -4,7 +4,7 @@ import asyncio
 import gc
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -13,7 +13,7 @@ from textual import on, work
 from textual.actions import SkipAction
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.events import Resize
+from textual.events import Key, Resize
 from textual.notifications import SeverityLevel
 from textual.reactive import reactive
 from textual.screen import Screen
@@ -31,7 +31,7 @@ from accel_tui.host import Host, Screens
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record_device
-from accel_tui.screens.asking import ask_user
+from accel_tui.screens.asking import WorkingScreen, ask_user, awaiting
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.user_settings import Settings, SettingsError, settings_path
@@ -51,6 +51,15 @@ GARBAGE_OBJECTS = 10_000
 """Allocations that trigger a collection of the youngest generation."""
 
 
+_OPENED_BY = {
+    "show_plan": Screens.NEW_RUN,
+    "show_runs": Screens.RUNS,
+    "show_queue": Screens.QUEUE,
+    "open_searches": Screens.SEARCHES,
+}
+"""The screens that keys open everywhere, by their actions."""
+
+
 class AccelApp(ScreenshotApp, EarlyInputApp):
     """The dashboard.
 
@@ -60,6 +69,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     Args:
         open_run: Directory of a run to open instead of the New run form.
         settings: User settings.
+        keeps_engine: Whether a process is kept that answers requests about trained models; else each has its own.
         make_engine: Makes a warm engine.
         make_sampler: Makes a device sampler.
     """
@@ -79,6 +89,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             "ctrl+z", "suspend_process", id="app.suspend", tooltip="Suspend accel-tui; fg in the shell brings it back"
         ),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Quit accel-tui; active runs keep training"),
+        Binding("r,ctrl+r", "show_runs", "Runs", id="app.runs", tooltip="List all runs"),
+        Binding("N", "show_plan", "New run", id="app.new-run", tooltip="Go to the New run form"),
+        Binding("Q", "show_queue", "Queue", id="app.queue", tooltip="Show the runs that wait for free devices"),
+        Binding("S", "open_searches", "Searches", id="app.searches", tooltip="Show the searches for the best plan"),
         Binding(
             "ctrl+c",
             "interrupt",
@@ -108,6 +122,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         open_run: Path | None = None,
         *,
         settings: Settings = Settings(),  # noqa: B008 (it is frozen)
+        keeps_engine: bool = False,
         make_engine: MakeEngine = WarmEngine,
         make_sampler: MakeSampler | None = None,
     ) -> None:
@@ -122,6 +137,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self.settings_error: SettingsError | None = None
         """Why the app exits: invalid settings."""
         self._open_run = open_run
+        self._keeps_engine, self._ends = keeps_engine, ExitStack()
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = DARK.name if settings.theme == "auto" else settings.theme
@@ -141,7 +157,6 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Textual's commands that no key of ours covers."""
         ours = ("Theme", "Screenshot")
         yield from (command for command in super().get_system_commands(screen) if command.title in ours)
-        yield SystemCommand("Queue", "Show the runs that wait for free devices", self.action_show_queue)
         yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.save_theme)
 
     def on_mount(self) -> None:
@@ -153,6 +168,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Stop sampling, close the warm engine, and restore the terminal's title."""
         self._sampling.stop()
         self.launcher.close()
+        self._ends.close()
         self.notifier.restore()
 
     def watch_launch(self, before: LaunchState, launch: LaunchState) -> None:
@@ -204,6 +220,25 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             printable(message), title=printable_line(title), severity=severity, timeout=timeout, markup=False
         )
 
+    def on_key(self, event: Key) -> None:
+        """Say why a key does nothing that is shown dimmed."""
+        active = self.screen.active_bindings.get(event.key)
+        if active and not active.enabled:
+            event.prevent_default()  # no other binding of the key instead
+            why_not = getattr(active.node, "why_not", None)
+            reason = why_not(active.binding.action) if why_not else ""
+            self.notify(
+                reason or "That is not possible now.",
+                title=active.binding.description or active.tooltip,
+                severity="warning",
+                timeout=4,
+            )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (the base's)
+        """Offer no key that opens the screen that is shown."""
+        opened = _OPENED_BY.get(action)
+        return opened is None or type(self.screen).__name__ != opened.value.partition(".")[2]
+
     def action_help(self) -> None:
         """Show the keys of this screen."""
         self.open_screen(Screens.HELP, self.screen)
@@ -247,6 +282,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     def open_screen(self, screen: Screens, *subject: Any) -> None:
         """Open a screen, or go back to it; see :meth:`accel_tui.host.Host.open_screen`."""
+        if screen.asks_engines:
+            self.expect_requests()
         is_back = screen.is_single and self._go_back_to(screen.kind)
         if is_back and (not subject or cast(Any, self.screen).show_subject(*subject)):
             return
@@ -256,6 +293,13 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             self.call_later(lambda: self.push_screen(self._made(screen, *subject)))
         else:
             self.push_screen(self._made(screen, *subject))
+
+    def expect_requests(self) -> None:
+        """See :meth:`accel_tui.host.Host.expect_requests`."""
+        if self._keeps_engine:
+            from accel_engine.process.ask import warm_kept_engine  # imported later, see _import_remaining
+
+            self.run_worker(warm_kept_engine, thread=True, exit_on_error=False, group="requests")
 
     async def ask_screen(self, screen: Screens, *subject: Any) -> Any:
         """Open a screen; returns what is chosen there, see :meth:`accel_tui.host.Host.ask_screen`."""
@@ -281,17 +325,20 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             made.add_class(max(point for point in breakpoints or () if point[0] <= cells)[1])
         return made
 
-    def action_show_plan(self) -> None:
+    @awaiting
+    async def action_show_plan(self) -> None:
         """Go to New run, with the form as it was left."""
-        self.open_screen(Screens.NEW_RUN)
+        await self._go_to(Screens.NEW_RUN)
 
-    def action_show_runs(self) -> None:
+    @awaiting
+    async def action_show_runs(self) -> None:
         """Go to Runs."""
-        self.open_screen(Screens.RUNS)
+        await self._go_to(Screens.RUNS)
 
-    def action_show_queue(self) -> None:
+    @awaiting
+    async def action_show_queue(self) -> None:
         """Go to Queue."""
-        self.open_screen(Screens.QUEUE)
+        await self._go_to(Screens.QUEUE)
 
     @work(exclusive=True, exit_on_error=False, group="searches")
     async def action_open_searches(self) -> None:
@@ -299,7 +346,20 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         from accel_engine.search.study_paths import studies  # seldom needed
 
         found = await asyncio.to_thread(studies)
-        self.open_screen(Screens.SEARCH, found[0]) if len(found) == 1 else self.open_screen(Screens.SEARCHES)
+        if len(found) == 1:
+            self.open_screen(Screens.SEARCH, found[0])
+        else:
+            await self._go_to(Screens.SEARCHES)
+
+    async def _go_to(self, screen: Screens) -> None:
+        """Open a screen, or go back to it; asks first where that closes a screen whose work would end."""
+        if any(isinstance(each, screen.kind) for each in self.screen_stack):
+            for above in reversed(self.screen_stack):
+                if isinstance(above, screen.kind):
+                    break
+                if isinstance(above, WorkingScreen) and not await above.may_end():
+                    return
+        self.open_screen(screen)
 
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Open the run, or show why it cannot be read."""
@@ -319,6 +379,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
         with suppress(RunError):  # the queue cannot be written, which who uses it learns
             set_default_limit(self.settings.queue_at_once)
+        if self._keeps_engine:
+            from accel_engine.process.ask import KeptEngine, keeping
+
+            self._ends.enter_context(keeping(KeptEngine()))
         ensure_waiter()  # where a process was killed that starts the runs that wait
         self.call_later(self._finish_import)
         if self.settings.keys and (errors := keymap.key_errors(self.settings, key_bindings())):

@@ -9,6 +9,7 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.errors import RunError
 from accel_engine.formats import format_named, open_model
 from accel_engine.formats.savedmodel_format import BATCHING_FILE
+from accel_engine.inference.output_differences import OutputScale
 from accel_engine.inference.runtime import Runtime
 from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.json_values import json_number
@@ -18,7 +19,7 @@ from accel_engine.model_export.proof import Figures, Proof, failure_line
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
-from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.memory_meters import HostMemory
 from accel_engine.words import numbers
@@ -42,11 +43,16 @@ def export(request: ExportRequest, send: Send = unheard) -> Export:
         AccelError: The model cannot be restored or used.
     """
     trained = open_trained(
-        request.model.model, split=request.split, checkpoint=request.checkpoint, keeps_raw=True, progress=reports(send)
+        request.model.model,
+        split=request.split,
+        checkpoint=request.checkpoint,
+        keeps_raw=True,
+        progress=reports(send),
+        doing=tells(send),
     )
     artefacts = Artefacts(trained, trained.name)
     try:
-        return _export(artefacts, request, send)
+        return export_models(artefacts, request, send)[0]
     except OSError as error:
         raise RunError(f"cannot read {error.filename or 'the examples'}: {error.strerror or error}") from error
 
@@ -56,7 +62,18 @@ def _written(target: ExportTarget, folder: Path) -> Path:
     return folder / target.name / Path(target.path).name
 
 
-def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
+def export_models(artefacts: Artefacts, request: ExportRequest, send: Send) -> tuple[Export, dict[str, OutputScale]]:
+    """Export a trained model that is open; returns the scale of each output, too.
+
+    Args:
+        artefacts: Writes the model.
+        request: The targets.
+        send: See :func:`export`.
+
+    Raises:
+        AccelError: The model cannot be used.
+        OSError: The examples cannot be read.
+    """
     trained, runtimes, problems = artefacts.trained, dict[str, Runtime](), dict[str, str]()
     targets, folder, notes = request.targets, request.folder, list(trained.notes)
     for target in targets:
@@ -103,7 +120,8 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
         kept = replace(described, path=target.path, problem=problem, batching=batching)
         exported.append(_with_signature(kept, runtime) if runtime else kept)
         send(exported[-1])
-    return Export(trained.name, trained.step, trained.split, raw.count, tuple(notes), original, tuple(exported))
+    done = Export(trained.name, trained.step, trained.split, raw.count, tuple(notes), original, tuple(exported))
+    return done, proof.scales
 
 
 def _lost_in_outputs(trained: Figures) -> Iterator[str]:

@@ -1,12 +1,9 @@
 """Checks a service: its answers to the examples of a trained model's split, its metrics, and its speed."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from accel_engine.formats import format_named, target_name
-from accel_engine.inference.measurement.connections import ConnectionsLoop
-from accel_engine.inference.measurement.stability import measure
-from accel_engine.inference.runtime import Arrays, check_inputs
+from accel_engine.inference.runtime import check_inputs
 from accel_engine.model_export.artefacts import Artefacts, tensor_lines
 from accel_engine.model_export.export import beyond, measured_model, weight_bytes
 from accel_engine.model_export.export_targets import FORMATS
@@ -21,7 +18,7 @@ from accel_engine.requests.check_service import (
 from accel_engine.requests.export_model import ExportTarget
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.service_client.find_service import find_service, parse_url
-from accel_engine.service_client.service_runtime import ServiceRuntime
+from accel_engine.service_client.load import measured_load
 from accel_engine.trained.open_trained import open_trained
 
 SERVICE = "service"
@@ -104,27 +101,6 @@ def check_service(request: CheckServiceRequest, send: Send = unheard) -> Service
         served=served,
         loads=tuple(loads),
     )
-
-
-def measured_load(service: ServiceRuntime, examples: Arrays, connections: int, seconds: float) -> ServiceLoad:
-    """How fast a service answers single examples, over some connections at once.
-
-    Args:
-        service: The service.
-        examples: Raw examples, an array ``[examples, ...]`` for each input.
-        connections: How many are open.
-        seconds: The time limit.
-    """
-    requests = single_requests(service, examples)
-    found = measure(ConnectionsLoop(service.send, requests, connections), seconds)
-    p50, p99 = (found.percentiles[name].value for name in ("p50", "p99"))
-    return ServiceLoad(connections, found.throughput, p50, p99, found.requests, found.stable)
-
-
-def single_requests(service: ServiceRuntime, examples: Arrays) -> Sequence[object]:
-    """A request for each of some examples, as it is sent."""
-    count = len(next(iter(examples.values())))
-    return [service.prepare({name: array[row : row + 1] for name, array in examples.items()}) for row in range(count)]
 
 
 def kind_of(platform: str) -> tuple[str, str]:

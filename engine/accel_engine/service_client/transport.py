@@ -75,6 +75,10 @@ class Transport:
     """Sent as a bearer token, if there is one."""
     ca: str = ""
     """A file with the certificates that are trusted; empty for the system's."""
+    checks_name: bool = True
+    """Whether the certificate must be for the host's name; not for this machine's own servers."""
+    seconds: float = SECONDS
+    """How long an answer may take."""
     _local: threading.local = field(default_factory=threading.local)
 
     def get(self, path: str) -> Answer:
@@ -130,8 +134,10 @@ class Transport:
         parts = urlsplit(self.url)
         host = parts.hostname or ""
         if parts.scheme == "https":
-            return http.client.HTTPSConnection(host, parts.port, timeout=SECONDS, context=_context(self.ca))
-        connection = http.client.HTTPConnection(host, parts.port, timeout=SECONDS)
+            return http.client.HTTPSConnection(
+                host, parts.port, timeout=self.seconds, context=_context(self.ca, self.checks_name)
+            )
+        connection = http.client.HTTPConnection(host, parts.port, timeout=self.seconds)
         connection.connect()
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
@@ -175,11 +181,15 @@ def patiently(send: Any, *arguments: Any) -> Any:
     return send(*arguments)
 
 
-def _context(ca: str) -> ssl.SSLContext:
+def _context(ca: str, checks_name: bool) -> ssl.SSLContext:
     try:
-        return ssl.create_default_context(cafile=ca or None)
+        context = ssl.create_default_context(cafile=ca or None)
     except OSError as error:
         raise UsageError(f"{ca} has no certificates: {error.strerror or error}") from error
+    if ca:  # which may be the server's own, signed by another
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.check_hostname = checks_name
+    return context
 
 
 def _seconds(text: str) -> float | None:

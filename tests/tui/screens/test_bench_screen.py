@@ -221,7 +221,7 @@ async def test_after_an_error_there_are_conclusions_and_a_way_back_to_the_choice
     monkeypatch.setattr(bench, "problem", "the engine exited: [/]")
     async with StubApp().run_test(size=(120, 40)) as pilot:
         screen = await open_bench(pilot)
-        await pilot.press("o")
+        await pilot.press("e")
         assert not screen.has_class("-form")
         bench.may_end.set()
         await shows(
@@ -230,7 +230,7 @@ async def test_after_an_error_there_are_conclusions_and_a_way_back_to_the_choice
         monkeypatch.setattr(bench, "problem", "")
         monkeypatch.setattr(bench, "measured", MEASURED[:1])
         bench.may_end.clear()
-        await pilot.press("o")
+        await pilot.press("e")
         await shows(pilot, "scenario", "k3fp-a")
         assert screen.focused is screen.query_one("#target_latency")
         await pilot.press(*"10ms", "enter")

@@ -99,7 +99,7 @@ async def test_keys_and_clicks_on_the_header_order_the_list(made: Callable[..., 
         await open_runs(pilot)
         assert shown(pilot) == [net.name, mlp.name, cnn.name]
         await shows(pilot, "▼created")
-        await pilot.press("o")
+        await pilot.press("!")
         await shows(pilot, "▲created")
         assert shown(pilot) == [cnn.name, mlp.name, net.name]
         await pilot.press(">")
@@ -207,13 +207,13 @@ async def test_deleting_asks_and_says_what_goes(made: Callable[..., Path]) -> No
     (gone / "model.keras").write_bytes(b"x" * 2_000_000)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await pilot.press("space", "space", "D")
+        await pilot.press("space", "space", "delete")
         await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
         await shows(pilot, "Delete 2 runs?", "1 trained", "undone")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
         assert len(list_runs()) == 3
-        await pilot.press("D")
+        await pilot.press("delete")
         await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question again")
         await pilot.press("d")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
@@ -227,7 +227,7 @@ async def test_a_live_run_is_not_offered_for_deletion(made: Callable[..., Path])
     made(Plan(name="live"), None)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await pilot.press("delete", "D")
+        await pilot.press("delete", "backspace")
         await pilot.pause()
         assert isinstance(pilot.app.screen, RunsScreen)
         assert len(list_runs()) == 1

@@ -52,7 +52,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
             super().__init__(self)
             self.asked.append((request.targets, request.folder, request.checkpoint, request.target_latency))
 
-        def result(self, on_part: Callable[[object], object]) -> Export:
+        def result(self, on_part: Callable[[object], object], on_doing: Callable[[str], object]) -> Export:
             targets = self.asked[-1][0]
             on_part(WritingFormat(targets[0].name))
             self.may_compare.wait()
@@ -294,8 +294,8 @@ async def test_what_the_engine_says_is_shown_and_options_lead_back(run: FakeEngi
         await pilot.press("s")
         query.may_compare.set()
         query.may_answer.set()
-        await shows(pilot, query.problem, "o Options")
-        await pilot.press("o")
+        await shows(pilot, query.problem, "e Options")
+        await pilot.press("e")
         await shows(pilot, "formats", "s Start")
 
 

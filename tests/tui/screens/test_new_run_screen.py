@@ -532,9 +532,9 @@ async def test_the_palette_fills_fields_in() -> None:
 async def test_where_keys_have_no_room_the_palette_is_offered_which_finds_them() -> None:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await shows(pilot, "engine: ready", "^p Commands")
-        assert "R Race" not in text_of(pilot)
+        assert "b Race" not in text_of(pilot)
         await pilot.press("ctrl+p", *"race")
-        await shows(pilot, "(R)")
+        await shows(pilot, "(b)")
 
 
 async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_called() -> None:
@@ -707,16 +707,16 @@ async def test_what_differs_from_the_defaults_is_seen_and_can_be_reset() -> None
 async def test_resetting_the_form_asks_first_where_something_would_be_lost() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await stays(pilot)
-        await pilot.press("d")
+        await pilot.press("f6")
         assert screen_of(pilot)  # there is nothing to ask
         screen_of(pilot).form.set("epochs", "ma")
         await shows(pilot, "• epochs")
-        await pilot.press("d")
+        await pilot.press("f6")
         await shows(pilot, "Reset the form?", "1 field: epochs")
         await pilot.press("enter")
         await hides(pilot, "Reset the form?")
         assert field(pilot, "epochs").picker.value == "ma"
-        await pilot.press("d", "r")
+        await pilot.press("f6", "r")
         await hides(pilot, "• epochs")
         assert field(pilot, "epochs").picker.value == "10"
 

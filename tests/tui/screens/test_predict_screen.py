@@ -15,7 +15,8 @@ from textual.selection import Selection
 
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.errors import RunError
-from accel_engine.requests.predict import ExamplePredictions, OutputPrediction, PredictionRequest
+from accel_engine.inference.output_prediction import OutputPrediction
+from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
@@ -79,8 +80,11 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         problem, found = "", FOUND
         asked: list[Any] = []  # noqa: RUF012 (of one test)
 
-        def result(self, on_part: Callable[[object], object]) -> ExamplePredictions | WrittenText:
+        def result(
+            self, on_part: Callable[[object], object], on_doing: Callable[[str], object]
+        ) -> ExamplePredictions | WrittenText:
             if isinstance(self.request, PredictionRequest):
+                on_doing("predicting")
                 on_part(ExamplesDone(1, 3))
                 self.wait()
                 return self.found
@@ -129,7 +133,7 @@ async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query
         await pilot.press(*"pho")
         await shows(pilot, "photos/")
         await pilot.press("tab", "enter")
-        await shows(pilot, "1 of 3 examples", "esc End")
+        await shows(pilot, "predicting: 1 of 3 examples", "esc End")
         query.may_answer.set()
         await shows(pilot, "k3fp-pets at step 40: 2 of 3 examples predicted", "a.png: resized to 8x8")
         await shows(pilot, "97.5%  ███████", "75.0%  ███████", "dog 2.5%")
@@ -306,14 +310,14 @@ async def test_predictions_are_saved_and_files_overwritten_after_a_question(run:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
-        await shows(pilot, "w Save")
-        await pilot.press("w")
+        await shows(pilot, "W Save")
+        await pilot.press("W")
         await shows(pilot, f"{run.directory.name}-predictions.csv", "ctrl+s saves")
         await pilot.press("enter")
         path = Path(f"{run.directory.name}-predictions.csv")
         await until(pilot, path.is_file, "the file")
         assert path.read_text().splitlines()[0] == "example,label,probability cat,probability dog,problem"
-        await pilot.press("w")
+        await pilot.press("W")
         field = await _file_field(pilot)
         field.value = "out.txt"
         await shows(pilot, "out.txt must end with .csv, .jsonl, .npz")
@@ -338,8 +342,8 @@ async def test_any_error_of_saving_is_told(run: FakeEngine, query: Any, monkeypa
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
-        await shows(pilot, "w Save")
-        await pilot.press("w")
+        await shows(pilot, "W Save")
+        await pilot.press("W")
         await shows(pilot, "ctrl+s saves")
         await pilot.press("enter")
         await until(pilot, lambda: pilot.app._notifications, "the reason")
@@ -353,8 +357,8 @@ async def test_names_of_files_that_are_no_text_are_escaped(run: FakeEngine, quer
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
-        await shows(pilot, "w Save")
-        await pilot.press("w")
+        await shows(pilot, "W Save")
+        await pilot.press("W")
         await shows(pilot, "ctrl+s saves")
         await pilot.press("enter")
         path = Path(f"{run.directory.name}-predictions.csv")

@@ -67,8 +67,8 @@ async def open_queue(pilot: Pilot[None]) -> QueueTable:
 async def test_an_empty_queue_says_how_to_fill_it() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_queue(pilot)
-        await shows(pilot, "The queue is empty.", "Press p for a new run, then Q")
-        await pilot.press("p")
+        await shows(pilot, "The queue is empty.", "Press N for a new run, then a")
+        await pilot.press("N")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "New run")
 
 
@@ -98,7 +98,7 @@ async def test_a_started_run_shows_its_progress() -> None:
             await until(pilot, lambda: table.current, "a row")
             assert table.current.entry.run == one
             assert "h Hold" not in text_of(pilot)
-            await pilot.press("c")
+            await pilot.press("delete")
             await shows(pilot, f"Stop {one}?")
     assert waiting() == [other]
 
@@ -132,7 +132,7 @@ async def test_keys_change_the_order_and_the_cursor_stays_on_its_run() -> None:
         await until(pilot, lambda: table.current.entry.position == 3, "the new order")
         await pilot.press("plus", "h")
         await until(pilot, lambda: any(entry.is_held for entry in queue.entries()), "the hold")
-        await shows(pilot, "h Release", "K Move up", "c Cancel run", "q Quit", "? Help")
+        await shows(pilot, "h Release", "K Move up", "del Cancel run", "q Quit", "? Help")
         await pilot.press("h")
         await until(pilot, lambda: not any(entry.is_held for entry in queue.entries()), "the release")
 
@@ -142,9 +142,9 @@ async def test_a_run_is_taken_out_after_a_question() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
         await until(pilot, lambda: table.shown, "the rows")
-        await pilot.press("c")
+        await pilot.press("delete")
         await shows(pilot, f"Cancel run {one}?")
-        await pilot.press("escape", "c")
+        await pilot.press("escape", "delete")
         await shows(pilot, f"Cancel run {one}?")
         await pilot.press("c")
         await shows(pilot, "The queue is empty.")
@@ -156,7 +156,7 @@ async def test_the_limit_is_asked_for() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
         await until(pilot, lambda: table.shown, "the rows")
-        await pilot.press("L")
+        await pilot.press("e")
         await shows(pilot, "Most runs at once")
         await pilot.press("end", *["backspace"] * 4, "0")
         await shows(pilot, "must be a number from 1 to 1,000, or auto")
@@ -194,12 +194,12 @@ async def test_a_queued_run_is_cancelled_from_its_screen() -> None:
 async def test_a_plan_is_queued_from_the_form() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await begun(pilot)
-        await pilot.press("Q")
+        await pilot.press("a")
         await until(pilot, waiting, "the queued run")
         said = f"{waiting()[0]}, position 1"
         await until(pilot, lambda: said in [each.message for each in pilot.app._notifications], "the toast")
         assert isinstance(pilot.app.screen, NewRunScreen)
-        await pilot.press("Q")
+        await pilot.press("a")
         await until(pilot, lambda: len(waiting()) == 2, "the second one")
 
 

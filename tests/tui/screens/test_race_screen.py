@@ -56,7 +56,7 @@ def machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
 
 async def open_race(pilot: Pilot[None]) -> RaceScreen:
     await shows(pilot, "Start", "230 total")
-    await pilot.press("R")
+    await pilot.press("b")
     await until(pilot, lambda: isinstance(pilot.app.screen, RaceScreen), "the screen")
     assert isinstance(pilot.app.screen, RaceScreen)
     return pilot.app.screen

@@ -88,7 +88,7 @@ async def test_a_failed_run_shows_why_and_what_to_do(engine: FakeEngine, size: t
 async def test_an_end_is_told_to_whoever_looks_elsewhere(engine: FakeEngine) -> None:
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")
-        await pilot.press("r")
+        await pilot.press("e")
         await shows(pilot, "Current: 0.001")
         engine.end(Outcome.FAILED, "out of memory")
         await until(pilot, lambda: "out of memory" in told(pilot), "the notification")

@@ -92,8 +92,8 @@ async def test_without_runs_the_screen_says_what_to_do(home: Path) -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await open_runs(pilot)
         await shows(pilot, "No runs yet")  # its directory may wrap the line
-        assert "Press p for a new run" in " ".join(text_of(pilot).split())
-        await pilot.press("p")
+        assert "Press N for a new run" in " ".join(text_of(pilot).split())
+        await pilot.press("N")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the plan")
 
 
@@ -129,7 +129,7 @@ async def test_enter_is_not_lost_on_a_list_that_is_still_to_come(
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the list again")
         ready.clear()
-        await pilot.press("p", "r", "enter")  # what was read before is there at once
+        await pilot.press("N", "r", "enter")  # what was read before is there at once
         ready.set()
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
 

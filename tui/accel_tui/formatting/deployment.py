@@ -1,8 +1,13 @@
 """Services, as text: how one compares with a trained model, and the deployments of this machine."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from accel_engine.deployment.deploy import Deployed
+from accel_engine.deployment.deployments import Deployment
+from accel_engine.deployment.status import DeploymentStatus
+from accel_engine.model_server.service import Service
 from accel_engine.requests.check_service import ServiceCheck
 from accel_engine.words import numbers
 from accel_tui.formatting.model_export import model_row
@@ -76,4 +81,138 @@ def check_values(found: ServiceCheck) -> dict[str, Any]:
             }
             for each in found.loads
         ],
+    }
+
+
+HEADER = ("NAME", "RUN", "VERSION", "HEALTH", "REQUESTS/S", "P50", "P99", "ERRORS", "MEMORY", "SINCE", "URL")
+"""The titles of the columns of :func:`status_row`."""
+
+
+def status_row(status: DeploymentStatus, now: float) -> tuple[str, ...]:
+    """What a deployment does, one text per column; latencies and errors are since its server was started.
+
+    Args:
+        status: The deployment.
+        now: Seconds since the Unix epoch.
+    """
+    deployment, figures, total = status.deployment, status.figures, status.total
+    return (
+        deployment.name,
+        deployment.version.run,
+        str(deployment.current),
+        status.health,
+        numbers.compact(float(figures.rate)) if figures else "",
+        _latency(total.p50 if total else None),
+        _latency(total.p99 if total else None),
+        f"{total.failed:,}" if total else "",
+        numbers.size(total.memory) if total and total.memory else "",
+        numbers.ago(now - status.since) if status.since else "",
+        deployment.url,
+    )
+
+
+def _latency(seconds: float | None) -> str:
+    return "" if seconds is None else numbers.latency(seconds)
+
+
+def status_values(status: DeploymentStatus) -> dict[str, Any]:
+    """A deployment for ``--json``."""
+    deployment, figures, total = status.deployment, status.figures, status.total
+    return {
+        "name": deployment.name,
+        "health": status.health,
+        "problem": status.problem or None,
+        "url": deployment.url,
+        "grpc_port": deployment.grpc_port,
+        "version": deployment.current,
+        "previous": deployment.previous or None,
+        "run": deployment.version.run,
+        "step": deployment.version.step,
+        "format": deployment.version.format,
+        "since": status.since,
+        "rate": figures.rate if figures else None,
+        "p50": total.p50 if total else None,
+        "p99": total.p99 if total else None,
+        "batch": total.batch if total else None,
+        "queue": total.queue if total else None,
+        "requests": total.requests if total else None,
+        "errors": total.failed if total else None,
+        "memory": total.memory if total else None,
+        "directory": str(deployment.directory),
+    }
+
+
+def deployed_lines(found: Deployed) -> Iterator[str]:
+    """What was deployed, whether it is equal, how fast it is, and how it is asked."""
+    deployment, version, service = found.deployment, found.deployment.version, found.service
+    name, url = deployment.name, deployment.url
+    yield f"{name}, version {version.number}: {version.run} at step {version.step:,} as {version.format}"
+    value = found.comparison.mean if service.model.by_mean else found.comparison.largest
+    word = "mean" if service.model.by_mean else "largest"
+    yield (
+        f"equal to the trained model on {service.examples} {service.split} examples: the {word} difference is "
+        f"{value:.2g}, and {service.model.tolerance:g} is the tolerance"
+    )
+    if service.metrics:
+        values = ", ".join(f"{key} {numbers.metric(value)}" for key, value in service.metrics.items())
+        yield f"metrics on the {service.split} examples: {values}"
+    load = found.load
+    yield (
+        f"one connection: p50 {numbers.latency(load.p50)}, p99 {numbers.latency(load.p99)}, "
+        f"{numbers.compact(float(load.rate))} requests/s"
+    )
+    yield ""
+    yield f"page      {url}/"
+    yield f"predict   {url}/predict"
+    yield f"v2        {url}/v2/models/{name}/infer"
+    yield f"v1        {url}/v1/models/{name}:predict"
+    if deployment.grpc_port:
+        yield f"gRPC      {deployment.host}:{deployment.grpc_port}"
+    yield f"metrics   {url}/metrics"
+    yield ""
+    yield curl_example(deployment, service)
+
+
+def curl_example(deployment: Deployment, service: Service) -> str:
+    """A command that asks the server, with a file if it takes files."""
+    token = ' -H "Authorization: Bearer $TOKEN"' if deployment.token_file else ""
+    trust = f" --cacert {shlex.quote(deployment.tls_certificate)}" if deployment.tls_certificate else ""
+    file = _FILES.get(service.files.kind)
+    if file:
+        kind, example = file
+        return f"curl{token}{trust} -H 'Content-Type: {kind}' --data-binary @{example} {deployment.url}/predict"
+    return f"curl{token}{trust} {deployment.url}/v2/models/{deployment.name}"
+
+
+_FILES = {
+    "images": ("image/png", "IMAGE.png"),
+    "table": ("text/csv", "TABLE.csv"),
+    "series": ("text/csv", "SERIES.csv"),
+    "text": ("text/plain", "TEXT.txt"),
+    "audio": ("audio/wav", "SOUND.wav"),
+    "language": ("text/plain", "TEXT.txt"),
+}
+"""The type and the name of a file, by how the server reads it."""
+
+
+def deployed_values(found: Deployed) -> dict[str, Any]:
+    """What was deployed, for ``--json``."""
+    deployment, version, service, compared = found.deployment, found.deployment.version, found.service, found.comparison
+    return {
+        "name": deployment.name,
+        "url": deployment.url,
+        "grpc_port": deployment.grpc_port,
+        "version": version.number,
+        "run": version.run,
+        "step": version.step,
+        "format": version.format,
+        "equal": not compared.problem,
+        "largest_difference": compared.largest,
+        "mean_difference": compared.mean,
+        "tolerance": service.model.tolerance,
+        "metrics": service.metrics,
+        "p50": found.load.p50,
+        "p99": found.load.p99,
+        "rate": found.load.rate,
+        "directory": str(deployment.directory),
     }

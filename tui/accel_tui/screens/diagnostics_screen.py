@@ -144,6 +144,10 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
             return True
         return (not self.progress or None) if self.reading.live or self.reading.has_checkpoint else False
 
+    def why_not(self, action: str) -> str:
+        """Why an action is not possible whose key is dimmed."""
+        return "A validation is in progress." if action == "validate" else ""
+
     def action_tab_at(self, number: int) -> None:
         """Switch to a tab, counted from 1; as soon as it is known what tabs there are."""
         if not self._is_read:
@@ -250,6 +254,9 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     def _show_progress(self, device: ComputeDevice, part: ExamplesDone) -> None:
         self.progress = f"Validating the last checkpoint {device.text}: {numbers.examples_done(part.done, part.of)}"
 
+    def _show_doing(self, device: ComputeDevice, what: str) -> None:
+        self.progress = f"Validating the last checkpoint {device.text}: {what}"
+
     def _show_device(self, device: ComputeDevice) -> None:
         """Tell on which device the examples were predicted; not on a machine without GPUs."""
         if device.is_notable:
@@ -294,7 +301,10 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
             with placed(RevalidationRequest(self.directory)) as on_device, EngineCall(on_device) as call:
                 self._call = call
                 if not self._is_closed:
-                    found = call.result(partial(self.call_later, self._show_progress, on_device.device))
+                    found = call.result(
+                        partial(self.call_later, self._show_progress, on_device.device),
+                        partial(self.call_later, self._show_doing, on_device.device),
+                    )
                     self.call_later(self._show_device, found.device)
                     for note in found.notes:
                         self.call_later(self.notify, note, severity="warning", markup=False)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Button
@@ -27,7 +28,9 @@ from accel_tui.widgets.plan.plan_form import PlanForm
 
 BINDINGS: tuple[BindingType, ...] = (
     Binding("s,ctrl+s", "start", "Start", id="new-run.start", tooltip="Start training"),
-    Binding("Q", "queue", "Queue", id="new-run.queue", tooltip="Queue the run until devices are free"),
+    Binding(
+        "a", "queue", "Add to queue", id="new-run.queue", tooltip="Add the run to the queue, until devices are free"
+    ),
     Binding(
         "S,f4",
         "search",
@@ -35,17 +38,16 @@ BINDINGS: tuple[BindingType, ...] = (
         id="new-run.search",
         tooltip="Search for the best values of ranges",
     ),
-    Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
     Binding(
-        "R,f8",
+        "b,f8",
         "race",
         "Race",
         id="new-run.race",
         tooltip="Race the configurations of this plan",
     ),
-    Binding("c,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
+    Binding("Y,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
     Binding(
-        "d,f6",
+        "f6",
         "defaults",
         "Defaults",
         id="new-run.defaults",
@@ -90,7 +92,7 @@ BINDINGS: tuple[BindingType, ...] = (
 )
 """Keys that use the plan, find a field, and move between fields; in a field, letters are text."""
 
-_START_HINT = "enter starts the run, ↑ ↓ select a field, / finds one, esc returns to Start"
+_START_HINT = "s starts the run, ↑ ↓ select a field, / finds one, esc returns to Start"
 """Hint while no field has the focus."""
 
 _GROUP_HINT = "enter shows or hides the fields of this group, / finds a field by typing"
@@ -132,13 +134,25 @@ _RATE = Answer("rate", "Learning rate", "l")
 _SIZE = Answer("size", "Batch size", "b")
 
 
-async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None) -> None:
+class StartButton(Button):
+    """Starts training when it is clicked. It has the focus at first, so that Enter only asks."""
+
+    class Entered(Message):
+        """Enter was pressed on the button."""
+
+    def action_press(self) -> None:
+        """Post that Enter was pressed."""
+        self.post_message(self.Entered())
+
+
+async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None, *, asks: bool = False) -> None:
     """Start a run; if other runs train on its devices, ask whether to wait for them.
 
     Args:
         screen: The screen.
         plan: The plan.
         machine: The machine's devices; ``None`` if they are not detected yet.
+        asks: Whether to ask in any case.
     """
     launcher = host_of(screen).launcher
     busy = await launcher.busy_runs(plan, machine)
@@ -153,6 +167,9 @@ async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device]
         )
         question = QuestionScreen("Start beside another run?", printable(detail), (_QUEUE, _START, CANCEL))
         chosen = await ask_user(screen, question)
+    elif asks:
+        detail = f"{plan.model} on {plan.data}, {numbers.counted(plan.epochs, 'epoch')}. The key s starts at once."
+        chosen = await ask_user(screen, QuestionScreen("Start training?", printable(detail), (_START, CANCEL)))
     if chosen == _START.id:
         launcher.start_run(plan, machine)
     elif chosen == _QUEUE.id:

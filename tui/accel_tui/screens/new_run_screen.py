@@ -30,6 +30,7 @@ from accel_tui.run_state.device_meter import Meter
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
 from accel_tui.screens.new_run_keys import (
     BINDINGS,
+    StartButton,
     ask_to_search,
     ask_what_to_find,
     explain_ranges,
@@ -103,7 +104,7 @@ class NewRunScreen(DirtyRegionScreen):
             yield self._hint
             yield Static(id="command", markup=False)
             with Horizontal(id="go"):
-                yield Button("▶ Start", id="start", compact=True)
+                yield StartButton("▶ Start", id="start", compact=True)
                 yield Static(id="status", markup=False)
         yield KeyBar(kept="command_palette")
 
@@ -237,6 +238,12 @@ class NewRunScreen(DirtyRegionScreen):
     @on(Button.Pressed, "#start")
     def _start(self) -> None:
         self.action_start()
+
+    @on(StartButton.Entered)
+    @awaiting
+    async def _confirm_start(self) -> None:
+        if (filled := self._valid_plan()) is not None:
+            await start_plan(self, filled.plan, self._machine, asks=True)
 
     @on(ScreenSuspend)
     def _suspend(self) -> None:

@@ -106,7 +106,7 @@ class RaceScreen(JobScreen):
             id="race.take",
             tooltip="Fill the New run form in with the plan of this configuration",
         ),
-        Binding("c", "copy", "Copy", id="race.copy", tooltip="Copy the command that trains this configuration"),
+        Binding("Y", "copy", "Copy", id="race.copy", tooltip="Copy the command that trains this configuration"),
     ]
 
     _configurations = getters.query_one(RaceTable)

@@ -107,6 +107,10 @@ class RunActionsScreen(AskingScreen):
         runs = self.runs_for(row)
         return row.is_offered(runs) if runs and self.PLACE in row.places else False
 
+    def why_not(self, action: str) -> str:
+        """Why an action is not possible whose key is dimmed."""
+        return ACTIONS[action].why_not if action in ACTIONS else ""
+
     @awaiting
     async def do_action(self, name: str) -> None:
         """Do something with the runs."""
@@ -163,6 +167,8 @@ class RunAction:
     """The action whose key it shares, which differs by what is offered."""
     is_shown: bool = True
     """Whether the line of keys has it."""
+    why_not: str = ""
+    """Why it is not possible while its key is dimmed."""
 
 
 def run_bindings(place: str) -> tuple[Binding, ...]:
@@ -207,6 +213,11 @@ def _is_live(runs: Runs) -> bool:
 
 def _takes_commands(runs: Runs) -> bool:
     return runs[0].takes_commands
+
+
+def _is_readable(runs: Runs) -> bool:
+    """Whether a run can be read, as far as is known, and does not wait in the queue, where it has nothing to tell."""
+    return runs[0].is_readable and not runs[0].state.is_queued
 
 
 def _is_training(runs: Runs) -> bool:
@@ -386,6 +397,24 @@ async def _delete(screen: RunActionsScreen, runs: Runs) -> None:
         await screen.change(*(partial(remove, run.directory) for run in runs))
 
 
+async def _report(screen: RunActionsScreen, runs: Runs) -> None:
+    """Write the report on a run to the working directory, in place of an earlier one, and say where it is."""
+    directory = runs[0].directory
+    path = Path(f"{directory.name}.html").absolute()
+
+    def write() -> None:
+        from accel_tui.report.run_report import write_report  # seldom needed
+
+        write_report(directory, path)
+
+    try:
+        await asyncio.to_thread(write)
+    except AccelError as error:
+        screen.notify(str(error), title="No report", severity="error", markup=False)
+    else:
+        screen.notify(str(path), title="Report written", markup=False)
+
+
 def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
     """What is deleted with the runs, and its size."""
     size = numbers.size(sum(each.size for each in found))
@@ -400,8 +429,21 @@ def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
     return f"{names}: {what}, {size} in total. This cannot be undone."
 
 
+_NO_MODEL = "The run has no trained model yet; its first checkpoint will have one."
+
+_NO_TRAINING = "The script does not train now. Once it does, the key works."
+
 _ROWS = (
-    RunAction("pause", "p,space", "Pause", "Pause or resume training", (RUN,), partial(_send, "pause"), _can_pause),
+    RunAction(
+        "pause",
+        "p,space",
+        "Pause",
+        "Pause or resume training",
+        (RUN,),
+        partial(_send, "pause"),
+        _can_pause,
+        why_not=_NO_TRAINING,
+    ),
     RunAction(
         "resume",
         "p,space",
@@ -423,12 +465,13 @@ _ROWS = (
     ),
     RunAction(
         "learning_rate",
-        "r",
+        "e",
         "Learning rate",
         "Change the learning rate. In a script, of the current fit",
         (RUN,),
         _change_rate,
         _can_change_rate,
+        why_not=_NO_TRAINING,
     ),
     RunAction(
         "find_rate",
@@ -441,18 +484,19 @@ _ROWS = (
         is_shown=False,  # the keys that a run needs more often leave no room
     ),
     RunAction(
-        "checkpoint", "c", "Checkpoint", "Save a checkpoint now", (RUN,), partial(_send, "checkpoint"), _takes_commands
+        "checkpoint", "C", "Checkpoint", "Save a checkpoint now", (RUN,), partial(_send, "checkpoint"), _takes_commands
     ),
     RunAction("compare", "c", "Compare", "Compare the selected runs", (RUNS, SEARCH), _compare, takes_several=True),
     RunAction(
         "evaluate",
-        "v",
+        "V",
         "Evaluate",
         "Evaluate runs on the same examples: which one is better?",
         (RUNS, COMPARE, SEARCH),
         partial(_open_of_all, Screens.EVALUATE),
         _has_model,
         takes_several=True,
+        why_not=_NO_MODEL,
     ),
     RunAction(
         "diagnostics",
@@ -481,6 +525,7 @@ _ROWS = (
         partial(_use_models, Screens.BENCH),
         _has_model,
         takes_several=True,
+        why_not=_NO_MODEL,
     ),
     RunAction(
         "export",
@@ -490,6 +535,7 @@ _ROWS = (
         (RUN, RUNS, SEARCH),
         partial(_use_model, Screens.EXPORT),
         _has_model,
+        why_not=_NO_MODEL,
     ),
     RunAction(
         "predict",
@@ -499,6 +545,17 @@ _ROWS = (
         (RUN, RUNS, SEARCH),
         partial(_use_model, Screens.PREDICT),
         _has_model,
+        why_not=_NO_MODEL,
+    ),
+    RunAction(
+        "report",
+        "H",
+        "Report",
+        "Write a report on the run: an HTML file in the working directory",
+        (RUN, RUNS),
+        _report,
+        _is_readable,
+        is_shown=False,  # the keys that a run needs more often leave no room
     ),
     RunAction(
         "edit",
@@ -526,7 +583,7 @@ _ROWS = (
     ),
     RunAction(
         "delete",
-        "D,delete",
+        "delete,backspace",
         "Delete",
         "Delete the run, or all selected runs; asks first",
         (RUNS,),

@@ -63,18 +63,13 @@ class RunsScreen(RunActionsScreen):
         *run_bindings(RUNS),
         # For a key that is pressed before the table is mounted.
         Binding("enter", "open", id="runs.open-newest", tooltip="Open the newest run"),
-        Binding(
-            "S", "app.open_searches", "Searches", id="runs.searches", tooltip="Show the searches for the best plan"
-        ),
-        Binding("p", "app.show_plan", "New run", id="runs.new-run", tooltip="Go to the New run form"),
-        Binding("Q", "app.show_queue", "Queue", id="runs.queue", tooltip="Show the runs that wait for free devices"),
     ]
 
     _filter_input = getters.query_one("#words", Input)
 
     def __init__(self) -> None:
         super().__init__()
-        hint = f"No runs yet in {printable(str(runs_directory()))}. Press p for a new run, then s to start it."
+        hint = f"No runs yet in {printable(str(runs_directory()))}. Press N for a new run, then s to start it."
         self.table = RunsTable(hint, selectable=True)
         self._statuses: dict[str, Status | None] = {}
 

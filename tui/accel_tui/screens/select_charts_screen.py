@@ -31,7 +31,7 @@ class SelectChartsScreen(Dialog[tuple[str, ...]]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Done", id="dialog.back", tooltip="Show the selected charts"),
         Binding("a,q", "back", "Done", id="select-charts.done", tooltip="Show the selected charts"),
-        Binding("d", "default", "Default", id="select-charts.default", tooltip="Show as many charts as fit"),
+        Binding("f6", "default", "Default", id="select-charts.default", tooltip="Show as many charts as fit"),
     ]
 
     def __init__(self, panels: Sequence[Panel], shown: Sequence[str]) -> None:

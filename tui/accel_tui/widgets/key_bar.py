@@ -14,6 +14,8 @@ from accel_engine.text import printable_line
 from accel_engine.version import __version__
 
 DROP_ORDER = (
+    "open_searches",
+    "show_queue",
     "clone",
     "stop_search",
     "take_best",
@@ -24,30 +26,28 @@ DROP_ORDER = (
     "predict",
     "bench",
     "export",
-    "show_queue",
     "limit",
-    "queue",
     "measure",
     "race",
+    "queue",
     "command_palette",
     "zoom_in",
     "toggle_theme",
+    "show_plan",
+    "show_runs",
     "detach",
     "log",
     "details",
     "advice",
     "sort",
-    "open_searches",
     "duplicate",
     "train_longer",
     "evaluate",
-    "show_plan",
     "delete",
     "edit",
     "select",
     "continue",
     "back",
-    "show_runs",
 )
 """Actions whose keys are dropped where there is no room, in this order; help shows all."""
 
@@ -118,7 +118,7 @@ class KeyBar(Widget):
         return keys
 
     def on_click(self, event: Click) -> None:
-        if (key := self._key_at(event.x)) and key.is_enabled:
+        if key := self._key_at(event.x):
             self.app.simulate_key(key.key)
 
     def on_mouse_move(self, event: MouseMove) -> None:

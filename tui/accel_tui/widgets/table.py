@@ -106,7 +106,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
             tooltip="Sort by the next column; so does a click on a column",
         ),
         Binding("less_than_sign", "sort(-1)", id="table.sort-previous", tooltip="Sort by the previous column"),
-        Binding("o", "reverse", id="table.reverse", tooltip="Reverse the sort order"),
+        Binding("exclamation_mark", "reverse", id="table.reverse", tooltip="Reverse the sort order"),
         *LIST_KEYS,
         *SIDEWAYS_KEYS,
     ]

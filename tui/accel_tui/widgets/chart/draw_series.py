@@ -36,7 +36,7 @@ def draw_series(plot: Frame, view: ChartView) -> None:
     height, width = plot.characters.shape
     axis = plot.part(0, height - 1, width, 1)
     before, signs = axis.copy(), ~np.isin(axis.characters, _NO_SIGNS) if view.marks else slice(0)
-    curves = [(series, _curve_lines(view, series, 2 * width)) for series in view.series if series.curve.end_step]
+    curves = [(series, curve_lines(view, series, 2 * width)) for series in view.series if series.curve.end_step]
     points = [(series, _Points.of(view, series, width, height)) for series in view.series if series.points]
     lines = [*(line for _, found in curves for line in found), *((each.line, each.line) for _, each in points)]
     # Several lines at once take hardly longer than one.
@@ -69,7 +69,7 @@ def are_joined(x: Axis, series: ChartSeries, width: int) -> bool:
     return seen > 1 and (not series.curve.end_step or seen * _CELLS_A_POINT > width)
 
 
-def _curve_lines(view: ChartView, series: ChartSeries, columns: int) -> list[tuple[Floats, Floats]]:
+def curve_lines(view: ChartView, series: ChartSeries, columns: int) -> list[tuple[Floats, Floats]]:
     """The lower and upper lines of a curve: of its extremes, of its mean, and of the smoothed mean if asked for.
 
     All are fractions of the height by dot column.

@@ -157,6 +157,10 @@ class CompareCharts(ChartKeys):
             return len(self.names) > self._shown or None
         return super().check_action(action, parameters)
 
+    def why_not(self, action: str) -> str:
+        """Why an action is not possible whose key is dimmed."""
+        return "All charts are shown already." if action == "choose" else ""
+
     @property
     def names(self) -> list[str]:
         """All series, the throughput, and the learning rate; of benches only the figures."""

@@ -63,7 +63,7 @@ class SampleGallery(TextPage):
         Binding("left,pageup,up", "turn(-1)", "Previous", id="gallery.previous", tooltip="Previous page"),
         Binding("home", "turn(-1000)", id="gallery.home", tooltip="First page"),
         Binding("end", "turn(1000)", id="gallery.end", tooltip="Last page"),
-        Binding("b", "blend", "Blend", id="gallery.blend", tooltip="Draw masks over the image, or beside it"),
+        Binding("M", "blend", "Blend", id="gallery.blend", tooltip="Draw masks over the image, or beside it"),
         Binding("plus,equals_sign", "size(1)", id="gallery.larger", tooltip="Larger images"),
         Binding("minus", "size(-1)", id="gallery.smaller", tooltip="Smaller images"),
     ]
