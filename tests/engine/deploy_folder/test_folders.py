@@ -14,6 +14,7 @@ import pytest
 import yaml
 from google.protobuf import text_format
 
+from accel_engine.data.column_format import ColumnFormat, Notation
 from accel_engine.deploy_folder import container
 from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deploy_folder.model_card import model_card
@@ -30,7 +31,7 @@ NASTY_NAME = "d\"i'g$(id){{x}}\\😀"
 
 
 def write(folder: Path, options: FolderOptions, monkeypatch, kind: str = "onnx", text: str = NASTY) -> Path:
-    monkeypatch.setattr(container, "_proved", lambda _: MEASURED)
+    monkeypatch.setattr(container, "_proved", lambda *_: MEASURED)
     service = service_of(kind, NASTY_NAME if text == NASTY else text, text)
     write_servable(folder / "model", service)
     container.write_server_folder(folder, facts_of(service, text), options)
@@ -173,7 +174,22 @@ FORMS = {
     "series": ((Tensor("inputs", (3, 2), "float32"),), FileForm(kind="series", features=("a", "b")), "example.csv"),
     "series with times": (
         (Tensor("inputs", (3, 2), "float32"),),
-        FileForm(kind="series", features=("a", "b"), time="t"),
+        FileForm(kind="series", columns=(ColumnFormat("t", "number"),), features=("a", "b"), time="t", group="g"),
+        "example.csv",
+    ),
+    "series with dates": (
+        (Tensor("inputs", (3, 2), "float32"),),
+        FileForm(kind="series", columns=(ColumnFormat("t", "date"),), features=("a", "b"), time="t"),
+        "",
+    ),
+    "table with a date": (
+        (Tensor("age", (1,), "float32"), Tensor("born_year", (1,), "float32")),
+        FileForm(kind="table", columns=(ColumnFormat("born", "date"), ColumnFormat("age", "number"))),
+        "example.csv",
+    ),
+    "table with decimal commas": (
+        (Tensor("age", (1,), "float32"),),
+        FileForm(kind="table", columns=(ColumnFormat("age", "number", notation=Notation(decimal=",")),)),
         "",
     ),
     "audio": ((Tensor("inputs", (400, 1), "float32"),), FileForm(kind="audio", sample_rate=8000), "example.wav"),

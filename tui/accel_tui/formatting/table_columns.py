@@ -54,8 +54,15 @@ class Column(Generic[T]):
     """The highest is hidden first where there is no room; 0 never."""
     widest: int = 0
     """Cells to which it grows where there is room."""
+    header: str | None = None
+    """What stands in the header in place of the title."""
     draw: Callable[[T, int], str] | None = None
     """What it shows of a row at its width in cells, in place of its text."""
+
+    @property
+    def heading(self) -> str:
+        """The text of the header."""
+        return self.title if self.header is None else self.header
 
     def has_value(self, row: T) -> bool:
         """Whether a row has a value in this column."""
