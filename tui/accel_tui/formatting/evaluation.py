@@ -111,16 +111,16 @@ def _ends(measured: Iterable[Measurement], name: str, *, is_single: bool) -> tup
 
 
 def _cell(measured: Measurement, ends: tuple[float, float], width: int) -> str:
-    return interval(*map(_or_nan, (measured.low, measured.value, measured.high)), ends, width)
+    low, value, high = map(_or_nan, (measured.low, measured.value, measured.high))
+    return interval(low, value, high, ends, width)
 
 
 def _difference_cell(measured: Measurement) -> Callable[[int], str]:
     """An interval around no difference, which is in the middle."""
     known = [abs(each) for each in (measured.low, measured.value, measured.high) if each is not None]
     most = max((each for each in known if math.isfinite(each)), default=0.0) or 1.0
-    return lambda width: interval(
-        *map(_or_nan, (measured.low, measured.value, measured.high)), (-most, most), width, origin=0.0
-    )
+    low, value, high = map(_or_nan, (measured.low, measured.value, measured.high))
+    return lambda width: interval(low, value, high, (-most, most), width, origin=0.0)
 
 
 def _or_nan(value: float | None) -> float:
