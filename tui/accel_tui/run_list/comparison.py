@@ -22,6 +22,9 @@ from accel_tui.run_state.state import RunState
 MAX_COMPARED_RUNS = 8
 """The maximum number of runs in a comparison, limited by the colours of a chart."""
 
+MOST_RUNS_OF_BAND = 1000
+"""The maximum number of runs whose curves are shown as a band."""
+
 NO_VALUE = "—"
 """Shown where a run has no value."""
 

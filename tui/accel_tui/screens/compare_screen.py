@@ -274,7 +274,9 @@ class CompareScreen(RunActionsScreen):
     def _describe(self) -> None:
         """Show what is equal."""
         about, found = self.query_one("#about", Static), self._table.comparison
-        about.update(found.summary if found else "")
+        chance = "V evaluates the runs on the same examples: is a difference more than chance?"
+        texts = [found.summary if found else "", chance if self.check_action("evaluate", ()) else ""]
+        about.update("\n".join(filter(None, texts)))
         about.styles.max_width = None if self.has_class("-narrow") else self._table.virtual_size.width
 
     def _set_full_screen(self, full: bool) -> None:

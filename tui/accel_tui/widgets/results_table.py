@@ -54,6 +54,9 @@ class ResultsTable(Table[ResultRow]):
 
     order: reactive[SortOrder] = reactive(SortOrder(RESULT), repaint=False, init=False)
 
+    differs: reactive[str] = reactive("differs from a in", repaint=False, init=False)
+    """The header of how plans differ."""
+
     rows: reactive[tuple[ResultRow, ...]] = reactive((), repaint=False, init=False)
     """The runs."""
 
@@ -67,14 +70,16 @@ class ResultsTable(Table[ResultRow]):
         title = group.result_title or RESULT
         self.border_title = "results"
         width = column_width("run", (row.name for row in self.rows), _WIDEST_NAME)
-        self.show_rows(self.rows, _columns(group, best.value if best else None, title, width))
+        self.show_rows(self.rows, _columns(group, best.value if best else None, title, width, self.differs))
 
     def on_resize(self) -> None:
         self.watch_rows()
         super().on_resize()
 
 
-def _columns(group: RunGroup, best: float | None, title: str, name_width: int) -> Sequence[Column[ResultRow]]:
+def _columns(
+    group: RunGroup, best: float | None, title: str, name_width: int, differs: str
+) -> Sequence[Column[ResultRow]]:
     """The columns of the results of a group of runs."""
 
     def result(row: ResultRow, _: float) -> str:
@@ -152,7 +157,7 @@ def _columns(group: RunGroup, best: float | None, title: str, name_width: int) -
             lambda row: (0.0, row.differs),
             drop_priority=1,
             widest=_WIDEST_DIFFERS,
-            header="differs from a in",
+            header=differs,
         ),
     ]
 

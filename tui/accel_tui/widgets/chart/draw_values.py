@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import accumulate
 
 import numpy as np
 from textual.geometry import Region
@@ -20,7 +21,7 @@ _ABOVE, _BELOW = "▲", "▼"
 def draw_values(frame: Frame, view: ChartView, plot: Region) -> None:
     """Mark the best value, and write the last value of each series at the right, at its height.
 
-    Of several values at one height, the lower ones are moved to the next free row.
+    Of several values at one height, the lower ones are moved down, or all of them up where there is no room below.
 
     Args:
         frame: The chart with its curves; drawn on.
@@ -33,13 +34,15 @@ def draw_values(frame: Frame, view: ChartView, plot: Region) -> None:
         mark.restyle(np.ones((1, 1), bool), "title")
     if not view.end_width:
         return
-    free = set(range(plot.y, plot.bottom - 1))
-    for (y, _), text, series in sorted(_labels(view, plot), key=lambda label: (label[0][0], -label[0][1])):
-        row = min(free, key=lambda row: (abs(row - y), -row), default=None)
-        if row is None:
-            return
-        free.discard(row)
-        frame.write(plot.right + 1, row, text, series.style)
+    labels = sorted(_labels(view, plot), key=lambda label: (label[0][0], -label[0][1]))
+    last = plot.bottom - 2
+    rows = list(accumulate((y for (y, _), _, _ in labels), lambda above, row: max(row, above + 1)))
+    for at in range(len(rows) - 1, -1, -1):  # those for which there is no room below go up
+        rows[at] = last = min(rows[at], last)
+        last -= 1
+    for row, (_, text, series) in zip(rows, labels, strict=True):
+        if row >= plot.y:
+            frame.write(plot.right + 1, row, text, series.style)
 
 
 def _labels(view: ChartView, plot: Region) -> Iterator[tuple[tuple[int, float], str, ChartSeries]]:
