@@ -36,6 +36,10 @@ class Screens(Enum):
     EVALUATED = "evaluate_screen.EvaluatedScreen"
     BENCH = "bench_screen.BenchScreen"
     EXPORT = "export_screen.ExportScreen"
+    DEPLOY = "deploy_screen.DeployScreen"
+    DEPLOYMENTS = "deployments_screen.DeploymentsScreen"
+    DEPLOYMENT = "deployment_screen.DeploymentScreen"
+    DEPLOYMENT_BENCH = "deployment_bench_screen.DeploymentBenchScreen"
     PREDICT = "predict_screen.PredictScreen"
     PROFILE = "profile_screen.ProfileScreen"
     RACE = "race_screen.RaceScreen"
@@ -57,7 +61,14 @@ class Screens(Enum):
     @property
     def is_single(self) -> bool:
         """Whether there is at most one: whoever opens it goes back to it, which closes the screens above."""
-        return self in (Screens.NEW_RUN, Screens.RUNS, Screens.RUN, Screens.QUEUE, Screens.SEARCHES)
+        return self in (
+            Screens.NEW_RUN,
+            Screens.RUNS,
+            Screens.RUN,
+            Screens.QUEUE,
+            Screens.SEARCHES,
+            Screens.DEPLOYMENTS,
+        )
 
 
 class Host(Protocol):

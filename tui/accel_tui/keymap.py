@@ -26,8 +26,14 @@ SHARED_SCREENS = (
     frozenset({"run", "charts", "log", "table", "list"}),
     frozenset({"new-run", "picker", "field", "group", "finder"}),
     frozenset({"search", "searches", "table", "list"}),
-    *(frozenset({each, "table", "list"}) for each in ("runs", "queue", "diagnostics", "gallery", "compare", "logged")),
-    *(frozenset({"job", each, "table", "list"}) for each in ("predict", "race", "evaluate", "find", "profile")),
+    *(
+        frozenset({each, "table", "list"})
+        for each in ("runs", "queue", "deployments", "diagnostics", "gallery", "compare", "logged")
+    ),
+    *(
+        frozenset({"job", each, "table", "list"})
+        for each in ("predict", "race", "evaluate", "find", "profile", "deploy")
+    ),
     *(frozenset({family, "list"}) for family in ("advice", "lines")),
 )
 """Groups of binding ids whose keys are active on the same screen, besides the ids of ``screen``."""
@@ -44,6 +50,7 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("c", "compare", "*.compare"),
     ("C", "checkpoint", "run.checkpoint"),
     ("d", "detach", "run.detach"),
+    ("D", "deploy; what is deployed", "*.deploy deploy.deployments"),
     (
         "e",
         "edit: notes and tags, options, the learning rate, numbers",
@@ -55,6 +62,7 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("g", "groups of runs", "runs.group"),
     ("G", "all groups: fold, unfold", "runs.fold-all"),
     ("h", "hold in the queue, or release", "queue.hold"),
+    ("H", "report as HTML", "*.report"),
     ("i", "information: details", "run.details"),
     ("j", "down in lists and texts", "list.down"),
     ("J", "move down in the queue", "queue.move-down"),
@@ -76,15 +84,15 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("Q", "queue", "app.queue queue.back"),
     ("r", "runs", "app.runs"),
     ("R", "train on: continue, more epochs", "*.continue search.prolong search.resume"),
-    ("s", "start, or stop what is running", "new-run.start job.start run.stop search.stop"),
+    ("s", "start, or stop what is running", "new-run.start job.start run.stop search.stop deployments.stop"),
     ("S", "searches; on New run, search", "app.searches new-run.search search.list"),
     ("t", "theme: light or dark", "app.theme"),
     ("T", "try a cure", "advice.try"),
-    ("u", "undo a cure", "advice.undo"),
+    ("u", "undo: a cure, the new version of a deployment", "advice.undo deployments.undo"),
     ("v", "values at a cursor", "charts.cursor"),
     ("V", "evaluate, validate", "*.evaluate diagnostics.validate"),
     ("w", "diagnostics", "*.diagnostics diagnostics.back"),
-    ("W", "write predictions to a file", "predict.save"),
+    ("W", "write to a file: predictions, a chart", "predict.save charts.save"),
     ("x", "x axis", "charts.x"),
     ("X", "stop all of a search", "search.stop-all"),
     ("y", "y axis", "charts.log"),

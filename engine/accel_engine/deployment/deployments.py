@@ -281,3 +281,10 @@ def remove_deployment(deployment: Deployment) -> None:
             (directory / RECORD).unlink()  # the rest goes with it
         except OSError as error:
             raise DeployError(f"cannot delete {directory}: {error.strerror or error}") from error
+
+
+def running_text() -> str:
+    """How many deployments run, and how many are stopped: ``2 running, 1 stopped``; takes milliseconds for each."""
+    found, _ = all_deployments()
+    running = sum(server_process(each.directory) is not None for each in found)
+    return f"{running} running, {len(found) - running} stopped" if found else "none yet"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 import orjson
 from starlette.applications import Starlette
@@ -330,7 +331,7 @@ async def _predict_file(state: ServerState, request: Request) -> Response:
     model = state.served()
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     with await _body(state, request) as content:
-        name, part = request.headers.get("x-file-name", ""), content
+        name, part = unquote(request.headers.get("x-file-name", "")), content
         if media_type == "multipart/form-data":
             part, name, media_type = await _part(request, content)
         examples = await asyncio.to_thread(read_file, part, name, media_type, model.service)

@@ -1,16 +1,19 @@
 """Services, as text: how one compares with a trained model, and the deployments of this machine."""
 
+import dataclasses
 import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from accel_engine.deploy_folder.deploy_to_folder import WrittenFolder
 from accel_engine.deployment.deploy import Deployed
 from accel_engine.deployment.deployments import Deployment
 from accel_engine.deployment.status import DeploymentStatus
 from accel_engine.model_server.service import Service
-from accel_engine.requests.check_service import ServiceCheck
+from accel_engine.requests.check_service import ServiceCheck, ServiceLoad
 from accel_engine.words import numbers
 from accel_tui.formatting.model_export import model_row
+from accel_tui.formatting.table_columns import ResultTable
 
 
 def check_lines(found: ServiceCheck) -> Iterator[str]:
@@ -145,14 +148,8 @@ def status_values(status: DeploymentStatus) -> dict[str, Any]:
 def deployed_lines(found: Deployed) -> Iterator[str]:
     """What was deployed, whether it is equal, how fast it is, and how it is asked."""
     deployment, version, service = found.deployment, found.deployment.version, found.service
-    name, url = deployment.name, deployment.url
-    yield f"{name}, version {version.number}: {version.run} at step {version.step:,} as {version.format}"
-    value = found.comparison.mean if service.model.by_mean else found.comparison.largest
-    word = "mean" if service.model.by_mean else "largest"
-    yield (
-        f"equal to the trained model on {service.examples} {service.split} examples: the {word} difference is "
-        f"{value:.2g}, and {service.model.tolerance:g} is the tolerance"
-    )
+    yield f"{deployment.name}, version {version.number}: {version.run} at step {version.step:,} as {version.format}"
+    yield equality(found)
     if service.metrics:
         values = ", ".join(f"{key} {numbers.metric(value)}" for key, value in service.metrics.items())
         yield f"metrics on the {service.split} examples: {values}"
@@ -162,15 +159,75 @@ def deployed_lines(found: Deployed) -> Iterator[str]:
         f"{numbers.compact(float(load.rate))} requests/s"
     )
     yield ""
-    yield f"page      {url}/"
-    yield f"predict   {url}/predict"
-    yield f"v2        {url}/v2/models/{name}/infer"
-    yield f"v1        {url}/v1/models/{name}:predict"
-    if deployment.grpc_port:
-        yield f"gRPC      {deployment.host}:{deployment.grpc_port}"
-    yield f"metrics   {url}/metrics"
+    urls = service_urls(deployment)
+    width = max(map(len, urls)) + 2
+    yield from (f"{what:{width}}{url}" for what, url in urls.items())
     yield ""
     yield curl_example(deployment, service)
+
+
+def equality(found: Deployed) -> str:
+    """How far the server's answers are from the trained model's."""
+    service = found.service
+    value = found.comparison.mean if service.model.by_mean else found.comparison.largest
+    word = "mean" if service.model.by_mean else "largest"
+    return (
+        f"equal to the trained model on {service.examples} {service.split} examples: the {word} difference is "
+        f"{value:.2g}, and {service.model.tolerance:g} is the tolerance"
+    )
+
+
+def service_urls(deployment: Deployment) -> dict[str, str]:
+    """Where a server is asked, by what for."""
+    name, url = deployment.name, deployment.url
+    grpc = {"gRPC": f"{deployment.host}:{deployment.grpc_port}"} if deployment.grpc_port else {}
+    return {
+        "page": f"{url}/",
+        "files": f"{url}/predict",
+        "v2": f"{url}/v2/models/{name}/infer",
+        "v1": f"{url}/v1/models/{name}:predict",
+        **grpc,
+        "metrics": f"{url}/metrics",
+    }
+
+
+def deployed_tables(found: Deployed) -> Iterator[ResultTable]:
+    """What was deployed, how fast it is, and how it is asked."""
+    version, service, load = found.deployment.version, found.service, found.load
+    metrics = service.metrics
+    yield ResultTable(
+        ("VERSION", "RUN", "STEP", "FORMAT", *(name.upper() for name in metrics), "P50", "P99", "REQUESTS/S"),
+        [
+            (
+                str(version.number),
+                version.run,
+                f"{version.step:,}",
+                version.format,
+                *map(numbers.metric, metrics.values()),
+                numbers.latency(load.p50),
+                numbers.latency(load.p99),
+                numbers.compact(float(load.rate)),
+            )
+        ],
+        note="latencies and rate of one connection",
+    )
+    yield ResultTable(
+        ("FOR", "URL"), list(service_urls(found.deployment).items()), note=curl_example(found.deployment, service)
+    )
+
+
+LOAD_HEADER = ("CONNECTIONS", "REQUESTS/S", "P50", "P99", "STABLE")
+
+
+def load_row(load: ServiceLoad) -> tuple[str, ...]:
+    """How fast a service answers, one text per column of :data:`LOAD_HEADER`."""
+    return (
+        str(load.connections),
+        numbers.compact(float(load.rate)),
+        numbers.latency(load.p50),
+        numbers.latency(load.p99),
+        "yes" if load.is_stable else "no",
+    )
 
 
 def curl_example(deployment: Deployment, service: Service) -> str:
@@ -215,4 +272,37 @@ def deployed_values(found: Deployed) -> dict[str, Any]:
         "p99": found.load.p99,
         "rate": found.load.rate,
         "directory": str(deployment.directory),
+    }
+
+
+def folder_lines(found: WrittenFolder) -> Iterator[str]:
+    """A folder that was written, and what was measured of its server."""
+    service, measured = found.facts.service, found.facts.measured
+    yield f"{found.path}: {service.name} for {found.target}, {service.model.format}, {numbers.size(service.model.size)}"
+    if measured is not None:
+        memory = f", {numbers.size(measured.memory_bytes)} of memory" if measured.memory_bytes else ""
+        yield (
+            f"its server answers as the trained model: the largest difference on {service.examples} examples is "
+            f"{measured.largest:.2g}, and {service.model.tolerance:g} is the tolerance"
+        )
+        yield (
+            f"{numbers.counted(measured.connections, 'connection')}, {numbers.counted(measured.threads, 'thread')}: "
+            f"{numbers.compact(float(measured.rate))} requests/s, p50 {numbers.latency(measured.p50)}, "
+            f"p99 {numbers.latency(measured.p99)}; ready after {measured.load_seconds:.1f} s{memory}"
+        )
+    yield f"{found.path / 'README.md'} says how to start it"
+
+
+def folder_values(found: WrittenFolder) -> dict[str, Any]:
+    """A folder that was written, for ``--json``."""
+    service = found.facts.service
+    return {
+        "path": str(found.path),
+        "for": found.target,
+        "name": service.name,
+        "run": service.run,
+        "step": service.step,
+        "format": service.model.format,
+        "metrics": service.metrics,
+        "measured": found.facts.measured and dataclasses.asdict(found.facts.measured),
     }

@@ -536,6 +536,15 @@ _ROWS = (
         why_not=_NO_MODEL,
     ),
     RunAction(
+        "deploy",
+        "D",
+        "Deploy",
+        "Serve the trained model on this machine",
+        (RUN, RUNS, SEARCH),
+        partial(_use_model, Screens.DEPLOY),
+        _has_model,
+    ),
+    RunAction(
         "predict",
         "P",
         "Predict",
