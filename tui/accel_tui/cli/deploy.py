@@ -27,6 +27,7 @@ EPILOG = """\b
 Examples:
   accel-tui deploy last                        serve it on 127.0.0.1:8501
   accel-tui deploy k3fp --name digits --port 9000 --grpc-port 9001
+  accel-tui deploy k3fp --target-latency 20ms --target-rate 500
   accel-tui deploy check http://127.0.0.1:8501 last
   accel-tui deploy list
   accel-tui deploy update digits m8w3          another model, no request lost
@@ -251,13 +252,15 @@ def _ask(request: EngineRequest[Any]) -> Any:
 
 def _show(found: Any, *, as_json: bool) -> None:
     """Print what was deployed."""
-    from accel_tui.formatting.deployment import deployed_lines, deployed_values
+    from accel_tui.formatting.deployment import SIZING_HEADER, deployed_lines, deployed_values, sizing_rows
 
     for note in found.notes:
         print_to_stderr(note)
     if as_json:
         write_json(deployed_values(found))
     else:
+        if found.sizings:
+            write(f"{table(SIZING_HEADER, sizing_rows(found))}\n")
         write("\n".join(deployed_lines(found)))
 
 
