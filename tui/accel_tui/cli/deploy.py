@@ -93,8 +93,15 @@ class DeployGroup(click.Group):
         return ["[OPTIONS] RUN", "|", "COMMAND ..."]
 
 
-@click.group("deploy", cls=DeployGroup, epilog=EPILOG, context_settings={"ignore_unknown_options": True})
-def deploy() -> None:
+@click.group(
+    "deploy",
+    cls=DeployGroup,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    context_settings={"ignore_unknown_options": True},
+)
+@click.pass_context
+def deploy(context: click.Context) -> None:
     """Serve the trained model of RUN on this machine, proved to answer as the trained model does.
 
     The model is exported and verified, and served by a process of its own, which stays when this command
@@ -102,6 +109,8 @@ def deploy() -> None:
     speaks the Open Inference Protocol and TensorFlow Serving's REST protocol, takes files, and has a page
     to try it. What it does is listed by 'accel-tui deploy list'.
     """
+    if context.invoked_subcommand is None:
+        raise click.UsageError("give the RUN to deploy, or a command such as list")
 
 
 @deploy.command(epilog=START_EPILOG)
