@@ -126,6 +126,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         ),
         Binding("shift+down", "select_next(1)", id="table.select-down", tooltip="Select this line and the next"),
         Binding("shift+up", "select_next(-1)", id="table.select-up", tooltip="Select this line and the previous"),
+        Binding("ctrl+a", "select_all", id="table.select-all", tooltip="Select all lines, or none"),
         Binding(
             "greater_than_sign",
             "sort(1)",
@@ -174,7 +175,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self.columns: Sequence[Column[T]] = ()
         """All columns."""
         self._visible: Sequence[tuple[Column[T], int]] = ()  # with their widths
-        self._cursor = 0
+        self._cursor = self._laid_out = 0
         self._painted: dict[int, tuple[object, ...]] = {}
 
     def key_of(self, row: T) -> Hashable:
@@ -217,7 +218,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         match action:
             case "open":
                 return self.opens
-            case "select" | "select_next":
+            case "select" | "select_next" | "select_all":
                 return self.selectable
             case "sort" | "reverse":
                 return any(column.sort_key for column in self.columns)
@@ -307,6 +308,11 @@ class Table(ScrollView, Generic[T], can_focus=True):
     def action_select_next(self, direction: int) -> None:
         self._select_range(self._cursor, self._cursor + direction)
         self.go_to(self._cursor + direction)
+
+    def action_select_all(self) -> None:
+        """Select all rows, with those of folded groups; deselect all if all are selected."""
+        every = frozenset(map(self.key_of, self.shown))
+        self.selected = frozenset() if every <= self.selected else self.selected | every
 
     def action_sort(self, direction: int) -> None:
         """Sort by the next visible column, or the previous one."""
@@ -430,7 +436,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         ]:
             self._painted.clear()
             self.refresh()
-        self._visible = visible
+        self._visible, self._laid_out = visible, self.room
         width = self._lead + sum(width + GAP for _, width in visible) - GAP if self.sideways else self.size.width - 1
         self.virtual_size = Size(max(1, width), max(1, len(self.lines)) + 1)
         self.repaint_changed()
@@ -468,6 +474,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
         )
 
     def render_line(self, y: int) -> Strip:
+        if self._laid_out != self.room:  # a table that is shown as it is mounted is painted before it is told its size
+            self._lay_out()
         if y == 0 and self.shown:
             return self._placed(self._header(), self._style("header"))
         line = self.scroll_offset.y + y - 1
