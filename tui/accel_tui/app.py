@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -23,6 +24,7 @@ from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import AccelError, RunError
 from accel_engine.process.warm_engine import WarmEngine
+from accel_engine.run import RunSummary, Status
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart, measure_colours
@@ -37,6 +39,7 @@ from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.user_settings import Settings, SettingsError, settings_path
 from accel_tui.terminal.incremental_app import EarlyInputApp, ScreenshotApp
 from accel_tui.terminal.notifications import Notifier
+from accel_tui.terminal.pixel_images import PixelImages
 
 if TYPE_CHECKING:
     from accel_tui.run_state.cure_trials import AdviceNotes
@@ -46,6 +49,9 @@ _HERE = Path(__file__).parent
 
 GARBAGE_SECONDS = 60.0
 """Seconds between two full garbage collections; each blocks the event loop as long as a key press may."""
+
+COUNT_SECONDS = 4.0
+"""Seconds between two counts of the live runs, unless a list of runs is on the screen."""
 
 GARBAGE_OBJECTS = 10_000
 """Allocations that trigger a collection of the youngest generation."""
@@ -70,6 +76,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         open_run: Directory of a run to open instead of the New run form.
         settings: User settings.
         keeps_engine: Whether a process is kept that answers requests about trained models; else each has its own.
+        has_pixels: Whether the terminal shows pictures in real pixels.
         make_engine: Makes a warm engine.
         make_sampler: Makes a device sampler.
     """
@@ -114,6 +121,9 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
     """State of the warm engine, and of starting a run."""
 
+    run_counts: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
+    """Number of live runs, and of runs that wait in the queue."""
+
     can_list_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether the modules for the list of runs are imported."""
 
@@ -123,6 +133,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         *,
         settings: Settings = Settings(),  # noqa: B008 (it is frozen)
         keeps_engine: bool = False,
+        has_pixels: bool = False,
         make_engine: MakeEngine = WarmEngine,
         make_sampler: MakeSampler | None = None,
     ) -> None:
@@ -137,7 +148,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self.settings_error: SettingsError | None = None
         """Why the app exits: invalid settings."""
         self._open_run = open_run
+        self._counted_at = float("-inf")
         self._keeps_engine, self._ends = keeps_engine, ExitStack()
+        self.pixel_images = PixelImages(self.send) if has_pixels else None
+        """The pictures that the terminal shows in real pixels; ``None`` if it shows none."""
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = DARK.name if settings.theme == "auto" else settings.theme
@@ -165,6 +179,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     def on_mount(self) -> None:
         """Start what the first paint does not need."""
+        if self.pixel_images:
+            self.app_resume_signal.subscribe(self, lambda _: self.action_repaint())
         self.call_after_refresh(self._sampling.start)
         self.call_after_refresh(self._import_remaining)
 
@@ -173,7 +189,15 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self._sampling.stop()
         self.launcher.close()
         self._ends.close()
+        if self.pixel_images:
+            self.pixel_images.close()
         self.notifier.restore()
+
+    def action_repaint(self) -> None:
+        """Repaint the screen, with pictures that the terminal may have lost."""
+        if self.pixel_images:
+            self.pixel_images.send_again()
+        super().action_repaint()
 
     def watch_launch(self, before: LaunchState, launch: LaunchState) -> None:
         """Notify of why a run could not be started or continued, unless the form shows it."""
@@ -370,6 +394,26 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
                     return
         self.open_screen(screen)
 
+    def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
+        """Count the runs that a list has read."""
+        if event.whole:
+            self._set_counts(event.runs)
+
+    def _set_counts(self, runs: Iterable[RunSummary]) -> None:
+        self._counted_at = time.monotonic()
+        statuses = [run.status for run in runs]
+        queued = statuses.count(Status.QUEUED)
+        self.run_counts = sum(each is not None and each.live for each in statuses) - queued, queued
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="counts")
+    def _count_runs(self) -> None:
+        """Read the runs for the badge, where no list on the screen does."""
+        from accel_tui.widgets.runs_table import RunsTable
+
+        if time.monotonic() - self._counted_at >= COUNT_SECONDS:
+            RunsTable.listing.refresh()
+            self.call_later(self._set_counts, RunsTable.listing.runs)
+
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Open the run, or show why it cannot be read."""
         if event.row.info:
@@ -400,6 +444,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     def _finish_import(self) -> None:
         """Let the form list runs, and start garbage collection."""
         self.can_list_runs = True
+        self._count_runs()
+        self.set_interval(COUNT_SECONDS, self._count_runs)
         if not gc.isenabled():  # disabled by the command that opens the dashboard
             gc.freeze()  # objects that exist now are never collected
             # full collections run only by the timer below

@@ -29,6 +29,7 @@ class Screens(Enum):
     SEARCHES = "searches_screen.SearchesScreen"
     SEARCH = "search_screen.SearchScreen"
     COMPARE = "compare_screen.CompareScreen"
+    COMPARE_MANY = "compare_many_screen.CompareManyScreen"
     DIAGNOSTICS = "diagnostics_screen.DiagnosticsScreen"
     ADVICE = "advice_screen.AdviceScreen"
     EVALUATE = "evaluate_screen.EvaluateScreen"

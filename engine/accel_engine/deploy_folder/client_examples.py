@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.model_server.service import Service, load_examples, read_service
+from accel_engine.model_server.service import FileForm, Service, load_examples, read_service
 
 DATATYPES = {"float16": "FP16", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
 """The Open Inference Protocol's names of types; the others are NumPy's in capitals."""
@@ -109,11 +109,12 @@ def _write_file(service: Service, example: Mapping[str, npt.NDArray[Any]], clien
     match form.kind:
         case "images" if len(example) == 1 and only.ndim in (2, 3):
             return _write_image(clients, only, form.low, form.high)
-        case "table" if form.columns and all(each.name in example for each in form.columns):
+        case "table" if _is_plain(form) and any(each.name in example for each in form.columns):
             names = [each.name for each in form.columns]
-            return _write_rows(clients, names, [[_cell(example[name]) for name in names]])
-        case "series" if not form.time and not form.group and only.ndim == 2 and len(form.features) == only.shape[1]:
-            return _write_rows(clients, form.features, [[repr(float(cell)) for cell in row] for row in only])
+            # Parts of a date are several inputs, which do not give it back: it is missing, as it may be.
+            return _write_rows(clients, names, [[_cell(example[name]) if name in example else "" for name in names]])
+        case "series" if _is_plain(form) and only.ndim == 2 and len(form.features) == only.shape[1]:
+            return _write_series(clients, form, only)
         case "text" if len(example) == 1:
             (clients / "example.txt").write_text(str(only.reshape(-1)[0]), "utf-8")
             return "example.txt"
@@ -124,6 +125,24 @@ def _write_file(service: Service, example: Mapping[str, npt.NDArray[Any]], clien
         case "audio" if form.sample_rate and len(example) == 1:
             return _write_sound(clients, only, form.sample_rate)
     return None
+
+
+def _is_plain(form: FileForm) -> bool:
+    """Whether numbers in a file are as programs write them."""
+    return all(each.notation.is_plain for each in form.columns)
+
+
+def _write_series(clients: Path, form: FileForm, window: npt.NDArray[Any]) -> str | None:
+    """Write the rows of a window, with their times counted from 0; ``None`` where times are dates."""
+    kinds = {each.name: each.kind for each in form.columns}
+    if form.time and kinds.get(form.time) != "number":
+        return None
+    lead = [name for name in (form.time, form.group) if name]
+    rows = []
+    for at, values in enumerate(window):
+        cells = ([str(at)] if form.time else []) + (["a"] if form.group else [])
+        rows.append([*cells, *(repr(float(each)) for each in values)])
+    return _write_rows(clients, [*lead, *form.features], rows)
 
 
 def _write_image(clients: Path, pixels: npt.NDArray[Any], low: float, high: float) -> str | None:

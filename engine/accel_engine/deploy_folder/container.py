@@ -17,7 +17,7 @@ from accel_engine.deploy_folder.folder_options import KSERVE, KUBERNETES, Folder
 from accel_engine.deploy_folder.manifests import resources_of, values_of
 from accel_engine.deploy_folder.rendering import TEMPLATES, Block, Value, rendered, shell_text
 from accel_engine.errors import RunError
-from accel_engine.formats.savedmodel_format import BATCHING_FILE
+from accel_engine.formats import BATCHING_FILE
 from accel_engine.model_server import standalone
 from accel_engine.text import printable_line
 from accel_engine.version import __version__
@@ -52,14 +52,14 @@ _ACCELERATOR_NOTES = {
 }
 
 
-def write_server_folder(folder: Path, facts: Facts, options: FolderOptions, replicas: int | None = None) -> Facts:
+def write_server_folder(folder: Path, facts: Facts, options: FolderOptions, threads: int = 1) -> Facts:
     """Write the parts of a folder, which has the servable folder ``model`` already, and prove it.
 
     Args:
         folder: The folder.
         facts: What is known of the model.
         options: What is written.
-        replicas: How many machines the wanted rate takes; ``None`` if none is wanted.
+        threads: Threads of the server, which a replica gets as processors.
 
     Returns:
         The facts with what was measured.
@@ -73,8 +73,8 @@ def write_server_folder(folder: Path, facts: Facts, options: FolderOptions, repl
     (folder / "requirements.txt").write_text("\n".join(requirements_for(facts, options)) + "\n", "utf-8")
     example = write_client_examples(folder / "model", folder / "clients")
     (folder / "clients" / "curl.sh").write_text(curl_script(facts, example), "utf-8")
-    facts = replace(facts, measured=_proved(folder))
-    resources = resources_of(facts, options, replicas)
+    facts = replace(facts, measured=_proved(folder, threads))
+    resources = resources_of(facts, options)
     values = values_of(facts, options, resources)
     values |= {"accelerator": Block(_GPU if options.accelerator == "gpu" else "")}
     write_file(folder, "Dockerfile", values)
@@ -149,15 +149,14 @@ def curl_script(facts: Facts, example: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _proved(folder: Path) -> Measured:
+def _proved(folder: Path, threads: int) -> Measured:
     """What the folder's own test measures.
 
     Raises:
         RunError: It finds a difference, or fails.
     """
-    command = [sys.executable, str(folder / "smoke_test.py"), "--json"]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": "-1"}
+    command = [sys.executable, str(folder / "smoke_test.py"), "--json", "--threads", str(threads)]
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": "-1"}
     try:
         done = subprocess.run(
             command,

@@ -1,5 +1,6 @@
 """Writes a folder for phones and small devices: models for LiteRT, labels, clients and what was measured."""
 
+import importlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -12,7 +13,6 @@ from accel_engine.deploy_folder.client_examples import EXPECTED, plain, read_bot
 from accel_engine.deploy_folder.container import FILES, readme_values, write_file
 from accel_engine.deploy_folder.facts import Facts, figure, table
 from accel_engine.deploy_folder.rendering import Block, Value, clean, cpp_text, markdown_text
-from accel_engine.formats.tflite_format import import_interpreter
 from accel_engine.inference.text_encoding import encode_texts, read_encodings, sidecar_of
 from accel_engine.model_server.service import model_path
 from accel_engine.requests.export_model import Export, MeasuredModel
@@ -39,7 +39,6 @@ def write_litert_folder(folder: Path, servable: Path, facts: Facts, quantized: E
 
     Raises:
         OSError: It cannot be written.
-        ModelError: LiteRT is missing.
     """
     service, (inputs, outputs) = read_both(servable)
     model = model_path(servable, service)
@@ -87,7 +86,7 @@ def _write_bytes(folder: Path, example: dict[str, Any]) -> list[str]:
     """Write the bytes of each input that LiteRT takes, in the order of the file's inputs; their paths."""
     (folder / EXAMPLE_FOLDER).mkdir(exist_ok=True)
     encoded = encode_texts(example, read_encodings(sidecar_of(folder / MODEL)))
-    interpreter = import_interpreter()(model_path=str(folder / MODEL))
+    interpreter = importlib.import_module("ai_edge_litert.interpreter").Interpreter(model_path=str(folder / MODEL))
     order = [each["index"] for each in interpreter.get_input_details()]
     details = interpreter.get_signature_runner().get_input_details()
     paths: list[str] = []

@@ -10,6 +10,9 @@ from accel_engine.deploy_folder.rendering import Block, Value, clean, yaml_text
 
 MIB = 1 << 20
 
+REPLICAS, MAX_REPLICAS = 2, 10
+"""Replicas at least, so that one may fail, and at most."""
+
 _MEMORY_STEP = 64 * MIB
 _MEMORY_HEADROOM = 1.5
 _MEMORY_UNKNOWN = 1024 * MIB
@@ -38,13 +41,12 @@ class Resources:
     """How long a start may take."""
 
 
-def resources_of(facts: Facts, options: FolderOptions, replicas: int | None = None) -> Resources:
+def resources_of(facts: Facts, options: FolderOptions) -> Resources:
     """Choose resources.
 
     Args:
         facts: With what was measured, if anything was.
-        options: The wishes of the user.
-        replicas: How many machines the wanted rate takes; ``None`` if none is wanted.
+        options: What is written.
     """
     measured = facts.measured
     memory = _MEMORY_UNKNOWN
@@ -52,13 +54,12 @@ def resources_of(facts: Facts, options: FolderOptions, replicas: int | None = No
         memory = math.ceil(measured.memory_bytes * _MEMORY_HEADROOM / _MEMORY_STEP) * _MEMORY_STEP
     if options.accelerator != "cpu":
         memory = max(memory, _TENSORFLOW_GPU_MEMORY)
-    least = max(2, replicas or 0)
     load = measured.load_seconds if measured else 0.0
     return Resources(
         cpus=measured.threads if measured else 1,
         memory=memory,
-        replicas=least,
-        max_replicas=max(10, 3 * least),
+        replicas=REPLICAS,
+        max_replicas=MAX_REPLICAS,
         start_seconds=max(30.0, _LOAD_HEADROOM * load),
     )
 

@@ -18,7 +18,7 @@ from accel_engine.deploy_folder.facts import Facts
 from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deploy_folder.manifests import serving_image
 from accel_engine.deploy_folder.rendering import Block, Value, shell_text
-from accel_engine.formats.savedmodel_format import BATCHING_FILE
+from accel_engine.formats import BATCHING_FILE
 from accel_engine.model_server.service import Service
 
 _BATCHING_FLAGS = ["--enable_batching", "--batching_parameters_file"]

@@ -6,6 +6,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,7 @@ import pytest
 import yaml
 from google.protobuf import text_format
 
+from accel_engine.data.column_format import ColumnFormat, Notation
 from accel_engine.deploy_folder import container
 from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deploy_folder.model_card import model_card
@@ -30,7 +33,7 @@ NASTY_NAME = "d\"i'g$(id){{x}}\\😀"
 
 
 def write(folder: Path, options: FolderOptions, monkeypatch, kind: str = "onnx", text: str = NASTY) -> Path:
-    monkeypatch.setattr(container, "_proved", lambda _: MEASURED)
+    monkeypatch.setattr(container, "_proved", lambda *_: MEASURED)
     service = service_of(kind, NASTY_NAME if text == NASTY else text, text)
     write_servable(folder / "model", service)
     container.write_server_folder(folder, facts_of(service, text), options)
@@ -173,7 +176,22 @@ FORMS = {
     "series": ((Tensor("inputs", (3, 2), "float32"),), FileForm(kind="series", features=("a", "b")), "example.csv"),
     "series with times": (
         (Tensor("inputs", (3, 2), "float32"),),
-        FileForm(kind="series", features=("a", "b"), time="t"),
+        FileForm(kind="series", columns=(ColumnFormat("t", "number"),), features=("a", "b"), time="t", group="g"),
+        "example.csv",
+    ),
+    "series with dates": (
+        (Tensor("inputs", (3, 2), "float32"),),
+        FileForm(kind="series", columns=(ColumnFormat("t", "date"),), features=("a", "b"), time="t"),
+        "",
+    ),
+    "table with a date": (
+        (Tensor("age", (1,), "float32"), Tensor("born_year", (1,), "float32")),
+        FileForm(kind="table", columns=(ColumnFormat("born", "date"), ColumnFormat("age", "number"))),
+        "example.csv",
+    ),
+    "table with decimal commas": (
+        (Tensor("age", (1,), "float32"),),
+        FileForm(kind="table", columns=(ColumnFormat("age", "number", notation=Notation(decimal=",")),)),
         "",
     ),
     "audio": ((Tensor("inputs", (400, 1), "float32"),), FileForm(kind="audio", sample_rate=8000), "example.wav"),
@@ -263,3 +281,42 @@ def test_tensorflow_serving_own_messages_take_the_configuration(tmp_path) -> Non
 
     found = text_format.Parse((folder / "config/models.config").read_text("utf-8"), own.ModelServerConfig())
     assert dict(found.model_config_list.config[0].version_labels) == {"stable": 1, "canary": 1}
+
+
+def test_the_grpc_client_of_tensorflow_serving_sends_what_its_service_takes(tmp_path) -> None:
+    service_messages = pytest.importorskip(
+        "tensorflow_serving.apis.prediction_service_pb2_grpc", reason="`make container` installs tensorflow-serving-api"
+    )
+    import grpc
+    import tensorflow as tf
+    from tensorflow_serving.apis import predict_pb2
+
+    inputs = (Tensor("pixels", (2, 2), "uint8"), Tensor("word", (), "string"))
+    service = service_of("savedmodel", inputs=inputs)
+    given = {"pixels": np.full((3, 2, 2), 7, np.uint8), "word": np.array(["grün", "b", "c"], object)}
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    servable = write_servable(tmp_path / "servable", service, given)
+    write_serving_folder(folder, servable, facts_of(service), FolderOptions(to="x", target="tensorflow-serving"))
+    asked = []
+
+    class Servicer(service_messages.PredictionServiceServicer):
+        def Predict(self, request, context):  # noqa: N802 (the service's name)
+            asked.append(request)
+            answer = predict_pb2.PredictResponse()
+            answer.outputs["probabilities"].CopyFrom(tf.make_tensor_proto(np.ones((1, 2), np.float32)))
+            return answer
+
+    server = grpc.server(ThreadPoolExecutor(1))
+    service_messages.add_PredictionServiceServicer_to_server(Servicer(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    client = [sys.executable, folder / "clients/grpc_client.py", f"127.0.0.1:{port}"]
+    done = subprocess.run(client, capture_output=True, text=True, check=False)
+    server.stop(None)
+
+    assert "trained model  1.0 1.0" in done.stdout, done.stderr
+    (request,) = asked
+    assert (request.model_spec.name, request.model_spec.signature_name) == ("digits", "serving_default")
+    np.testing.assert_array_equal(tf.make_ndarray(request.inputs["pixels"]), given["pixels"][:1])
+    assert tf.make_ndarray(request.inputs["word"]).tolist() == ["grün".encode()]

@@ -5,7 +5,9 @@ import json
 import runpy
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -47,7 +49,7 @@ def write(folder: Path, monkeypatch) -> Path:
 
             return Found()
 
-    monkeypatch.setattr(litert, "import_interpreter", lambda: Runner)
+    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", SimpleNamespace(Interpreter=Runner))
     inputs = {"a": np.full((3, 4, 4), 5, np.uint8), "b": np.full((3, 4, 4), 6, np.uint8)}
     servable = write_servable(folder / "servable", service, inputs)
     (servable / "model.tflite.json").write_text(json.dumps({"texts": {}, "class_names": [NASTY, "other"]}))

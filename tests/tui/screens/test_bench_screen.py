@@ -52,7 +52,7 @@ class Bench:
         self.notes: tuple[str, ...] = ()
         self._is_cancelled = False
 
-    def measure(self, on_part: Callable[[object], object], *, is_live: bool) -> tuple[str, ...]:
+    def measure(self, on_part: Callable[[object], object], *, is_live: bool, on_doing: object) -> tuple[str, ...]:
         assert is_live
         on_part(ExamplesDone(256, 1024))
         for each in self.measured:

@@ -13,6 +13,7 @@ from accel_engine.run.diagnostics import OutputReport, ValidationReport
 from accel_tui.appearance.theme import LIGHT
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
+from accel_tui.terminal.pixel_images import PLACEHOLDER, PixelImages
 from accel_tui.widgets.diagnostics.class_table import ClassList, ClassTable
 from accel_tui.widgets.diagnostics.example_table import ExampleText
 from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
@@ -266,3 +267,18 @@ async def test_a_new_report_of_another_task_changes_the_tabs(engine: FakeEngine)
         await shows(pilot, "1 Errors", "2 Samples", "━━ true", "example 5")
         await pilot.press("1")
         await shows(pilot, "MAE of load")
+
+
+async def test_pictures_are_real_pixels_where_the_terminal_has_them(engine: FakeEngine) -> None:
+    sent: list[str] = []
+    async with diagnosed(engine, example_reports.segmentation()) as pilot:
+        pilot.app.pixel_images = PixelImages(sent.append)  # type: ignore[attr-defined]
+        await pilot.press("3")
+        await shows(pilot, PLACEHOLDER)
+        assert text_of(pilot).count(PLACEHOLDER) > 100
+        assert "▀" not in text_of(pilot)
+        count = len(sent)
+        await pilot.press("ctrl+l")  # other programs may have removed them
+        await until(pilot, lambda: len(sent) == 2 * count, "the pictures again")
+    assert all(each.startswith("\x1b_Ga=d") for each in sent[2 * count :])
+    assert len(sent) == 3 * count

@@ -21,6 +21,8 @@ from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.queue_screen import QueueScreen, QueueTable
 from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.runs_screen import RunsScreen
+from accel_tui.widgets.key_bar import RunsBadge
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until
 
@@ -116,6 +118,22 @@ async def test_the_timeline_shows_who_holds_which_device_until_when() -> None:
             await shows(pilot, "gpu:1", "one", "left", "cpu:0", "soon", "takes", "now", "start of never")
             await pilot.resize_terminal(*SMALL)
             await shows(pilot, "Timeline", "gpu:1", "unknown  start of never")
+
+
+async def test_the_badge_counts_live_and_waiting_runs_on_every_screen_and_a_click_lists_them() -> None:
+    one, _ = add("one"), add("other")
+    with closing(start(one)) as engine:
+        engine.train(10)
+        async with StubApp().run_test(size=SMALL) as pilot:
+            await open_queue(pilot)
+            await shows(pilot, "● 1 live  ○ 1 queued")
+            await pilot.click(RunsBadge, offset=(1, 0))
+            await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the runs")
+            await shows(pilot, "● 1 live  ○ 1 queued")
+            await pilot.click(RunsBadge, offset=(14, 0))
+            await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen), "the queue")
+        async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+            await shows(pilot, "● 1 live  ○ 1 queued", engine.directory.name)
 
 
 async def test_keys_change_the_order_and_the_cursor_stays_on_its_run() -> None:

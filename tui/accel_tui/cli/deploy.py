@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from accel_engine import clock
+from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deployment.deploy_options import DeployOptions
 from accel_engine.deployment.deployments import LOG, Deployment, find_deployment, server_process
 from accel_engine.deployment.server_control import require_server, stop_server
@@ -27,6 +28,8 @@ EPILOG = """\b
 Examples:
   accel-tui deploy last                        serve it on 127.0.0.1:8501
   accel-tui deploy k3fp --name digits --port 9000 --grpc-port 9001
+  accel-tui deploy last --to ./service         a folder that stands alone
+  accel-tui deploy last --to ./service --for kubernetes --image digits:1
   accel-tui deploy check http://127.0.0.1:8501 last
   accel-tui deploy list
   accel-tui deploy update digits m8w3          another model, no request lost
@@ -106,12 +109,17 @@ def deploy() -> None:
 @deploy.command(epilog=START_EPILOG)
 @click.argument("run")
 @takes(DeployOptions, "options")
+@takes(FolderOptions, "folder")
 @click.option("--foreground", is_flag=True, help="Stay, show the log, and end the server with this command.")
 @json_option
-def start(run: str, options: DeployOptions, foreground: bool, as_json: bool) -> int:
+def start(run: str, options: DeployOptions, folder: FolderOptions, foreground: bool, as_json: bool) -> int:
     """Deploy RUN, as 'accel-tui deploy RUN' does."""
     directory = find(run)
     check_steps((directory,), options.checkpoint)
+    if folder.to:
+        if foreground:
+            raise click.UsageError("--foreground is for a server that is started here: leave out --to")
+        return _write_folder(directory, options, folder, as_json=as_json)
     require_server()
     from accel_engine.deployment.deploy import Deployer
 
@@ -241,6 +249,21 @@ def check(url: str, run: str, options: CheckOptions, as_json: bool) -> int:
 
         write("\n\n".join(("\n".join(check_lines(found)), table(check_header(found), check_rows(found)))))
     return 1 if found.served.problem else 0
+
+
+def _write_folder(directory: Path, options: DeployOptions, folder: FolderOptions, *, as_json: bool) -> int:
+    """Write a folder that stands alone, and print where it is and what was measured."""
+    from accel_engine.deploy_folder.deploy_to_folder import deploy_to_folder
+    from accel_tui.formatting.deployment import folder_lines, folder_values
+
+    found = deploy_to_folder(directory, options, folder, _ask, lambda step: print_to_stderr(step.words))
+    for note in found.notes:
+        print_to_stderr(note)
+    if as_json:
+        write_json(folder_values(found))
+    else:
+        write("\n".join(folder_lines(found)))
+    return 0
 
 
 def _ask(request: EngineRequest[Any]) -> Any:

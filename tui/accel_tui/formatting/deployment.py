@@ -1,9 +1,11 @@
 """Services, as text: how one compares with a trained model, and the deployments of this machine."""
 
+import dataclasses
 import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from accel_engine.deploy_folder.deploy_to_folder import WrittenFolder
 from accel_engine.deployment.deploy import Deployed
 from accel_engine.deployment.deployments import Deployment
 from accel_engine.deployment.status import DeploymentStatus
@@ -270,4 +272,37 @@ def deployed_values(found: Deployed) -> dict[str, Any]:
         "p99": found.load.p99,
         "rate": found.load.rate,
         "directory": str(deployment.directory),
+    }
+
+
+def folder_lines(found: WrittenFolder) -> Iterator[str]:
+    """A folder that was written, and what was measured of its server."""
+    service, measured = found.facts.service, found.facts.measured
+    yield f"{found.path}: {service.name} for {found.target}, {service.model.format}, {numbers.size(service.model.size)}"
+    if measured is not None:
+        memory = f", {numbers.size(measured.memory_bytes)} of memory" if measured.memory_bytes else ""
+        yield (
+            f"its server answers as the trained model: the largest difference on {service.examples} examples is "
+            f"{measured.largest:.2g}, and {service.model.tolerance:g} is the tolerance"
+        )
+        yield (
+            f"{numbers.counted(measured.connections, 'connection')}, {numbers.counted(measured.threads, 'thread')}: "
+            f"{numbers.compact(float(measured.rate))} requests/s, p50 {numbers.latency(measured.p50)}, "
+            f"p99 {numbers.latency(measured.p99)}; ready after {measured.load_seconds:.1f} s{memory}"
+        )
+    yield f"{found.path / 'README.md'} says how to start it"
+
+
+def folder_values(found: WrittenFolder) -> dict[str, Any]:
+    """A folder that was written, for ``--json``."""
+    service = found.facts.service
+    return {
+        "path": str(found.path),
+        "for": found.target,
+        "name": service.name,
+        "run": service.run,
+        "step": service.step,
+        "format": service.model.format,
+        "metrics": service.metrics,
+        "measured": found.facts.measured and dataclasses.asdict(found.facts.measured),
     }

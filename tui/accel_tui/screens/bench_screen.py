@@ -18,7 +18,7 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import LiveWindow
 from accel_engine.process.inference_bench import InferenceBench
 from accel_engine.requests.bench_models import BenchOptions
-from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.requests.protocol.request import Doing, ExamplesDone
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.words import numbers
 from accel_tui.formatting.bench import conclusions, notes, setup_tables
@@ -168,7 +168,7 @@ class BenchScreen(JobScreen):
 
         try:
             with job.ended_by(bench.cancel):
-                return bench.measure(take, is_live=True)
+                return bench.measure(take, is_live=True, on_doing=lambda what: job.send(Doing(what)))
         finally:
             self._warned = bench.notes
             _save(saved, app)
@@ -188,7 +188,7 @@ class BenchScreen(JobScreen):
         """Take note of what was measured."""
         match part:
             case ExamplesDone():
-                self.progress.show_examples(part, "reading ")
+                self.progress.show_examples(part)
             case LiveWindow():
                 self._show_live(part)
             case Candidate():

@@ -22,7 +22,7 @@ from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
-from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, find_mixed_kinds
+from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, MOST_RUNS_OF_BAND, find_mixed_kinds
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, awaiting
 from accel_tui.screens.entry_screen import OptionsScreen
@@ -308,12 +308,10 @@ async def _compare(screen: RunActionsScreen, runs: Runs) -> None:
     if len(directories) < 2:
         screen.notify("Select two or more with space, then compare them.", severity="warning")
         return
-    if len(directories) > MAX_COMPARED_RUNS:
-        screen.notify(
-            f"At most {MAX_COMPARED_RUNS} runs can be compared: "
-            f"showing the first {MAX_COMPARED_RUNS} of {len(directories)}."
-        )
-    open_screen(screen, Screens.COMPARE, tuple(directories[:MAX_COMPARED_RUNS]))
+    if len(directories) > MOST_RUNS_OF_BAND:
+        screen.notify(f"At most {MOST_RUNS_OF_BAND:,} runs can be compared: showing the first of {len(directories):,}.")
+    many = len(directories) > MAX_COMPARED_RUNS
+    open_screen(screen, Screens.COMPARE_MANY if many else Screens.COMPARE, tuple(directories[:MOST_RUNS_OF_BAND]))
 
 
 async def _open(target: Screens, screen: RunActionsScreen, runs: Runs) -> None:

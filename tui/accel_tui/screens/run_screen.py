@@ -180,7 +180,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         """Update the widgets, and notify of warnings, answers and the end."""
         for view in self._views:
             view.set_state(state)
-        self.query_one(LogView).has_ended = state.has_ended
+        self.query_one(LogView).set_state(state)
         has_no_steps = state.has_ended and not state.step and has_log(state)
         if has_no_steps is not self._has_no_steps:
             self._has_no_steps = has_no_steps

@@ -37,6 +37,9 @@ def settings_path() -> Path:
 COLOURS = ("auto", "none", "16", "256", "all")
 """Settings for the number of colours."""
 
+IMAGES = ("auto", "blocks")
+"""Settings for how pictures are shown."""
+
 GLYPHS = ("auto", "unicode", "ascii")
 """Settings for the characters of curves and frames."""
 
@@ -110,6 +113,13 @@ class Settings:
         "Characters of curves and frames; auto is unicode if the locale supports it",
         str,
         choices=GLYPHS,
+    )
+    images: str = _setting(
+        "images",
+        "auto",
+        "Pictures: auto is real pixels where the terminal answers that it has them, else half blocks",
+        str,
+        choices=IMAGES,
     )
     frames: int = _setting("rates.frames", 60, "Maximum frames per second", int, minimum=1, maximum=120)
     curves: float = _setting(

@@ -3,15 +3,19 @@
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.events import Click, MouseMove
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
 from accel_engine.text import printable_line
 from accel_engine.version import __version__
+from accel_engine.words import numbers
 
 DROP_ORDER = (
     "open_searches",
@@ -158,6 +162,50 @@ class KeyBar(Widget):
                 yield ActiveKey(binding.key, action, label, active.tooltip, is_enabled=active.enabled)
 
 
+class RunsBadge(Widget):
+    """How many runs are live, and how many wait, at the right end of the first line; a click shows them."""
+
+    ROOM: ClassVar[int] = 23
+    """Cells that the line leaves for it."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    RunsBadge {
+        dock: right;
+        width: auto;
+        height: 1;
+        background: $surface;
+    }
+    """
+
+    def on_mount(self) -> None:
+        if hasattr(self.app, "run_counts"):
+            self.watch(self.app, "run_counts", self._count, init=False)
+
+    def _count(self) -> None:
+        self.refresh(layout=True)
+
+    def render(self) -> Content:
+        """Both numbers; dim where there are none."""
+        live, queued = getattr(self.app, "run_counts", (0, 0))
+        return Content.assemble(
+            (f"● {numbers.compact(live)} live", "bold $primary" if live else "$text-disabled"),
+            (f"  ○ {numbers.compact(queued)} queued", "$text-warning" if queued else "$text-disabled"),
+        )
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        return self.render().cell_length
+
+    async def on_click(self, event: Click) -> None:
+        """Show the queue, or the list of runs."""
+        event.stop()
+        is_queue = event.x >= self.render().plain.index("○")
+        await self.run_action("app.show_queue" if is_queue else "app.show_runs")
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        self.tooltip = "Q shows the queue" if event.x >= self.render().plain.index("○") else "r lists the runs"
+
+
 class TopBar(Widget):
     """A header of one line.
 
@@ -179,10 +227,15 @@ class TopBar(Widget):
         self._place = place
 
     def render(self) -> Content:
-        """Program and title on the left, host and version on the right."""
+        """Program and title on the left, host and version before the badge."""
         left = Content.assemble(("accel-tui", "bold $accent"), ("  " + self._place, "bold"))
         right = Content.assemble(
             (printable_line(socket.gethostname()), "$text-muted"), ("  " + __version__, "$text-disabled")
         )
-        gap = self.size.width - left.cell_length - right.cell_length
-        return Content.assemble(left, " " * gap, right) if gap > 1 else left
+        width = self.size.width - RunsBadge.ROOM
+        gap = width - left.cell_length - right.cell_length
+        return Content.assemble(left, " " * gap, right) if gap > 1 else left.truncate(max(width, 1), ellipsis=True)
+
+    def compose(self) -> ComposeResult:
+        """Compose the badge."""
+        yield RunsBadge()

@@ -126,6 +126,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         ),
         Binding("shift+down", "select_next(1)", id="table.select-down", tooltip="Select this line and the next"),
         Binding("shift+up", "select_next(-1)", id="table.select-up", tooltip="Select this line and the previous"),
+        Binding("ctrl+a", "select_all", id="table.select-all", tooltip="Select all lines, or none"),
         Binding(
             "greater_than_sign",
             "sort(1)",
@@ -217,7 +218,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         match action:
             case "open":
                 return self.opens
-            case "select" | "select_next":
+            case "select" | "select_next" | "select_all":
                 return self.selectable
             case "sort" | "reverse":
                 return any(column.sort_key for column in self.columns)
@@ -307,6 +308,11 @@ class Table(ScrollView, Generic[T], can_focus=True):
     def action_select_next(self, direction: int) -> None:
         self._select_range(self._cursor, self._cursor + direction)
         self.go_to(self._cursor + direction)
+
+    def action_select_all(self) -> None:
+        """Select all rows, with those of folded groups; deselect all if all are selected."""
+        every = frozenset(map(self.key_of, self.shown))
+        self.selected = frozenset() if every <= self.selected else self.selected | every
 
     def action_sort(self, direction: int) -> None:
         """Sort by the next visible column, or the previous one."""

@@ -51,6 +51,9 @@ class Chart(ChartMouse):
     Each change draws one frame, none while the chart is hidden. A chart has no border or padding.
     """
 
+    has_end_names: ClassVar[bool] = False
+    """Whether the names of the series stand at the ends of their lines."""
+
     label_width = 0
     """Width of the longest value label drawn last; 0 for none."""
 
@@ -305,6 +308,7 @@ class Chart(ChartMouse):
             self._has_tints,
             self.best,
             has_end_values=True,
+            has_end_names=self.has_end_names,
             has_step_labels=self.has_step_labels,
         )
         self._drawn = time.monotonic()

@@ -48,7 +48,7 @@ def draw_series(plot: Frame, view: ChartView) -> None:
         if view.has_tints and len(curves) == 1:  # those of several would hide one another
             rows = len(inside.characters)
             inside.tint(_below(drawn[-1][:rows], found[-1][0]), f"{series.style}-area")
-            _paint_range(inside, drawn[0][:rows], series.style)
+            paint_range(inside, drawn[0][:rows], series.style)
             drawn[0] = np.zeros_like(drawn[0])
         _paint_curve(plot, drawn, series.style)
     for series, found in curves:  # on top of all curves, so that no series hides a mark
@@ -95,11 +95,11 @@ def _below(line: raster.Patterns, heights: Floats) -> npt.NDArray[np.bool_]:
     return below
 
 
-def _paint_range(plot: Frame, band: raster.Patterns, style: str) -> None:
+def paint_range(plot: Frame, band: raster.Patterns, style: str, tint: str = "range") -> None:
     """Tint the range of a curve's values; cells that are partly in it have dots in the colour of the tint."""
     covered = np.bitwise_count(band)
     _paint(plot, np.where(covered < _ALL_DOTS, band, np.uint8(0)), f"{style}-edge")
-    plot.tint(covered == _ALL_DOTS, f"{style}-range")
+    plot.tint(covered == _ALL_DOTS, f"{style}-{tint}")
 
 
 def _paint_curve(plot: Frame, patterns: Sequence[raster.Patterns], style: str) -> None:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from rich.segment import Segment
+from rich.style import Style
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -17,15 +18,16 @@ from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import background_layout
-from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame, component_classes, style_rules
+from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame, component_classes, style_and_tint, style_rules
 from accel_tui.widgets.chart.chart_view import ChartView, Colour
+from accel_tui.widgets.chart.draw_series import paint_range
 from accel_tui.widgets.chart.value_axis import value_axis
 from accel_tui.widgets.styled_text import TextSpan
 
 LINE = "━━"
 """Sign of a line in a legend."""
 
-_SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊"}
+_SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊", "band": "▒▒"}
 _SPARSE = np.uint8(0b10010101)  # every other dot, so that bars behind one another can be seen
 
 
@@ -36,16 +38,16 @@ class PlotSeries:
     x: Floats
     """Positions, shape ``[points]``; of bars, their edges, shape ``[points + 1]``."""
     y: Floats
-    """Values, shape ``[points]``; NaN is a gap."""
-    kind: Literal["line", "dots", "mark", "bars", "rule"] = "line"
+    """Values, shape ``[points]``; NaN is a gap. Of a band, its lower and upper values, shape ``[2, points]``."""
+    kind: Literal["line", "dots", "mark", "bars", "rule", "band"] = "line"
     """``line`` joins the points, ``dots`` draws each, ``mark`` draws each as a large point, ``bars`` are from 0,
-    ``rule`` is a vertical line at each position, without values."""
+    ``rule`` is a vertical line at each position, without values, ``band`` is between two lines."""
     style: Colour | Literal["axis"] = "primary"
     """Name of its colour."""
     name: str = ""
     """Shown in the header; empty for none."""
     covers: bool = False
-    """Whether a line replaces the dots below it, instead of adding to them."""
+    """Whether a line replaces the dots below it, instead of adding to them; whether a band is stronger."""
     sign: str = ""
     """The character of a rule; empty for the usual one."""
 
@@ -68,6 +70,8 @@ class Plot:
     """Name of the positions, in the header where there is room."""
     y_name: str = ""
     """Name of the values."""
+    has_tints: bool = True
+    """Whether the terminal shows tints; else bands are dotted."""
 
 
 def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
@@ -81,7 +85,10 @@ def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
             if each.kind == "bars":  # their fills are behind all lines
                 _bars(area, each, x, y, filled=True)
         for each in plot.series:
-            _draw(area, each, x, y)
+            if each.kind == "band":
+                _band(area, each, x, y, has_tints=plot.has_tints)
+            else:
+                _draw(area, each, x, y)
     frame.write_line(0, _header(plot, columns))
     return frame
 
@@ -136,6 +143,24 @@ def _draw(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
     if series.covers:
         area.characters[patterns > 0] = raster.BLANK
     _paint(area, patterns, style)
+
+
+def _band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool) -> None:
+    """Tint what is between two lines, or else dot it."""
+    rows, columns = area.characters.shape
+    middles = (np.arange(2 * columns) + 0.5) / (2 * columns)
+    across = x.fraction(np.asarray(series.x, np.float64))
+    if not len(across):
+        return
+    low, high = (
+        np.interp(middles, across, y.fraction(np.asarray(line, np.float64)), left=np.nan, right=np.nan)
+        for line in series.y
+    )
+    covered = raster.trace(low, high, rows)
+    if has_tints:
+        paint_range(area, covered, series.style, "range" if series.covers else "area")
+    else:
+        _paint(area, covered & _SPARSE, STYLE_ID[f"{series.style}-band"])
 
 
 def _bars(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, filled: bool) -> None:
@@ -217,4 +242,10 @@ class PlotView(Widget):
         frame = self.drawn[1]
         if y >= frame.characters.shape[0]:
             return Strip.blank(self.size.width, self.rich_style)
-        return Strip([Segment(text, self.get_component_rich_style(f"plot--{name}")) for text, name in frame.runs(y)])
+        return Strip([Segment(text, self._cell_style(name)) for text, name in frame.runs(y)])
+
+    def _cell_style(self, name: str) -> Style:
+        """The style of that name in the current theme."""
+        style, tint = style_and_tint(name)
+        found = self.get_component_rich_style(f"plot--{style}")
+        return found + Style(bgcolor=self.get_component_rich_style(f"plot--{tint}").bgcolor) if tint else found

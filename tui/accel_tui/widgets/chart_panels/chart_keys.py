@@ -103,6 +103,9 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     cursor: reactive[Cursor | None] = reactive(None, repaint=False, init=False)
     """The cursor."""
 
+    first_share: ClassVar[float] = 0.0
+    """Share of the height for the first chart; see :func:`chart_regions`."""
+
     _bar = getters.query_one(ChartBar)
     _before_press: Cursor | None = None
 
@@ -194,7 +197,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         for chart in charts:
             chart.min_label_width = label_width
         shown = [chart for chart in charts if chart.display]
-        regions = chart_regions(len(shown), self._room)
+        regions = chart_regions(len(shown), self._room, self.first_share)
         for chart, region in zip(shown, regions, strict=True):
             below = [each for each in regions if (each.x, each.width) == (region.x, region.width)]
             chart.has_step_labels = region.y == max(each.y for each in below)

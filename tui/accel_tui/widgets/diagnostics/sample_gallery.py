@@ -231,6 +231,7 @@ class SampleGallery(TextPage):
                 background=self.background_rgb,
                 style=self.rich_style,
                 smooth=picture.mask is None or self.is_blended,
+                images=self.pixel_images,
             )
         strips += [Strip.blank(0)] * (lines - height)
         return [strip.adjust_cell_length(columns, self.rich_style) for strip in strips]

@@ -2,6 +2,7 @@
 
 import time
 
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.events import Click, Resize
 from textual.reactive import reactive
@@ -13,6 +14,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting.runs import plan_change_text
 from accel_tui.formatting.text import base_name, shorten
 from accel_tui.run_state.state import Notice, RunState
+from accel_tui.widgets.key_bar import RunsBadge
 from accel_tui.widgets.run.run_view import RunLine, RunText, row
 from accel_tui.widgets.styled_text import TextSpan
 
@@ -54,7 +56,11 @@ class RunTitle(RunText):
             (f"  {trains}", "$text-muted"),
         )
         where = f"{info.host}, process {info.pid}" if info.pid and info.status.live else info.host
-        return row(left, Content.styled(where, "$text-muted"), self.width)
+        return row(left, Content.styled(where, "$text-muted"), max(self.width - RunsBadge.ROOM, 1))
+
+    def compose(self) -> ComposeResult:
+        """Compose the badge."""
+        yield RunsBadge()
 
 
 class ProgressLine(RunLine):

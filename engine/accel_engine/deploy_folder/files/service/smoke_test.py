@@ -147,12 +147,13 @@ def with_own_server(threads: int, seconds: float) -> dict[str, Any]:
         state = Path(folder, "state.json")
         command = [sys.executable, "-m", "accel_engine.model_server", str(HERE / "model"), "--port", "0"]
         command += ["--state-file", str(state), "--threads", str(threads)]
+        paths = [str(HERE / "server"), os.environ.get("PYTHONPATH", "")]
         began = time.perf_counter()
         log = Path(folder, "log.txt")
         with log.open("wb") as output:
             server = subprocess.Popen(
                 command,
-                env={**os.environ, "PYTHONPATH": str(HERE / "server")},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

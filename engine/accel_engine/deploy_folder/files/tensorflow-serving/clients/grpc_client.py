@@ -33,7 +33,8 @@ def main() -> None:
     for name, tensor in answer.outputs.items():
         print(name)
         print("  server        ", *tf.make_ndarray(tensor).reshape(-1).tolist()[:10])
-        print("  trained model ", *expected.get(name, [])[:10])
+        if name in expected:
+            print("  trained model ", *expected[name][:10])
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ def main() -> None:
     for name, found in outputs.items():
         print(name)
         print("  server        ", json.dumps(found)[:200])
-        print("  trained model ", json.dumps(expected.get(name))[:200])
+        if name in expected:
+            print("  trained model ", json.dumps(expected[name])[:200])
 
 
 if __name__ == "__main__":
