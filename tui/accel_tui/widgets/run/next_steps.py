@@ -73,7 +73,11 @@ class NextSteps(Horizontal):
             button.display = room >= -_MARGIN
 
     def on_mount(self) -> None:
-        self.watch(self, "steps", lambda: self.call_after_refresh(self.on_resize), init=False)
+        self.watch(self, "steps", self._fit, init=False)
+
+    def _fit(self) -> None:
+        """Leave out buttons once they are made."""
+        self.call_after_refresh(self.on_resize)
 
     @on(Button.Pressed)
     async def _do(self, event: Button.Pressed) -> None:
