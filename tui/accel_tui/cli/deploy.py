@@ -28,6 +28,7 @@ EPILOG = """\b
 Examples:
   accel-tui deploy last                        serve it on 127.0.0.1:8501
   accel-tui deploy k3fp --name digits --port 9000 --grpc-port 9001
+  accel-tui deploy k3fp --target-latency 20ms --target-rate 500
   accel-tui deploy last --to ./service         a folder that stands alone
   accel-tui deploy last --to ./service --for kubernetes --image digits:1
   accel-tui deploy check http://127.0.0.1:8501 last
@@ -95,8 +96,15 @@ class DeployGroup(click.Group):
         return ["[OPTIONS] RUN", "|", "COMMAND ..."]
 
 
-@click.group("deploy", cls=DeployGroup, epilog=EPILOG, context_settings={"ignore_unknown_options": True})
-def deploy() -> None:
+@click.group(
+    "deploy",
+    cls=DeployGroup,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    context_settings={"ignore_unknown_options": True},
+)
+@click.pass_context
+def deploy(context: click.Context) -> None:
     """Serve the trained model of RUN on this machine, proved to answer as the trained model does.
 
     The model is exported and verified, and served by a process of its own, which stays when this command
@@ -104,6 +112,8 @@ def deploy() -> None:
     speaks the Open Inference Protocol and TensorFlow Serving's REST protocol, takes files, and has a page
     to try it. What it does is listed by 'accel-tui deploy list'.
     """
+    if context.invoked_subcommand is None:
+        raise click.UsageError("give the RUN to deploy, or a command such as list")
 
 
 @deploy.command(epilog=START_EPILOG)
@@ -274,13 +284,15 @@ def _ask(request: EngineRequest[Any]) -> Any:
 
 def _show(found: Any, *, as_json: bool) -> None:
     """Print what was deployed."""
-    from accel_tui.formatting.deployment import deployed_lines, deployed_values
+    from accel_tui.formatting.deployment import SIZING_HEADER, deployed_lines, deployed_values, sizing_rows
 
     for note in found.notes:
         print_to_stderr(note)
     if as_json:
         write_json(deployed_values(found))
     else:
+        if found.sizings:
+            write(f"{table(SIZING_HEADER, sizing_rows(found))}\n")
         write("\n".join(deployed_lines(found)))
 
 

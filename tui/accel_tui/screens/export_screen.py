@@ -17,7 +17,7 @@ from accel_engine.model_export.export_targets import (
     overwritten,
 )
 from accel_engine.plan.options import specs_of
-from accel_engine.requests.export_model import Export, ExportRequest, MeasuredModel, WritingFormat
+from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.user_paths import user_path
@@ -28,8 +28,8 @@ from accel_tui.formatting.model_export import (
     WRITTEN,
     ExportProgress,
     export_headline,
-    export_tables,
     model_header,
+    shown_tables,
 )
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.formatting.table_columns import ResultTable
@@ -72,7 +72,7 @@ class ExportScreen(JobScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__(f"Export {directory.name}")
         self._directory = directory
-        self._progress = ExportProgress(())
+        self._progress, self._targets = ExportProgress(()), tuple[ExportTarget, ...]()
 
     def make_form(self) -> OptionForm:
         """A list of formats, and where to write them."""
@@ -127,7 +127,8 @@ class ExportScreen(JobScreen):
 
     def begin(self, prepared: PreparedExport) -> None:
         """Show that all formats wait."""
-        self._progress = ExportProgress(tuple(target.name for target in prepared.request.targets))
+        self._targets = prepared.request.targets
+        self._progress = ExportProgress(tuple(target.name for target in self._targets))
         self.draw()
 
     def take(self, part: ExamplesDone | WritingFormat | MeasuredModel) -> None:
@@ -156,5 +157,5 @@ class ExportScreen(JobScreen):
         if found is None:
             written = [each.name for each in self._progress.models[1:] if not each.problem]
             return (f"written before: {', '.join(written)}" if written else "nothing written",)
-        self._tables.show(list(export_tables(found)))
+        self._tables.show(shown_tables(found, self._targets))
         return export_headline(found), *found.notes

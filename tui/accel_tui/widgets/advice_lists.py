@@ -22,7 +22,7 @@ from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
 from accel_tui.run_state.marks import with_advice
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartSeries
-from accel_tui.widgets.chart_panels.run_panels import limits_of, points_of
+from accel_tui.widgets.chart_panels.run_panels import limits_of, measure_colour, points_of, validation_colour
 from accel_tui.widgets.list_keys import ItemList
 
 if TYPE_CHECKING:  # its imports are slow
@@ -180,8 +180,9 @@ class EvidenceChart(Chart):
         self.end = advice.coverage.steps
         found = advice.curves[series]
         self.marks = with_advice({}, [steps[0]] if steps else [])
-        validation = ChartSeries("validation", points=points_of(found.validation), style="secondary")
-        training = ChartSeries("step", found.curve, style="success" if is_rate else "primary")
+        colour = measure_colour(series)
+        validation = ChartSeries("validation", points=points_of(found.validation), style=validation_colour(colour))
+        training = ChartSeries("step", found.curve, style=colour)
         self.mark_stale()  # the curve may be the same, with another mark
         self.refresh()
         self.series = tuple(each for each in (training, validation) if each.points or each.curve.end_step)

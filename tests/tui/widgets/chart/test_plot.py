@@ -74,6 +74,20 @@ def test_bars_stand_on_zero_and_those_behind_are_seen() -> None:
     assert styles >= {"warning", "primary", "warning-band"}
 
 
+def test_the_bars_of_one_series_are_solid_up_to_their_values() -> None:
+    plot = Plot(
+        "Bars", (PlotSeries(np.linspace(0, 4, 5), np.array([8.0, 4.0, 0.0, 1.0]), "bars", "warning"),), y=Axis(0, 8)
+    )
+    frame = draw_plot(plot, 46, 11)
+    columns = ["".join(map(chr, frame.characters[1:10, x])) for x in (10, 20, 30, 40)]
+    top = raster.dot_rows(np.array([0.5]), 9)[0]
+    assert columns[0][:8] == "▆███████"
+    assert columns[1][:8].strip(" ┈") == "▂▄▆█"[(-top % 4) - 1] + "█" * (7 - top // 4)
+    assert "█" not in columns[2]
+    assert columns[3][7] in "▁▂▃▄▅▆▇█"
+    assert [column[8] for column in columns[:2]] == ["─", "─"], "the axis stays"
+
+
 @pytest.mark.parametrize("size", [(1, 1), (5, 3), (13, 4), (200, 60)], ids=str)
 @pytest.mark.parametrize("values", [[], [np.nan], [3.0], [1.0, 1.0], [-np.inf, 1.0], [1e-30, 1e30]], ids=str)
 def test_a_plot_is_drawn_of_any_numbers_in_any_size(values: list[float], size: tuple[int, int]) -> None:

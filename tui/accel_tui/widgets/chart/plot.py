@@ -28,6 +28,7 @@ LINE = "━━"
 """Sign of a line in a legend."""
 
 _SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊", "band": "▒▒"}
+_BLOCKS = np.frombuffer("▁▂▃▄▅▆▇█".encode("utf-32-le"), np.uint32)
 _SPARSE = np.uint8(0b10010101)  # every other dot, so that bars behind one another can be seen
 
 
@@ -81,13 +82,16 @@ def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
     frame = layout.frame.copy()
     if layout.plot:
         area = frame.part(*layout.plot)
-        for each in plot.series:
-            if each.kind == "bars":  # their fills are behind all lines
+        bars = [each for each in plot.series if each.kind == "bars"]
+        for each in bars:  # their fills are behind all lines
+            if len(bars) > 1:
                 _bars(area, each, x, y, filled=True)
+            else:
+                _solid_bars(area, each, x, y)
         for each in plot.series:
             if each.kind == "band":
                 _band(area, each, x, y, has_tints=plot.has_tints)
-            else:
+            elif [each] != bars:
                 _draw(area, each, x, y)
     frame.write_line(0, _header(plot, columns))
     return frame
@@ -145,6 +149,34 @@ def _draw(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
     _paint(area, patterns, style)
 
 
+def _solid_bars(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
+    """Draw bars that nothing is behind, in eighths of a cell; one with a value is seen."""
+    rows, columns = area.characters.shape
+    heights = _heights(series, x, y, columns)
+    zero = float(y.fraction(np.zeros(1))[0])
+    shown = np.nan_to_num(heights, nan=-1.0) > zero + raster.EDGE
+    tops = raster.dot_rows(np.nan_to_num(heights).clip(0, 1), rows)
+    eighths = np.where(shown, 2 * (4 * rows - tops), 0)  # from the dot of the value, as a line has it
+    for row in range(rows):
+        part = np.clip(eighths - 8 * (rows - 1 - row), 0, 8)
+        if row == rows - 1:
+            part[eighths > 8] = 0  # the axis stays
+        area.characters[row][part > 0] = _BLOCKS[part[part > 0] - 1]
+        area.styles[row][part > 0] = STYLE_ID[series.style]
+
+
+def _heights(series: PlotSeries, x: Axis, y: Axis, columns: int) -> Floats:
+    """The height of the bars at each of some columns, as a share of the axis; NaN where there is none."""
+    if not len(series.y):
+        return np.full(columns, np.nan)
+    edges, up = x.fraction(np.asarray(series.x, np.float64)), y.fraction(np.asarray(series.y, np.float64))
+    bins = np.searchsorted(edges, (np.arange(columns) + 0.5) / columns, side="right") - 1
+    heights = np.where((bins >= 0) & (bins < len(up)), up[np.clip(bins, 0, len(up) - 1)], np.nan)
+    starts = np.clip(np.floor(edges[:-1] * columns).astype(int), 0, columns - 1)
+    np.fmax.at(heights, starts, up)  # of several bins in a column, the highest counts
+    return heights
+
+
 def _band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool) -> None:
     """Tint what is between two lines, or else dot it."""
     rows, columns = area.characters.shape
@@ -166,15 +198,8 @@ def _band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool)
 def _bars(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, filled: bool) -> None:
     """Draw the fill of bars, every other dot, or their outline."""
     rows, columns = area.characters.shape
-    if not len(series.y):
-        return
-    edges, up = x.fraction(np.asarray(series.x, np.float64)), y.fraction(np.asarray(series.y, np.float64))
     zero = float(y.fraction(np.zeros(1))[0])
-    middles = (np.arange(2 * columns) + 0.5) / (2 * columns)
-    bins = np.searchsorted(edges, middles, side="right") - 1
-    heights = np.where((bins >= 0) & (bins < len(up)), up[np.clip(bins, 0, len(up) - 1)], np.nan)
-    starts = np.clip(np.floor(edges[:-1] * 2 * columns).astype(int), 0, 2 * columns - 1)
-    np.fmax.at(heights, starts, up)  # of several bins in a dot column, the highest counts
+    heights = _heights(series, x, y, 2 * columns)
     line = np.where(heights > zero + raster.EDGE, heights, np.nan)
     if filled:
         fill = raster.trace(np.where(np.isnan(line), np.nan, zero), line, rows) & _SPARSE
