@@ -91,7 +91,7 @@ def write_server_folder(folder: Path, facts: Facts, options: FolderOptions, thre
         | readme_values(facts)
         | {
             "predict_example": Block(_predict_example(example)),
-            "measured": Block(" ".join(filter(None, (measured_line(facts.measured), facts.sizing and rate_line(facts))))),
+            "measured": Block(f"{measured_line(facts.measured)} {rate_line(facts) if facts.sizing else ''}".strip()),
             "accelerator_notes": Block(_ACCELERATOR_NOTES[options.accelerator]),
             "python_note": Block("3.12 in the container"),
             "target": Block(section),

@@ -111,9 +111,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
     return WrittenFolder(path, folder.target, facts, tuple(notes))
 
 
-def _exported(
-    run: Path, options: DeployOptions, servable: Path, ask: Ask, tell: Tell
-) -> tuple[Export, Sizing | None]:
+def _exported(run: Path, options: DeployOptions, servable: Path, ask: Ask, tell: Tell) -> tuple[Export, Sizing | None]:
     """Export the model, and measure formats and threads first if there is a target."""
     name = options.name or run.name
     if options.target_latency is None:

@@ -59,7 +59,7 @@ def resources_of(facts: Facts, options: FolderOptions) -> Resources:
     load = measured.load_seconds if measured else 0.0
     replicas = max(REPLICAS, (sizing and sizing.replicas) or 0)
     return Resources(
-        cpus=measured.threads if measured else 1,
+        cpus=max(measured.threads if measured else 1, math.ceil((sizing and sizing.cores) or 0)),
         memory=memory,
         replicas=replicas,
         max_replicas=max(MAX_REPLICAS, 2 * replicas),
@@ -125,7 +125,8 @@ def rate_line(facts: Facts) -> str:
     """How much one replica answers, and how many the wanted rate takes."""
     measured, sizing = facts.measured, facts.sizing
     if sizing and sizing.rate and sizing.target_latency:
-        words = f"One replica answers {sizing.rate:.0f} requests/s with p99 within {numbers.latency(sizing.target_latency)}"
+        latency = numbers.latency(sizing.target_latency)
+        words = f"One replica answers {sizing.rate:.0f} requests/s with p99 within {latency}"
         if not sizing.replicas or not sizing.target_rate:
             return f"{words}, where this was written."
         replicas = numbers.counted(sizing.replicas, "replica")
