@@ -150,10 +150,15 @@ def _bars(area: Frame, bars: Sequence[PlotSeries], x: Axis, y: Axis, *, has_tint
     heights = np.array([_heights(each, x, y, columns) for each in bars]).reshape(len(bars), columns)
     heights = np.where(heights > zero + raster.EDGE, heights.clip(0, 1), np.nan)
     front_last = np.argsort(np.nan_to_num(-heights, nan=1.0), axis=0, kind="stable")
+    behind = np.zeros(columns, int)
     for places in front_last:
         top = np.take_along_axis(heights, places[None], axis=0)[0]
         # From the dot of the value, as a line has it.
         eighths = np.where(np.isnan(top), 0, 2 * (4 * rows - raster.dot_rows(np.nan_to_num(top), rows)))
+        # A cell has one colour: in front of a higher bar, a bar ends at the nearest cell.
+        whole = np.minimum(np.maximum(8 * np.rint(eighths / 8).astype(int), 16), 8 * (behind // 8))
+        eighths = np.where((behind > 8) & (eighths > 8), whole, eighths)
+        behind = np.maximum(behind, eighths)
         for row in range(rows):
             part = np.clip(eighths - 8 * (rows - 1 - row), 0, 8)
             if row == rows - 1:

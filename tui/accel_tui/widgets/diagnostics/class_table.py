@@ -102,7 +102,7 @@ class ClassTable(TablePage):
         columns = [_name_column(rows)] if rows else []
         for title in rows[0].figures if rows else ():
             columns += [_figure_column(title), *([_bar_column(title)] if title != "support" else [])]
-        titles = [column.title for column in columns]
+        titles = [column.title for column in columns if column.sort_key]
         if rows and table.order.column not in titles:
             table.set_reactive(ClassList.order, SortOrder(titles[1]))
         table.show_rows(rows, columns)
