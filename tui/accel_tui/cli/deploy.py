@@ -12,6 +12,7 @@ from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deployment.deploy_options import DeployOptions
 from accel_engine.deployment.deployments import LOG, Deployment, find_deployment, server_process
 from accel_engine.deployment.server_control import require_server, stop_server
+from accel_engine.plan.options import default_of
 from accel_engine.process.ask import ask
 from accel_engine.requests.check_service import CheckOptions, CheckServiceRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
@@ -72,6 +73,10 @@ LOG_SECONDS = 0.2
 """Between two looks at a log that is followed."""
 
 
+OF_SERVERS = ("port", "grpc_port", "host", "token_file", "tls_certificate", "tls_key", "max_queue")
+"""Options of servers that are started here; a folder's server is told them where it is started."""
+
+
 class DeployGroup(click.Group):
     """The commands below ``deploy``; what is none of them is deployed: ``deploy RUN`` is ``deploy start RUN``."""
 
@@ -127,8 +132,10 @@ def start(run: str, options: DeployOptions, folder: FolderOptions, foreground: b
     directory = find(run)
     check_steps((directory,), options.checkpoint)
     if folder.to:
-        if foreground:
-            raise click.UsageError("--foreground is for a server that is started here: leave out --to")
+        given = [name for name in OF_SERVERS if getattr(options, name) != default_of(DeployOptions, name)]
+        if given or foreground:
+            flag = (given or ["foreground"])[0].replace("_", "-")
+            raise click.UsageError(f"--{flag} is for a server that is started here: leave out --to")
         return _write_folder(directory, options, folder, as_json=as_json)
     require_server()
     from accel_engine.deployment.deploy import Deployer
