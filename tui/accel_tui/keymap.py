@@ -33,7 +33,7 @@ SHARED_SCREENS = (
     ),
     *(
         frozenset({"job", each, "table", "list"})
-        for each in ("predict", "race", "evaluate", "find", "profile", "deploy")
+        for each in ("predict", "race", "evaluate", "find", "profile", "export", "deploy")
     ),
     *(frozenset({family, "list"}) for family in ("advice", "lines")),
 )
