@@ -28,9 +28,10 @@ ENGINE_ONLY = re.compile(
     r"|accel_engine\.process\.__main__|accel_engine\.trained\.(?!bench_runs$|prediction_files$).*"
     r"|accel_engine\.formats\.serving_warmup|accel_engine\.inference\.(keras_runtime|savedmodel_runtime)|accel_engine\.model_export\.(?!export_targets$).*"
     r"|accel_engine\.models\.(?!model_entry$|applications$).*"
+    r"|accel_engine\.model_server\.(?!service$|standalone$).*"
     r"|accel_engine\.data\.(standardization_model|prepared\.record_columns|python_source\..*|tables\.preprocessing_model)"
 )
-"""The modules that only engine processes import, and scripts that record their training."""
+"""The modules that only engine processes and servers of models import, and scripts that record their training."""
 
 
 def modules_of(package: object) -> list[str]:

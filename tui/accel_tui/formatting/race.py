@@ -277,6 +277,9 @@ def columns_of(
             return "error" if result.state is ConfigurationState.FAILED else "note"
         return colour(result) or "primary"
 
+    def drawn(result: ConfigurationResult, _: float) -> str:
+        return _bar(result, bar, longest) if _has_bar(result) else state_text(result)
+
     noted: Column[ConfigurationResult] = Column(
         "",
         marks_width,
@@ -285,9 +288,7 @@ def columns_of(
     )
     return [
         Column(title, titles, lambda each, _: each.title, colour=colour),
-        Column(
-            "", bar, lambda each, _: _bar(each, bar, longest) if _has_bar(each) else state_text(each), colour=bar_colour
-        ),
+        Column("", bar, drawn, colour=bar_colour, draw=drawn),
         *(replace(each, colour=colour) for each in figures),
         *([replace(noted, text=_of_measured(noted.text))] if marks_width else []),
     ]

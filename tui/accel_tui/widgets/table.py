@@ -494,8 +494,9 @@ class Table(ScrollView, Generic[T], can_focus=True):
         if isinstance(row, Heading):
             segments += self._heading(row, None if in_focus else "border", plain)
             return self._placed(segments, plain)
-        for text, colour in line_cells(self._visible, texts):
-            segments.append(Segment(text, plain + self._style(colour) if colour and not in_focus else plain))
+        for (column, _), (text, colour) in zip(self._visible, line_cells(self._visible, texts), strict=False):
+            is_coloured = colour and (column.draw or not in_focus)  # bars keep theirs below the cursor
+            segments.append(Segment(text, plain + self._style(colour) if is_coloured else plain))
         return self._placed(segments, plain)
 
     def mark_colour(self, row: T) -> str:

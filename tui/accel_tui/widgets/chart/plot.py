@@ -1,6 +1,6 @@
 """A plot of values over any numbers, such as a ROC curve or a histogram; and the widget that shows one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
@@ -29,7 +29,8 @@ LINE = "━━"
 
 _SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊", "band": "▒▒"}
 _BLOCKS = np.frombuffer("▁▂▃▄▅▆▇█".encode("utf-32-le"), np.uint32)
-_SPARSE = np.uint8(0b10010101)  # every other dot, so that bars behind one another can be seen
+_EIGHTHS, _SHADE = 8, "▒"
+_SPARSE = np.uint8(0b10010101)  # every other dot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,15 +84,11 @@ def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
     if layout.plot:
         area = frame.part(*layout.plot)
         bars = [each for each in plot.series if each.kind == "bars"]
-        for each in bars:  # their fills are behind all lines
-            if len(bars) > 1:
-                _bars(area, each, x, y, filled=True)
-            else:
-                _solid_bars(area, each, x, y)
+        _bars(area, bars, x, y, has_tints=plot.has_tints)
         for each in plot.series:
             if each.kind == "band":
                 _band(area, each, x, y, has_tints=plot.has_tints)
-            elif [each] != bars:
+            elif each.kind != "bars":
                 _draw(area, each, x, y)
     frame.write_line(0, _header(plot, columns))
     return frame
@@ -139,9 +136,6 @@ def _draw(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
         lines = raster.dot_rows(up[seen], rows) // 4
         area.characters[lines, cells], area.styles[lines, cells] = ord(_SIGNS["mark"]), style
         return
-    if series.kind == "bars":
-        _bars(area, series, x, y, filled=False)
-        return
     draw = dots.polyline if series.kind == "line" else dots.scatter
     patterns = draw(across, up, columns, rows)
     if series.covers:
@@ -149,20 +143,31 @@ def _draw(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
     _paint(area, patterns, style)
 
 
-def _solid_bars(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
-    """Draw bars that nothing is behind, in eighths of a cell; one with a value is seen."""
+def _bars(area: Frame, bars: Sequence[PlotSeries], x: Axis, y: Axis, *, has_tints: bool) -> None:
+    """Draw solid bars in eighths of a cell, the lower ones in front of the higher ones; one with a value is seen."""
     rows, columns = area.characters.shape
-    heights = _heights(series, x, y, columns)
     zero = float(y.fraction(np.zeros(1))[0])
-    shown = np.nan_to_num(heights, nan=-1.0) > zero + raster.EDGE
-    tops = raster.dot_rows(np.nan_to_num(heights).clip(0, 1), rows)
-    eighths = np.where(shown, 2 * (4 * rows - tops), 0)  # from the dot of the value, as a line has it
-    for row in range(rows):
-        part = np.clip(eighths - 8 * (rows - 1 - row), 0, 8)
-        if row == rows - 1:
-            part[eighths > 8] = 0  # the axis stays
-        area.characters[row][part > 0] = _BLOCKS[part[part > 0] - 1]
-        area.styles[row][part > 0] = STYLE_ID[series.style]
+    heights = np.array([_heights(each, x, y, columns) for each in bars]).reshape(len(bars), columns)
+    heights = np.where(heights > zero + raster.EDGE, heights.clip(0, 1), np.nan)
+    front_last = np.argsort(np.nan_to_num(-heights, nan=1.0), axis=0, kind="stable")
+    behind = np.zeros(columns, int)
+    for places in front_last:
+        top = np.take_along_axis(heights, places[None], axis=0)[0]
+        # From the dot of the value, as a line has it.
+        eighths = np.where(np.isnan(top), 0, 2 * (4 * rows - raster.dot_rows(np.nan_to_num(top), rows)))
+        # A cell has one colour: in front of a higher bar, a bar ends at the nearest cell.
+        whole = np.minimum(np.maximum(8 * np.rint(eighths / 8).astype(int), 16), 8 * (behind // 8))
+        eighths = np.where((behind > 8) & (eighths > 8), whole, eighths)
+        behind = np.maximum(behind, eighths)
+        for row in range(rows):
+            part = np.clip(eighths - 8 * (rows - 1 - row), 0, 8)
+            if row == rows - 1:
+                part[eighths > 8] = 0  # the axis stays
+            seen = part > 0
+            area.characters[row][seen] = _BLOCKS[part[seen] - 1]
+            area.styles[row][seen] = np.array([STYLE_ID[each.style] for each in bars])[places[seen]]
+            if not has_tints:  # without colours, the shades tell the first ones from the last one
+                area.characters[row][(part == _EIGHTHS) & (places < len(bars) - 1)] = ord(_SHADE)
 
 
 def _heights(series: PlotSeries, x: Axis, y: Axis, columns: int) -> Floats:
@@ -193,20 +198,6 @@ def _band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool)
         paint_range(area, covered, series.style, "range" if series.covers else "area")
     else:
         _paint(area, covered & _SPARSE, STYLE_ID[f"{series.style}-band"])
-
-
-def _bars(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, filled: bool) -> None:
-    """Draw the fill of bars, every other dot, or their outline."""
-    rows, columns = area.characters.shape
-    zero = float(y.fraction(np.zeros(1))[0])
-    heights = _heights(series, x, y, 2 * columns)
-    line = np.where(heights > zero + raster.EDGE, heights, np.nan)
-    if filled:
-        fill = raster.trace(np.where(np.isnan(line), np.nan, zero), line, rows) & _SPARSE
-        fill[area.characters >= raster.BLANK] = 0
-        _paint(area, fill, STYLE_ID[series.style if series.style == "axis" else f"{series.style}-band"])
-    else:
-        _paint(area, raster.trace(line, line, rows), STYLE_ID[series.style])
 
 
 def _paint(area: Frame, patterns: raster.Patterns, style: int) -> None:
