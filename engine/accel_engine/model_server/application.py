@@ -1,9 +1,11 @@
 """The application: what is answered at each address, within the limits of the server."""
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -17,6 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from accel_engine.formats import target_name
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server import open_inference, rest_v1
 from accel_engine.model_server.access import HEADERS, Access
@@ -277,10 +280,22 @@ def _too_large(limit: int) -> RequestError:
     return RequestError(f"the body is larger than {limit:,} bytes, which the server takes: send fewer examples", 413)
 
 
-def _parsed(content: bytes) -> Any:
+def parsed(content: bytes, *, takes_nan: bool = False) -> Any:
+    """The value of a body.
+
+    Args:
+        content: JSON.
+        takes_nan: Whether ``NaN`` and ``Infinity`` are numbers, which TensorFlow Serving takes, and its clients write.
+
+    Raises:
+        RequestError: It is not JSON.
+    """
     try:
         return orjson.loads(content)
     except ValueError as error:
+        if takes_nan and (b"NaN" in content or b"Infinity" in content):
+            with suppress(ValueError, RecursionError):
+                return json.loads(content)
         raise RequestError(f"the body is not valid JSON: {error}") from None
 
 
@@ -296,7 +311,7 @@ def _model_of(state: ServerState, request: Request) -> ServedModel:
 async def _predict_v1(state: ServerState, request: Request) -> Response:
     model = _model_of(state, request)
     with await _body(state, request) as content:
-        read = await _in_thread(content, lambda: rest_v1.inputs_of(_parsed(content), model.service))
+        read = await _in_thread(content, lambda: rest_v1.inputs_of(parsed(content, takes_nan=True), model.service))
         outputs = await state.infer(model, read[0])
         return _json(rest_v1.answer(outputs, is_by_row=read[1]))
 
@@ -312,7 +327,7 @@ async def _infer(state: ServerState, request: Request) -> Response:
         size = int(length)
 
         def parse() -> tuple[Arrays, dict[str, bool], str]:
-            return open_inference.inputs_of(_parsed(content[:size]), content[size:], model.service)
+            return open_inference.inputs_of(parsed(content[:size]), content[size:], model.service)
 
         inputs, wanted, identifier = await _in_thread(content, parse)
         outputs = await state.infer(model, inputs)
@@ -392,6 +407,7 @@ async def _about(state: ServerState, _request: Request) -> Response:
     return _json(
         {
             **{name: getattr(service, name) for name in shown},
+            "format": target_name(service.model.format, service.model.quantize),
             "takes": service.files.kind,
             "columns": columns or [{"name": name, "kind": "number"} for name in service.files.features],
         }

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from accel_engine.data.structure import ArraySpec
 from accel_engine.model_server import grpc_server, open_inference, rest_v1
+from accel_engine.model_server.application import parsed
 from accel_engine.model_server.grpc_messages import message
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import ModelFile, Service, Tensor
@@ -53,6 +54,17 @@ def test_values_that_do_not_fit(values: Any, spec: str, problem: str) -> None:
     assert str(caught.value).startswith("input x ") or "input x:" in str(caught.value)
 
 
+def test_a_body_may_have_what_is_not_a_number() -> None:
+    """As TensorFlow Serving takes it, although JSON has no word for it."""
+    assert repr(parsed(b'{"inputs": [NaN, -Infinity, 1]}', takes_nan=True)) == "{'inputs': [nan, -inf, 1]}"
+    for wrong in (b'{"inputs": [NaN,}', b"[" * 100_000 + b"NaN"):
+        with pytest.raises(RequestError, match="not valid JSON"):
+            parsed(wrong, takes_nan=True)
+    assert np.isnan(array_of("x", [[float("nan")]], ArraySpec((1,), "float32"))).all()
+    with pytest.raises(RequestError):
+        array_of("x", [[float("nan")]], ArraySpec((1,), "uint8"))
+
+
 def test_values_that_fit() -> None:
     assert np.isnan(array_of("x", [[None]], ArraySpec((1,), "float64"))).all()
     assert array_of("x", [1.0, 2.0], ArraySpec((1,), "uint8")).tolist() == [[1], [2]]
@@ -67,7 +79,7 @@ def test_bodies_that_are_wrong(numbers: Server) -> None:
         return answer.error
 
     assert "not valid JSON" in error(b"{")
-    assert "not valid JSON" in error(b'{"instances": [[NaN, 0, 0, 0]]}')
+    assert "not valid JSON" in error(b'{"inputs": [NaN]}', INFER)
     assert '"instances" or "inputs"' in error([])
     assert "at least one example" in error({"instances": []})
     assert "instance 1: input x is missing; there is no input y" in error({"instances": [{"x": [0] * 4}, {"y": 1}]})

@@ -52,7 +52,7 @@ class Bench:
         self.notes: tuple[str, ...] = ()
         self._is_cancelled = False
 
-    def measure(self, on_part: Callable[[object], object], *, is_live: bool) -> tuple[str, ...]:
+    def measure(self, on_part: Callable[[object], object], *, is_live: bool, on_doing: object) -> tuple[str, ...]:
         assert is_live
         on_part(ExamplesDone(256, 1024))
         for each in self.measured:
@@ -105,6 +105,8 @@ async def test_what_is_measured_is_shown_at_once(home: Path, bench: type[Bench],
         assert bench.asked[0][1] == BenchOptions()
         bench.may_end.set()
         await shows(pilot, "Batch 8 of k3fp on cpu:0, float32 has the best throughput: 4.00k examples/s")
+        await shows(pilot, "p99 ms over examples/s")
+        assert screen.query_one(LatencyHistogram).display is (size[0] >= 160), "where there is room for three"
         await shows(pilot, "a note[/]\\x1b[2J")
 
 
