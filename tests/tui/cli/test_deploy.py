@@ -76,12 +76,13 @@ def test_a_stopped_deployment_is_listed_shown_and_removed(run_command, digits) -
         ("deploy last --format keras", "'keras'"),
         ("deploy last --host 0.0.0.0", "give --token-file FILE"),
         ("deploy last --target-rate 500", "--target-rate needs --target-latency"),
+        ("deploy RUN --to folder --port 9000", "--port is for a server that is started here: leave out --to"),
         ("deploy check foo:bar last", "'foo:bar' is no URL of a service"),
         ("deploy check http://h last --protocol v3", "--protocol"),
     ],
 )
-def test_wrong_usage_is_told_before_anything_starts(run_command, digits, words, said) -> None:
-    found = run_command(words)
+def test_wrong_usage_is_told_before_anything_starts(run_command, digits, new_run, words, said) -> None:
+    found = run_command(words.replace("RUN", new_run().directory.name) if "RUN" in words else words)
     assert found.status == 2
     assert said.lower() in found.err.lower()
 
