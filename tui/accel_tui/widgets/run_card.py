@@ -20,7 +20,7 @@ from accel_engine.run import RunInfo, RunReader, RunSummary, Status
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.run.history.history import best_point
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
-from accel_engine.text import printable, printable_fields
+from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
 from accel_tui.formatting.runs import lost_reason
 from accel_tui.formatting.text import base_name, shorten, shorten_start
@@ -144,6 +144,8 @@ class RunCard(VerticalScroll, can_focus=False):
         if not self.size:
             return
         content = CardContent()
+        if not self.border_title:  # the first one: what the list knows, until the rest is read
+            self._update()
         if isinstance(subject, RunSummary) and subject.info:
             has_ended = subject.status is not None and not subject.status.live
             with suppress(AccelError, OSError):  # the list shows the problem as soon as it reads the run again
@@ -162,7 +164,7 @@ class RunCard(VerticalScroll, can_focus=False):
             self._show_run(printable_fields(subject))
             return
         self.remove_class("-charts")
-        self.border_title = _title(subject.path[-1], subject.note, "$text-muted") if subject else ""
+        self.border_title = _title(printable_line(subject.path[-1]), subject.note, "$text-muted") if subject else ""
         self._head.display = True
         self._head.update(Content("\n").join(_group_lines(subject)) if subject else "")
         self._facts.update("")
@@ -313,7 +315,7 @@ def _group_lines(group: RunGroup) -> Iterator[Content]:
     yield Content.styled(results[0][0].title if results else "no results yet", "$text-muted")
     for number, (found, run) in enumerate(results[:10]):
         yield Content.assemble(
-            (f"{found.text:>8}", "bold"), "  ★ " if not number else "    ", shorten(run_title(run), _NAME)
+            (f"{found.text:>8}", "bold"), "  ★ " if not number else "    ", shorten(printable_line(run_title(run)), _NAME)
         )
     yield Content("")
     counts: dict[str, int] = {}
