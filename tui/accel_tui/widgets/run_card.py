@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from textual import work
 from textual.app import ComposeResult
@@ -223,8 +224,8 @@ def _key_content(key: CardKey, width: int) -> Content:
 
 
 def _title(name: str, state: str, colour: str) -> str:
-    """A title with a state after the name, as markup."""
-    return Content.assemble(name, (f"  {state}", f"{colour} not bold")).markup
+    """A title with a state after the name; the setter takes it as it is, and no name is markup."""
+    return cast(str, Content.assemble(name, (f"  {state}", f"{colour} not bold")))
 
 
 def _status(run: RunSummary, state: RunState) -> str:
@@ -314,9 +315,8 @@ def _group_lines(group: RunGroup) -> Iterator[Content]:
         results.sort(key=lambda each: each[0].value, reverse=not results[0][0].lower)
     yield Content.styled(results[0][0].title if results else "no results yet", "$text-muted")
     for number, (found, run) in enumerate(results[:10]):
-        yield Content.assemble(
-            (f"{found.text:>8}", "bold"), "  ★ " if not number else "    ", shorten(printable_line(run_title(run)), _NAME)
-        )
+        name = shorten(printable_line(run_title(run)), _NAME)
+        yield Content.assemble((f"{found.text:>8}", "bold"), "    " if number else "  ★ ", name)
     yield Content("")
     counts: dict[str, int] = {}
     for run in group.runs:
