@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,10 @@ from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.structure import Batch, Structure, named_leaves
 from accel_engine.data_profile.picture import DataPicture, data_picture
+from accel_engine.requests.protocol.request import Send, reports
+
+if TYPE_CHECKING:
+    from accel_engine.requests.preview_data import PreviewRequest
 
 SAMPLES = 3
 """Number of examples that are described."""
@@ -70,6 +74,15 @@ def _specs(structure: Structure) -> Iterator[tuple[str, str]]:
     return ((name, str(spec)) for name, spec in named_leaves(structure))
 
 
+def answer_preview(request: "PreviewRequest", send: Send) -> DescribedData:
+    """Describe the data of a plan for a form, in an engine process.
+
+    Raises:
+        AccelError: The data cannot be read.
+    """
+    return describe_loaded(request.plan.data, request.plan.data_options, progress=reports(send))
+
+
 def describe_loaded(
     spec: str, options: DataOptions, entry: DatasetEntry | None = None, progress: Progress = no_progress
 ) -> DescribedData:
@@ -96,6 +109,9 @@ def describe_loaded(
         loaded = entry_of(dataset, found)
         counts = ("examples", "validation_examples", "test_examples")
         entry = replace(entry, **{name: getattr(loaded, name) for name in counts})
+    if not entry.class_counts and (labels := _labels(dataset)) is not None:  # as of built-in data
+        counted = np.bincount(labels, minlength=dataset.classes).tolist()
+        entry = replace(entry, class_counts=tuple(counted), class_names=entry.class_names or dataset.class_names)
     return DescribedData.of(entry, data_picture(dataset, options.task))
 
 

@@ -54,13 +54,14 @@ def answer(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport
     Args:
         request: The request.
         send: Sends the parts.
-        tensorflow: Imported first.
+        tensorflow: Imported first, where the request needs it.
 
     Returns:
         The result, or the :class:`~accel_engine.requests.protocol.request.Problem`.
     """
     try:
-        tensorflow.wait()
+        if request.needs_tensorflow:
+            tensorflow.wait()
         if isinstance(request, DeviceRequest):
             return _answer_on_device(request, send)
         return request_function(type(request))(request, send)

@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.content import Content
 from textual.events import Click, MouseMove
@@ -26,12 +26,12 @@ DROP_ORDER = (
     "export",
     "show_queue",
     "limit",
+    "toggle_theme",
     "queue",
     "measure",
     "race",
     "command_palette",
     "zoom_in",
-    "toggle_theme",
     "detach",
     "log",
     "details",
@@ -51,7 +51,7 @@ DROP_ORDER = (
 )
 """Actions whose keys are dropped where there is no room, in this order; help shows all."""
 
-END_ORDER = ("back", "leave", "quit", "help", "toggle_theme", "command_palette")
+END_ORDER = ("panel", "back", "leave", "quit", "help", "toggle_theme", "command_palette")
 """Actions whose keys are shown last, in this order."""
 
 SHORT_LABELS = {"learning_rate": "LR"}
@@ -73,6 +73,10 @@ class ActiveKey:
     is_enabled: bool
     """Whether it can be used; else it is dimmed."""
 
+    def dimmed(self) -> "ActiveKey":
+        """The same while letters are text: what is no single letter still works."""
+        return replace(self, label=self.label.stylize("dim"), is_enabled=False) if len(self.key) == 1 else self
+
 
 class KeyBar(Widget):
     """The active keys; a click runs the action.
@@ -81,6 +85,8 @@ class KeyBar(Widget):
 
     Args:
         kept: An action whose key is not dropped, such as the command palette, which finds the dropped ones.
+        steady: Whether it has the keys of the screen and the app only, wherever the focus is; they are dimmed while
+            letters are text.
     """
 
     ALLOW_SELECT = False
@@ -97,9 +103,10 @@ class KeyBar(Widget):
     keys: reactive[tuple[ActiveKey, ...]] = reactive(())
     """The active keys."""
 
-    def __init__(self, kept: str = "") -> None:
+    def __init__(self, kept: str = "", *, steady: bool = False) -> None:
         super().__init__()
         self._kept = kept
+        self._steady = steady
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
@@ -135,6 +142,9 @@ class KeyBar(Widget):
 
     def _update_keys(self, screen: "Screen[object]") -> None:
         if screen is self.screen:
+            if self._steady and self.keys and screen.focused and screen.focused.check_consume_key("a", "a"):
+                self.keys = tuple(key.dimmed() for key in self.keys)
+                return
             keys = list(self._active_keys(screen))
             self.keys = tuple(
                 sorted(keys, key=lambda key: END_ORDER.index(key.action) if key.action in END_ORDER else -1)
@@ -146,6 +156,8 @@ class KeyBar(Widget):
         for active in screen.active_bindings.values():
             binding = active.binding
             action = binding.action.partition("(")[0].rpartition(".")[2]
+            if self._steady and active.node not in (screen, self.app):
+                continue
             if binding.show and (action, binding.description) not in seen:
                 seen.add((action, binding.description))
                 style = "" if active.enabled else " dim"
