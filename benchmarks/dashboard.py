@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import live_run
-from dashboard_following import ACCEL_TUI, LARGE, MB, SMALL, measure_bytes, measure_rate
+from dashboard_following import ACCEL_TUI, LARGE, MB, SMALL, measure_bytes, measure_dialog, measure_rate
 from dashboard_keys import DOWN, measure_keys, measure_slow
 from dashboard_rivals import measure_rivals
 from terminal import Terminal
@@ -87,6 +87,7 @@ def measure_memory(arguments: argparse.Namespace) -> Iterator[str]:
 MEASURES: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "paint": measure_paint,
     "memory": measure_memory,
+    "dialog": measure_dialog,
     "bytes": measure_bytes,
     "rate": measure_rate,
     "keys": measure_keys,

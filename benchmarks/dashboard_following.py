@@ -36,6 +36,9 @@ HEADER = (
     "|---|---|---|---|---|---|---|",
 )
 
+DIALOGS = (("steady run alone", ""), ("choice of charts over it", "a"), ("the run alone again", "\x1b"))
+"""What is measured one after another, and the keys that lead there."""
+
 KIB, MB = 1024, 1e6
 
 
@@ -71,18 +74,37 @@ def follow(terminals: Sequence[Terminal], seconds: float) -> list[list[Usage]]:
 
 def describe(name: str, size: tuple[int, int], usages: Sequence[Usage]) -> Iterator[str]:
     """Yield table rows under :data:`HEADER`: one for the beginning and one for the rest."""
-    for word, (before, after) in zip(("first", "next"), itertools.pairwise(usages), strict=True):
-        seconds = after.time - before.time
-        cells = (
-            name,
-            f"{size[0]}x{size[1]}",
-            f"{word} {seconds:.0f} s",
-            f"{(after.sent - before.sent) / KIB / seconds:.1f}",
-            f"{(after.frames - before.frames) / seconds:.1f}",
-            f"{100 * (after.cpu - before.cpu) / seconds:.1f}",
-            f"{after.memory / MB:.0f}",
-        )
-        yield f"| {' | '.join(cells)} |"
+    for word, (before, after) in zip(("first ", "next "), itertools.pairwise(usages), strict=True):
+        yield usage_row(name, size, word, before, after)
+
+
+def usage_row(name: str, size: tuple[int, int], word: str, before: Usage, after: Usage) -> str:
+    """A row under :data:`HEADER` of what a program used between two moments."""
+    seconds = after.time - before.time
+    cells = (
+        name,
+        f"{size[0]}x{size[1]}",
+        f"{word}{seconds:.0f} s",
+        f"{(after.sent - before.sent) / KIB / seconds:.1f}",
+        f"{(after.frames - before.frames) / seconds:.1f}",
+        f"{100 * (after.cpu - before.cpu) / seconds:.1f}",
+        f"{after.memory / MB:.0f}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def measure_dialog(arguments: argparse.Namespace) -> Iterator[str]:
+    """Goal: a dialog over a live run costs no more than the run alone."""
+    yield from HEADER
+    with live_run.steady() as directory, Terminal((ACCEL_TUI, "watch", directory), *LARGE) as terminal:
+        time.sleep(FIRST_SCREEN_SECONDS + BEGINNING_SECONDS)
+        for name, key in DIALOGS:
+            terminal.send(key)
+            time.sleep(CATCHING_UP_SECONDS)
+            before = terminal.usage(family=True)
+            time.sleep(arguments.seconds)
+            terminal.check()
+            yield usage_row(name, LARGE, "", before, terminal.usage(family=True))
 
 
 def measure_rate(arguments: argparse.Namespace) -> Iterator[str]:

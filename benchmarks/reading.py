@@ -1,11 +1,11 @@
 """Measures how long reading a folder of images takes, compared with `keras.utils.image_dataset_from_directory`.
 
-    python benchmarks/reading.py [--rounds 5] [--small 60000]
+    python benchmarks/reading.py [--rounds 5] [--small 60000] [--jpegs 50000]
 
-Reads grey PNG files of 28x28, 5,000 by default, and 500 colour JPEG files of 500x400: once as a run reads a dataset
-that fits in memory, once lazily in batches of 32 in random order as it reads a larger one, and once by iterating over
-Keras' dataset with its defaults. Files are in the page cache. All take turns in one process, after a first round that
-is not counted.
+Reads grey PNG files of 28x28, 5,000 by default, 500 colour JPEG files of 500x400, and with --jpegs small ones of
+128x96: once as a run reads a dataset that fits in memory, once lazily in batches of 32 in random order as it reads a
+larger one, and once by iterating over Keras' dataset with its defaults. Files are in the page cache. All take turns in
+one process, after a first round that is not counted.
 """
 
 import argparse
@@ -30,18 +30,24 @@ BATCH = 32
 MEMORY_SHARE = dataset_module.MEMORY_SHARE
 
 
-def write_images(root: Path, small: int) -> None:
-    """Write noise as small PNG files, and smoothed noise as photos."""
+def write_photo(path: Path, generator: np.random.Generator, height: int, width: int) -> None:
+    """Write smoothed noise as a JPEG file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = tf.image.resize(generator.integers(0, 256, (height // 10, width // 10, 3)), (height, width), "bicubic")
+    path.write_bytes(tf.io.encode_jpeg(tf.cast(tf.clip_by_value(noise, 0, 255), tf.uint8), quality=90).numpy())
+
+
+def write_images(root: Path, small: int, jpegs: int) -> None:
+    """Write noise as small PNG files, and smoothed noise as photos and small JPEG files."""
     generator = np.random.default_rng(0)
     for index in range(small):
         path = root / "small" / str(index % 10) / f"{index}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(tf.io.encode_png(generator.integers(0, 256, (28, 28, 1)).astype(np.uint8)).numpy())
     for index in range(500):
-        path = root / "photos" / str(index % 5) / f"{index}.jpg"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        noise = tf.image.resize(generator.integers(0, 256, (40, 50, 3)), (400, 500), "bicubic")
-        path.write_bytes(tf.io.encode_jpeg(tf.cast(tf.clip_by_value(noise, 0, 255), tf.uint8), quality=90).numpy())
+        write_photo(root / "photos" / str(index % 5) / f"{index}.jpg", generator, 400, 500)
+    for index in range(jpegs):
+        write_photo(root / "jpegs" / str(index % 10) / f"{index}.jpg", generator, 96, 128)
 
 
 def read_in_memory(folder: Path, size: str) -> int:
@@ -78,6 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--small", type=int, default=5000, help="number of small images")
+    parser.add_argument("--jpegs", type=int, default=0, help="number of small JPEG files")
     arguments = parser.parse_args()
     ways = (read_in_memory, read_lazily, read_with_keras)
     print(f"Python {platform.python_version()}, {os.cpu_count()} logical CPUs, {time.strftime('%Y-%m-%d')}")
@@ -85,11 +92,12 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="accel-tui-benchmark-") as directory:
         root = Path(directory)
-        write_images(root, arguments.small)
+        write_images(root, arguments.small, arguments.jpegs)
         for name, size, images in (
             ("small", "28x28", arguments.small),
             ("photos", "400x500", 500),
             ("photos", "96x96", 500),
+            *([("jpegs", "64x64", arguments.jpegs)] if arguments.jpegs else []),
         ):
             rounds = [[seconds(way, root / name, size, images) for way in ways] for _ in range(arguments.rounds + 1)][
                 1:

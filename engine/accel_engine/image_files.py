@@ -159,6 +159,42 @@ def read_pixels(
         return _converted(upright, header, (height, width, channels), found), header
 
 
+_DTYPES = {(0.0, 255.0): np.uint8, (0.0, 65_535.0): np.uint16}
+"""The pixels that have such a range."""
+
+
+def read_example(
+    source: Source, shape: tuple[int, ...], low: float, high: float, *, integers: bool
+) -> tuple[npt.NDArray[Any], ImageHeader, tuple[tuple[int, int, int], str], bool]:
+    """Decode an image as an example of a model's data.
+
+    Args:
+        source: The image.
+        shape: Height, width, and 1 to 4 channels, of which the fourth is opacity.
+        low: The value of black.
+        high: The value of white.
+        integers: Whether values are whole numbers.
+
+    Returns:
+        The example; the image's header; the shape and the type of the pixels as they were decoded; and whether they
+        were scaled to the range.
+
+    Raises:
+        UnreadableError: The file cannot be read, or is damaged.
+        DataError: The image is too large, or has numbers that are no shades.
+    """
+    height, width, channels = shape
+    dtype = _DTYPES.get((low, high))
+    pixels, header = read_pixels(source, (height, width, min(channels, 3)), dtype)
+    largest, decoded = np.iinfo(pixels.dtype).max, ((height, width, pixels.shape[2]), pixels.dtype.name)
+    if channels == 4:
+        pixels = np.concatenate([pixels, np.full((height, width, 1), largest, pixels.dtype)], axis=2)
+    if dtype is not None:
+        return pixels if integers else pixels.astype(np.float32), header, decoded, False
+    x = low + pixels.astype(np.float32) / largest * (high - low)
+    return np.rint(x) if integers else x, header, decoded, True
+
+
 def read_labels(
     path: Path, size: tuple[int, int], orientation: int | None = None
 ) -> tuple[npt.NDArray[np.int32], bytes]:

@@ -22,6 +22,20 @@ _imported: set[str] = set()
 """Names of imported user modules, which are imported again each time, as they may have changed."""
 
 
+_has_run = False
+
+
+def has_run() -> bool:
+    """Whether code of the user has run in this process, which it may have changed in any way."""
+    return _has_run
+
+
+def note_run() -> None:
+    """Note that code of the user runs from now on."""
+    global _has_run
+    _has_run = True
+
+
 @dataclass(frozen=True, slots=True)
 class UserFunction:
     """A function in a file or module of the user."""
@@ -125,6 +139,7 @@ def _place(error: BaseException, folder: Path) -> str:
 
 
 def _module(user: UserFunction) -> ModuleType:
+    note_run()
     for name in _imported:
         sys.modules.pop(name, None)
     _imported.clear()

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -60,6 +60,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     Args:
         open_run: Directory of a run to open instead of the New run form.
         settings: User settings.
+        keeps_engine: Whether a process is kept that answers requests about trained models; else each has its own.
         make_engine: Makes a warm engine.
         make_sampler: Makes a device sampler.
     """
@@ -108,6 +109,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         open_run: Path | None = None,
         *,
         settings: Settings = Settings(),  # noqa: B008 (it is frozen)
+        keeps_engine: bool = False,
         make_engine: MakeEngine = WarmEngine,
         make_sampler: MakeSampler | None = None,
     ) -> None:
@@ -122,6 +124,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self.settings_error: SettingsError | None = None
         """Why the app exits: invalid settings."""
         self._open_run = open_run
+        self._keeps_engine, self._ends = keeps_engine, ExitStack()
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = DARK.name if settings.theme == "auto" else settings.theme
@@ -153,6 +156,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Stop sampling, close the warm engine, and restore the terminal's title."""
         self._sampling.stop()
         self.launcher.close()
+        self._ends.close()
         self.notifier.restore()
 
     def watch_launch(self, before: LaunchState, launch: LaunchState) -> None:
@@ -247,6 +251,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     def open_screen(self, screen: Screens, *subject: Any) -> None:
         """Open a screen, or go back to it; see :meth:`accel_tui.host.Host.open_screen`."""
+        if screen.asks_engines:
+            self.expect_requests()
         is_back = screen.is_single and self._go_back_to(screen.kind)
         if is_back and (not subject or cast(Any, self.screen).show_subject(*subject)):
             return
@@ -256,6 +262,13 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             self.call_later(lambda: self.push_screen(self._made(screen, *subject)))
         else:
             self.push_screen(self._made(screen, *subject))
+
+    def expect_requests(self) -> None:
+        """See :meth:`accel_tui.host.Host.expect_requests`."""
+        if self._keeps_engine:
+            from accel_engine.process.ask import warm_kept_engine  # imported later, see _import_remaining
+
+            self.run_worker(warm_kept_engine, thread=True, exit_on_error=False, group="requests")
 
     async def ask_screen(self, screen: Screens, *subject: Any) -> Any:
         """Open a screen; returns what is chosen there, see :meth:`accel_tui.host.Host.ask_screen`."""
@@ -319,6 +332,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
         with suppress(RunError):  # the queue cannot be written, which who uses it learns
             set_default_limit(self.settings.queue_at_once)
+        if self._keeps_engine:
+            from accel_engine.process.ask import KeptEngine, keeping
+
+            self._ends.enter_context(keeping(KeptEngine()))
         ensure_waiter()  # where a process was killed that starts the runs that wait
         self.call_later(self._finish_import)
         if self.settings.keys and (errors := keymap.key_errors(self.settings, key_bindings())):

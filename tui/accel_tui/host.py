@@ -47,6 +47,11 @@ class Screens(Enum):
         return cast(type[Screen[Any]], getattr(import_module(f"accel_tui.screens.{module}"), name))
 
     @property
+    def asks_engines(self) -> bool:
+        """Whether it asks about trained models, or others are opened from it that do."""
+        return self in (Screens.RUNS, Screens.DIAGNOSTICS, Screens.PREDICT, Screens.EVALUATE, Screens.EXPORT)
+
+    @property
     def is_single(self) -> bool:
         """Whether there is at most one: whoever opens it goes back to it, which closes the screens above."""
         return self in (Screens.NEW_RUN, Screens.RUNS, Screens.RUN, Screens.QUEUE, Screens.SEARCHES)
@@ -71,6 +76,9 @@ class Host(Protocol):
             subject: What it is about: the arguments of its class. Without any, a screen that there is at most one of
                 stays as it was left.
         """
+
+    def expect_requests(self) -> None:
+        """Let a process import TensorFlow, as a request about a trained model may follow soon."""
 
     async def ask_screen(self, screen: Screens, *subject: Any) -> Any:
         """Open a screen in which a value is chosen; returns the value, ``None`` if none was."""

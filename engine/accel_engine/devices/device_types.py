@@ -13,38 +13,31 @@ FIRST_READING = "available from the second reading on"
 
 @dataclass(frozen=True, slots=True)
 class CountedItem:
-    """An item that a reading counts: a process on a GPU, a MIG instance, a throttle reason.
-
-    Attributes:
-        name: Its name.
-        id: A process id, or an instance's UUID; empty for others.
-        memory: Bytes of device memory in use; ``None`` if unknown.
-        total: Bytes of an instance's memory; ``None`` for others.
-        computes: Whether it is a process that computes; not one that only draws, as a desktop does.
-    """
+    """An item that a reading counts: a process on a GPU, a MIG instance, a throttle reason."""
 
     name: str
     id: str = ""
+    """A process id, or an instance's UUID; empty for others."""
     memory: int | None = None
+    """Bytes of device memory in use; ``None`` if unknown."""
     total: int | None = None
+    """Bytes of an instance's memory; ``None`` for others."""
     computes: bool = False
+    """Whether it is a process that computes; not one that only draws, as a desktop does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One measured value, or the reason why there is none.
-
-    Attributes:
-        value: The value; ``None`` if missing.
-        unit: ``%``, ``B``, ``B/s``, ``W``, ``C`` (degrees Celsius), ``MHz``, or empty for plain numbers.
-        reason: Why the value is missing.
-        items: The counted items, if the value is a count.
-    """
+    """One measured value, or the reason why there is none."""
 
     value: float | None
+    """The value; ``None`` if missing."""
     unit: str = ""
+    """``%``, ``B``, ``B/s``, ``W``, ``C`` (degrees Celsius), ``MHz``, or empty for plain numbers."""
     reason: str = ""
+    """Why the value is missing."""
     items: tuple[CountedItem, ...] = ()
+    """The counted items, if the value is a count."""
 
     @classmethod
     def missing(cls, reason: str, unit: str = "") -> "Reading":
@@ -64,44 +57,38 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """An accelerator or the CPU.
-
-    Attributes:
-        id: ``cpu:0``, ``gpu:1``, ``tpu:0``, as in plans and samples.
-        kind: ``cpu``, ``gpu`` or ``tpu``.
-        name: Vendor's name.
-        memory: Memory in bytes; ``None`` if unknown.
-        cores: Logical cores of a CPU, TensorCores of a TPU chip; 0 if unknown.
-        address: PCI bus id such as ``0000:3b:00.0``, in lower case; empty for a CPU.
-        uuids: UUIDs of a GPU and its MIG instances.
-        unified: Whether its memory is the host's, as of a Jetson or a GB10.
-        problem: Why the driver does not describe it; empty if it does.
-        free: Bytes of a GPU's own memory that no program used when the GPU was found; ``None`` if unknown.
-    """
+    """An accelerator or the CPU."""
 
     id: str
+    """``cpu:0``, ``gpu:1``, ``tpu:0``, as in plans and samples."""
     kind: str
+    """``cpu``, ``gpu`` or ``tpu``."""
     name: str
+    """Vendor's name."""
     memory: int | None = None
+    """Memory in bytes; ``None`` if unknown."""
     cores: int = 0
+    """Logical cores of a CPU, TensorCores of a TPU chip; 0 if unknown."""
     address: str = ""
+    """PCI bus id such as ``0000:3b:00.0``, in lower case; empty for a CPU."""
     uuids: tuple[str, ...] = ()
+    """UUIDs of a GPU and its MIG instances."""
     unified: bool = False
+    """Whether its memory is the host's, as of a Jetson or a GB10."""
     problem: str = ""
+    """Why the driver does not describe it; empty if it does."""
     free: int | None = None
+    """Bytes of a GPU's own memory that no program used when the GPU was found; ``None`` if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnavailableKind:
-    """A kind of device that is not available.
-
-    Attributes:
-        kind: ``gpu`` or ``tpu``.
-        reason: Why, for the user, e.g. ``no NVIDIA driver``.
-    """
+    """A kind of device that is not available."""
 
     kind: str
+    """``gpu`` or ``tpu``."""
     reason: str
+    """Why, for the user, e.g. ``no NVIDIA driver``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,28 +109,22 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The readings of one device at one time.
-
-    Attributes:
-        time: Seconds since the Unix epoch.
-        device: The device's id.
-        readings: By name. Every device has ``utilization`` (%), ``memory_used`` and ``memory_total``
-            (B). The probes' modules list the others.
-    """
+    """The readings of one device at one time."""
 
     time: float
+    """Seconds since the Unix epoch."""
     device: str
+    """The device's id."""
     readings: Mapping[str, Reading] = field(default_factory=dict)
+    """By name. Every device has ``utilization`` (%), ``memory_used`` and ``memory_total`` (B). The probes' modules
+    list the others."""
 
 
 class Probe(Protocol):
-    """Finds and reads the devices of a kind. It should not raise: errors become reasons.
-
-    Attributes:
-        kind: ``cpu``, ``gpu`` or ``tpu``.
-    """
+    """Finds and reads the devices of a kind. It should not raise: errors become reasons."""
 
     kind: str
+    """``cpu``, ``gpu`` or ``tpu``."""
 
     def inventory(self) -> Inventory:
         """Find the devices, or the reason why there are none."""

@@ -34,17 +34,13 @@ INSTALL_COMMANDS = "pip install 'accel-tui[cpu]' (or [cuda], [tpu])"
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The installed TensorFlow.
-
-    Attributes:
-        distribution: Name of the installed distribution; empty if there is none.
-        version: Its version.
-        problem: Why no engine can start, with a fix, in one line; empty if one can.
-    """
+    """The installed TensorFlow."""
 
     distribution: str = ""
+    """Name of the installed distribution; empty if there is none."""
     version: str = ""
     problem: str = ""
+    """Why no engine can start, with a fix, in one line; empty if one can."""
 
 
 def cuda_cure(elsewhere: str, processor: str = "") -> str:

@@ -25,17 +25,14 @@ QueryValue = float | tuple[CountedItem, ...]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query to the driver.
-
-    Attributes:
-        units: Name and unit of each value, in order.
-        read: Takes the ``pynvml`` module and a GPU's handle; returns a value per unit.
-        interval: Seconds between queries; 0 for every sample.
-    """
+    """A query to the driver."""
 
     units: tuple[tuple[str, str], ...]
+    """Name and unit of each value, in order."""
     read: Callable[[Any, Any], tuple[QueryValue, ...]]
+    """Takes the ``pynvml`` module and a GPU's handle; returns a value per unit."""
     interval: float = 0.0
+    """Seconds between queries; 0 for every sample."""
 
 
 def memory(nvml: Any, handle: Any) -> tuple[float, float]:

@@ -16,40 +16,34 @@ FLOAT32, TF32, FLOAT16, BFLOAT16 = "float32", "tf32", "float16", "bfloat16"
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A device's peak performance.
-
-    Attributes:
-        flops_per_second: FLOP/s; ``None`` if unknown.
-        source: Source of the figure.
-        reason: Why it is unknown.
-    """
+    """A device's peak performance."""
 
     flops_per_second: float | None
+    """FLOP/s; ``None`` if unknown."""
     source: str = ""
+    """Source of the figure."""
     reason: str = ""
+    """Why it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A device's figures, in TFLOP/s.
-
-    Attributes:
-        name: The words of its name that identify it.
-        source: Source of the figures.
-        float32: Without tensor cores.
-        tf32: float32 at reduced precision on tensor cores; ``None`` if not supported.
-        half: float16 on tensor cores; ``None`` if not supported.
-        bfloat16: bfloat16 on tensor cores; ``None`` if not supported.
-        runtime_device_count: Number of runtime devices per chip.
-    """
+    """A device's figures, in TFLOP/s."""
 
     name: str
+    """The words of its name that identify it."""
     source: str
+    """Source of the figures."""
     float32: float | None
+    """Without tensor cores."""
     tf32: float | None
+    """float32 at reduced precision on tensor cores; ``None`` if not supported."""
     half: float | None
+    """float16 on tensor cores; ``None`` if not supported."""
     bfloat16: float | None
+    """bfloat16 on tensor cores; ``None`` if not supported."""
     runtime_device_count: int = 1
+    """Number of runtime devices per chip."""
 
 
 def _gpu(name: str, float32: float, tf32: float, half: float, source: str) -> _Row:

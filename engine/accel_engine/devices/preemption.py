@@ -32,22 +32,19 @@ Get = Callable[..., tuple[int, str]]
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A cloud.
-
-    Attributes:
-        name: Its name for users.
-        host: Its metadata server.
-        timeout: Seconds that an answer may take; Azure's first one takes up to two minutes.
-        notice: What the server says of this machine's end; empty while it stays. May raise ``OSError``,
-            ``HTTPException`` or ``ValueError``.
-        is_here: Whether this machine is one of its, by what the firmware calls it.
-    """
+    """A cloud."""
 
     name: str
+    """Its name for users."""
     host: str
+    """Its metadata server."""
     timeout: float
+    """Seconds that an answer may take; Azure's first one takes up to two minutes."""
     notice: Callable[[Get], str]
+    """What the server says of this machine's end; empty while it stays. May raise ``OSError``, ``HTTPException`` or
+    ``ValueError``."""
     is_here: Callable[[Mapping[str, str]], bool]
+    """Whether this machine is one of its, by what the firmware calls it."""
 
 
 def _expect(answer: tuple[int, str], *statuses: int) -> tuple[int, str]:

@@ -15,24 +15,20 @@ GOOGLE = "0x1ae0"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation of TPU chips.
-
-    Attributes:
-        name: Google's name.
-        gibibytes: Memory per chip.
-        cores: TensorCores per chip.
-        runtime_device_count: Runtime devices per chip; two cores may form one device.
-        vfio: Whether it is driven from user space (``/dev/vfio/GROUP``), not by a kernel driver
-            (``/dev/accelN``).
-        split: Whether each of its devices is a separate PCI function.
-    """
+    """A generation of TPU chips."""
 
     name: str
+    """Google's name."""
     gibibytes: int
+    """Memory per chip."""
     cores: int
+    """TensorCores per chip."""
     runtime_device_count: int
+    """Runtime devices per chip; two cores may form one device."""
     vfio: bool = True
+    """Whether it is driven from user space (``/dev/vfio/GROUP``), not by a kernel driver (``/dev/accelN``)."""
     split: bool = False
+    """Whether each of its devices is a separate PCI function."""
 
 
 GENERATIONS: dict[tuple[str, str], Generation] = {
@@ -53,30 +49,24 @@ chip); memory and cores per chip are from the Cloud TPU documentation of each ge
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A TPU chip of this machine.
-
-    Attributes:
-        device: Its device in the inventory.
-        nodes: Its device files; empty if the kernel has none.
-        runtime_device_count: Number of runtime devices.
-    """
+    """A TPU chip of this machine."""
 
     device: Device
+    """Its device in the inventory."""
     nodes: tuple[Path, ...]
+    """Its device files; empty if the kernel has none."""
     runtime_device_count: int
+    """Number of runtime devices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """The processes that have device files of chips open.
-
-    Attributes:
-        by_node: The processes by device file.
-        complete: Whether all processes could be inspected; other users' may be inaccessible.
-    """
+    """The processes that have device files of chips open."""
 
     by_node: Mapping[str, tuple[CountedItem, ...]]
+    """The processes by device file."""
     complete: bool
+    """Whether all processes could be inspected; other users' may be inaccessible."""
 
     def of(self, chip: Chip) -> tuple[CountedItem, ...]:
         """The processes that hold a chip, each once."""

@@ -52,17 +52,14 @@ _RECONNECT = 5000
 
 @dataclass(frozen=True, slots=True)
 class MetricValues:
-    """The values of one metric.
-
-    Attributes:
-        values: Values of the runtime's devices in order, over all services; empty if there are none.
-        reason: Why there are none.
-        served: Whether anything listens at the service's address.
-    """
+    """The values of one metric."""
 
     values: tuple[float, ...] = ()
+    """Values of the runtime's devices in order, over all services; empty if there are none."""
     reason: str = ""
+    """Why there are none."""
     served: bool = True
+    """Whether anything listens at the service's address."""
 
 
 _LATE = MetricValues(reason="the TPU runtime was not queried in time")

@@ -57,6 +57,7 @@ CHECKS: tuple[tuple[str, Callable[[Machine], CheckFinding], float], ...] = (
     ("nvidia.files", gpu_settings.check_files, _IMPORT),
     ("nvidia.settings", gpu_settings.check_settings, _IMPORT),
     ("nvidia.health", gpu_settings.check_health, _IMPORT),
+    ("nvidia.errors", gpu_settings.check_errors, _DRIVER),
     ("nvidia.links", gpu_settings.check_links, _IMPORT),
     ("nvidia.wsl", nvidia_checks.check_wsl, CHECK_TIMEOUT),
     ("tpu.library", tpu_checks.check_library, CHECK_TIMEOUT),

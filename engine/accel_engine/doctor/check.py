@@ -22,49 +22,40 @@ class CheckResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """The result of a check.
-
-    Attributes:
-        verdict: Its severity.
-        summary: What was found, in half a line.
-        cause: Why it is a problem; empty if there is none.
-        fix: How to fix it; empty if there is no problem.
-    """
+    """The result of a check."""
 
     verdict: CheckResult
+    """Its severity."""
     summary: str
+    """What was found, in half a line."""
     cause: str = ""
+    """Why it is a problem; empty if there is none."""
     fix: str = ""
+    """How to fix it; empty if there is no problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check.
-
-    Attributes:
-        name: Stable name: ``subject`` or ``subject.detail``.
-        run: Runs the check, and may block; called in a separate thread.
-        timeout: Timeout after which it counts as failed.
-    """
+    """One check."""
 
     name: str
+    """Stable name: ``subject`` or ``subject.detail``."""
     run: Callable[[], CheckFinding]
+    """Runs the check, and may block; called in a separate thread."""
     timeout: float = CHECK_TIMEOUT
+    """Timeout after which it counts as failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """A check that was run.
-
-    Attributes:
-        check: Name of the check.
-        finding: Its result.
-        seconds: How long it took.
-    """
+    """A check that was run."""
 
     check: str
+    """Name of the check."""
     finding: CheckFinding
+    """Its result."""
     seconds: float
+    """How long it took."""
 
 
 def skipped(summary: str) -> CheckFinding:

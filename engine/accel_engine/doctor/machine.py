@@ -53,35 +53,31 @@ def _requirements_of(distribution: str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class GpuSettings:
-    """What an administrator has set for a GPU, and what its driver asks for; ``None`` where it does not tell.
-
-    Attributes:
-        gpu: Its id.
-        compute_mode: 0 for any number of processes, 1 and 3 for one, 2 for none.
-        persistence: Whether the driver stays loaded while nobody uses the GPU.
-        mig: Whether it is divided into MIG instances, of which there may be none.
-        instances: Number of MIG instances.
-        power_limit: The enforced limit in W.
-        default_power: Its default limit in W.
-        pending_ecc: Whether error correction will be switched on or off by a restart.
-        remapping: Whether memory rows wait to be replaced by a reset.
-        remapping_failed: Whether rows could not be replaced.
-        recovery: What the driver asks for: a value of ``NVML_GPU_RECOVERY_ACTION``; 0 for nothing.
-        links: Number of active NVLinks.
-    """
+    """What an administrator has set for a GPU, and what its driver asks for; ``None`` where it does not tell."""
 
     gpu: str
     compute_mode: int | None = None
+    """0 for any number of processes, 1 and 3 for one, 2 for none."""
     persistence: bool | None = None
+    """Whether the driver stays loaded while nobody uses the GPU."""
     mig: bool | None = None
+    """Whether it is divided into MIG instances, of which there may be none."""
     instances: int = 0
+    """Number of MIG instances."""
     power_limit: float | None = None
+    """The enforced limit in W."""
     default_power: float | None = None
+    """Its default limit in W."""
     pending_ecc: bool | None = None
+    """Whether error correction will be switched on or off by a restart."""
     remapping: bool | None = None
+    """Whether memory rows wait to be replaced by a reset."""
     remapping_failed: bool | None = None
+    """Whether rows could not be replaced."""
     recovery: int | None = None
+    """What the driver asks for: a value of ``NVML_GPU_RECOVERY_ACTION``; 0 for nothing."""
     links: int = 0
+    """Number of active NVLinks."""
 
 
 NVIDIA = "0x10de"
@@ -96,25 +92,22 @@ DRIVER_TIMEOUT = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """The NVIDIA driver.
-
-    Attributes:
-        version: Its version; empty if no driver responds.
-        cuda: The newest CUDA version that it supports, e.g. ``(12, 8)``; ``(0, 0)`` if unknown.
-        gpus: Its GPUs, regardless of ``CUDA_VISIBLE_DEVICES``.
-        memory_shares: Pairs of a GPU's id and the share of its memory in use.
-        problem: Why it finds no GPU.
-        timed_out: Whether it did not respond in time.
-        settings: The settings of its GPUs.
-    """
+    """The NVIDIA driver."""
 
     version: str = ""
+    """Its version; empty if no driver responds."""
     cuda: tuple[int, int] = (0, 0)
+    """The newest CUDA version that it supports, e.g. ``(12, 8)``; ``(0, 0)`` if unknown."""
     gpus: tuple[Device, ...] = ()
+    """Its GPUs, regardless of ``CUDA_VISIBLE_DEVICES``."""
     memory_shares: tuple[tuple[str, float], ...] = ()
+    """Pairs of a GPU's id and the share of its memory in use."""
     problem: str = ""
+    """Why it finds no GPU."""
     timed_out: bool = False
+    """Whether it did not respond in time."""
     settings: tuple[GpuSettings, ...] = ()
+    """The settings of its GPUs."""
 
 
 def query_driver(timeout: float = DRIVER_TIMEOUT) -> Driver:
@@ -202,35 +195,32 @@ def _recovery(nvml: Any, values: Any) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The inputs of the checks.
-
-    Attributes:
-        environment: Environment variables.
-        root: Parent directory of ``sys``, ``dev`` and ``proc``.
-        temporary: The directory of temporary files.
-        home: The program's directory, with the runs.
-        python: The interpreter.
-        version: Returns the version of a distribution; empty if it is not installed.
-        requirements: Returns the requirements of a distribution.
-        driver: Queries the NVIDIA driver; cached.
-        tensorflow: Probes TensorFlow in a separate process; cached.
-        computing: Probes it, and lets its devices compute; cached.
-        xla_flags: Tries the user's flags for XLA in a separate process, and returns why they end it; cached.
-        arrow: Loads PyArrow beside TensorFlow in a separate process, and returns why that fails; cached.
-    """
+    """The inputs of the checks."""
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    """Environment variables."""
     root: Path = Path("/")
+    """Parent directory of ``sys``, ``dev`` and ``proc``."""
     temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
+    """The directory of temporary files."""
     home: Path = field(default_factory=home)
+    """The program's directory, with the runs."""
     python: Interpreter = field(default_factory=Interpreter.here)
+    """The interpreter."""
     version: Callable[[str], str] = installed_version
+    """Returns the version of a distribution; empty if it is not installed."""
     requirements: Callable[[str], Sequence[str]] = _requirements_of
+    """Returns the requirements of a distribution."""
     driver: Callable[[], Driver] = field(default_factory=lambda: once(query_driver))
+    """Queries the NVIDIA driver; cached."""
     tensorflow: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_tensorflow))
+    """Probes TensorFlow in a separate process; cached."""
     computing: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_devices))
+    """Probes it, and lets its devices compute; cached."""
     xla_flags: Callable[[], str | None] = field(default_factory=lambda: once(xla_flags_problem))
+    """Tries the user's flags for XLA in a separate process, and returns why they end it; cached."""
     arrow: Callable[[], str] = field(default_factory=lambda: once(problem_beside_tensorflow))
+    """Loads PyArrow beside TensorFlow in a separate process, and returns why that fails; cached."""
 
     @property
     def processor(self) -> str:

@@ -47,7 +47,7 @@ def check_driver(machine: Machine) -> CheckFinding:
         return _driver_finding(driver)
     names = ", ".join(function.name for function in machine.pci_gpus)
     error = "" if driver.problem in NVML_PROBLEMS else driver.problem
-    if machine.in_wsl and check_wsl(machine).verdict is CheckResult.FAIL:
+    if machine.in_wsl and check_wsl(machine).verdict is not CheckResult.PASS:
         if _linux_drivers(machine):
             cause = f"it finds no GPU: {driver.problem}"
             return failed("a Linux driver inside WSL2 hides the one of Windows", cause, "see nvidia.wsl")
@@ -123,8 +123,8 @@ def check_wsl(machine: Machine) -> CheckFinding:
         return skipped("not needed: not WSL2")
     library = "usr/lib/wsl/lib/libcuda.so.1"
     if not (machine.root / library).exists():
-        fix = "install NVIDIA's driver in Windows, then run wsl --shutdown there"
-        return failed(f"/{library} is missing", "Windows passes no CUDA driver to WSL2", fix)
+        fix = "if it has an NVIDIA GPU, install NVIDIA's driver in Windows, then run wsl --shutdown there"
+        return warned(f"/{library} is missing", "Windows passes no CUDA driver to WSL2", fix)
     if found := _linux_drivers(machine):
         fix = (
             "remove it: sudo apt purge 'nvidia-driver-*' 'libnvidia-*'; then run wsl --shutdown in Windows, start WSL2 "
@@ -207,7 +207,7 @@ def without_gpu(machine: Machine) -> CheckFinding:
     driver = machine.driver()
     if driver.timed_out:
         return warned("unknown", driver.problem, "see nvidia.driver")
-    if machine.in_wsl and check_wsl(machine).verdict is CheckResult.FAIL:
+    if machine.in_wsl and check_wsl(machine).verdict is not CheckResult.PASS:
         return skipped("not checked: see nvidia.wsl")
     if machine.is_jetson or _is_seen(machine):
         return skipped("not checked: needs NVML")

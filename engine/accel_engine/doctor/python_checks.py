@@ -16,25 +16,22 @@ _FIX = f"create a virtual environment with 64-bit CPython {OLDEST[0]}.{OLDEST[1]
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python interpreter.
-
-    Attributes:
-        version: E.g. ``(3, 11, 9)``.
-        implementation: ``CPython``, ``PyPy``.
-        bits: 32 or 64.
-        free_threaded: Whether it is a build without the GIL.
-        virtual: Whether it is in a virtual environment.
-        system: Operating system and processor: ``Linux x86_64``.
-        musl: Whether the C library is musl, as on Alpine Linux.
-    """
+    """A Python interpreter."""
 
     version: tuple[int, int, int]
+    """E.g. ``(3, 11, 9)``."""
     implementation: str = "CPython"
+    """``CPython``, ``PyPy``."""
     bits: int = 64
+    """32 or 64."""
     free_threaded: bool = False
+    """Whether it is a build without the GIL."""
     virtual: bool = True
+    """Whether it is in a virtual environment."""
     system: str = "Linux x86_64"
+    """Operating system and processor: ``Linux x86_64``."""
     musl: bool = False
+    """Whether the C library is musl, as on Alpine Linux."""
 
     @classmethod
     def here(cls) -> "Interpreter":

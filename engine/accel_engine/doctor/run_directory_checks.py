@@ -130,15 +130,12 @@ def _journal(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A mounted file system.
-
-    Attributes:
-        kind: Its type, e.g. ``ext4``; empty if unknown.
-        options: Mount options, e.g. ``rw``.
-    """
+    """A mounted file system."""
 
     kind: str = ""
+    """Its type, e.g. ``ext4``; empty if unknown."""
     options: tuple[str, ...] = ()
+    """Mount options, e.g. ``rw``."""
 
 
 def find_mount(path: Path) -> Mount:

@@ -11,6 +11,7 @@ import psutil
 
 from accel_engine.control_groups import own_groups
 from accel_engine.devices.host_probe import processors
+from accel_engine.devices.pci_address import normalize_bus_id, read_word
 from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.doctor.check import CheckFinding, failed, passed, warned, worst
 from accel_engine.doctor.machine import Machine
@@ -86,9 +87,39 @@ def check_processors(machine: Machine) -> CheckFinding:
         )
     nodes = len(list((machine.root / "sys/devices/system/node").glob("node[0-9]*")))
     where = f" on {nodes} NUMA nodes" if nodes > 1 else ""
+    if nodes > 1 and (far := _far_gpus(machine)):
+        node, names = far
+        return warned(
+            f"{count} processors{where}, none of them on {names}'s",
+            f"every copy to {names} crosses from one processor's memory to the other's",
+            f"start accel-tui with numactl --cpunodebind={node} --membind={node}, or let the scheduler bind it so",
+        )
     if nodes > 1 and machine.driver().gpus:
         return passed(f"{count} processors{where}; numactl can bind a run to the node of its GPU")
     return passed(f"{numbers.counted(count, 'processor')}{where}")
+
+
+def _far_gpus(machine: Machine) -> tuple[str, str] | None:
+    """The node of the first GPU whose processors this process may not use, and the ids of the GPUs there."""
+    mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    far: dict[str, list[str]] = {}
+    for gpu in machine.driver().gpus:
+        node = read_word(machine.root / "sys/bus/pci/devices" / normalize_bus_id(gpu.address) / "numa_node")
+        if not node.isdecimal():  # -1: the machine does not tell
+            continue
+        beside = parse_processors(read_word(machine.root / f"sys/devices/system/node/node{node}/cpulist"))
+        if mine and beside and not mine & beside:
+            far.setdefault(node, []).append(gpu.id)
+    return next(((node, " and ".join(gpus)) for node, gpus in far.items()), None)
+
+
+def parse_processors(text: str) -> set[int]:
+    """Parse a list of processors as the kernel writes it: ``0-3,8`` is 0, 1, 2, 3 and 8."""
+    processors: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        processors |= set(range(int(first), int(last or first) + 1))
+    return processors
 
 
 def _quota(root: Path) -> float | None:

@@ -27,39 +27,36 @@ COMMAND = (sys.executable, "-m", "accel_engine.engine_main.list_tf_devices")
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowDevices:
-    """The result of the probe.
-
-    Attributes:
-        version: TensorFlow's version; empty if the import did not finish.
-        file: File that it was imported from.
-        keras: Keras' version.
-        cuda: CUDA version of the build, e.g. ``12.5.1``; empty without CUDA.
-        gpus: Names of the visible GPUs.
-        capabilities: Their compute capabilities, such as ``9.0``; empty where unknown.
-        built: The capabilities for which the build has code, such as ``sm_90``.
-        trying: What a device computed last, if that did not end.
-        computed: What the devices have computed, with the seconds it took.
-        seconds: Duration of the import.
-        problem: The last error in the log; empty if there was none.
-        signal: The signal that ended the process, e.g. ``SIGABRT``; empty if none did.
-        timed_out: Whether the process timed out.
-        log: The log of TensorFlow's native code.
-    """
+    """The result of the probe."""
 
     version: str = ""
+    """TensorFlow's version; empty if the import did not finish."""
     file: str = ""
+    """File that it was imported from."""
     keras: str = ""
+    """Keras' version."""
     cuda: str = ""
+    """CUDA version of the build, e.g. ``12.5.1``; empty without CUDA."""
     gpus: tuple[str, ...] = ()
+    """Names of the visible GPUs."""
     seconds: float = 0.0
+    """Duration of the import."""
     problem: str = ""
+    """The last error in the log; empty if there was none."""
     signal: str = ""
+    """The signal that ended the process, e.g. ``SIGABRT``; empty if none did."""
     timed_out: bool = False
+    """Whether the process timed out."""
     log: str = ""
+    """The log of TensorFlow's native code."""
     capabilities: tuple[str, ...] = ()
+    """Their compute capabilities, such as ``9.0``; empty where unknown."""
     built: tuple[str, ...] = ()
+    """The capabilities for which the build has code, such as ``sm_90``."""
     trying: str = ""
+    """What a device computed last, if that did not end."""
     computed: tuple[str, ...] = ()
+    """What the devices have computed, with the seconds it took."""
 
 
 def probe_devices() -> TensorFlowDevices:

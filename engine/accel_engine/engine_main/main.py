@@ -1,8 +1,9 @@
-"""The engine process: ``python -m accel_engine.process [--run DIRECTORY | --request NAME]``.
+"""The engine process: ``python -m accel_engine.process [--run DIRECTORY | --request NAME | --requests]``.
 
 With ``--request`` it answers one request of :mod:`accel_engine.requests` to
-:class:`accel_engine.process.ask.EngineCall`. Without options it is a warm engine: it imports TensorFlow, describes
-models for :class:`accel_engine.process.warm_engine.WarmEngine`, and waits for a run to train.
+:class:`accel_engine.process.ask.EngineCall`, with ``--requests`` one after another.
+Without options it is a warm engine: it imports TensorFlow, describes models for
+:class:`accel_engine.process.warm_engine.WarmEngine`, and waits for a run to train.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from accel_engine import hangup, network_namespace
 from accel_engine.engine_main import tensorflow_import
-from accel_engine.engine_main.request_server import claim_pipes, redirect, serve_request
+from accel_engine.engine_main.request_server import claim_pipes, redirect, serve_request, serve_requests
 from accel_engine.engine_main.supervisor import EngineSupervisor, train_command, wake_queue
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.engine_main.warm_server import WarmServer
@@ -39,6 +40,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m accel_engine.process", description=__doc__)
     parser.add_argument("--run", type=Path, help="train the run in this directory")
     parser.add_argument("--request", choices=request_names(), help="answer one request")
+    parser.add_argument("--requests", action="store_true", help="answer requests of any type, one after another")
     parser.add_argument("--isolated", action="store_true", help="the process is in a network namespace of the run")
     arguments = parser.parse_args()
     directory = arguments.run
@@ -50,6 +52,8 @@ def main() -> int:
     tensorflow = TensorFlowImport()
     if request is not None:
         return serve_request(request, tensorflow)
+    if arguments.requests:
+        return serve_requests(tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:

@@ -3,6 +3,7 @@
 import os
 import queue
 import shutil
+import sys
 import threading
 import traceback
 from collections.abc import Iterator
@@ -12,17 +13,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from accel_engine.engine_main.tensorflow_import import TensorFlowImport
+import psutil
+
+from accel_engine import user_code
+from accel_engine.engine_main.tensorflow_import import TensorFlowImport, set_batch_scheduling
 from accel_engine.errors import AccelError, RunError, format_error
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
 from accel_engine.requests.protocol.request import (
     DeviceRequest,
+    Doing,
     EngineRequest,
     FolderRequest,
+    KeptState,
     Problem,
     Send,
+    find_request,
     request_function,
+    request_names,
 )
+
+KEPT_MEMORY = 3 << 30
+"""Bytes of memory that a process may have and still be kept for further requests. TensorFlow alone takes 0.5 GB."""
 
 
 def serve_request(kind: type[EngineRequest[Any]], tensorflow: TensorFlowImport) -> int:
@@ -31,6 +42,51 @@ def serve_request(kind: type[EngineRequest[Any]], tensorflow: TensorFlowImport) 
     with suppress(BrokenPipeError):  # nobody listens any more
         channel.send(_answer_next(kind, channel, tensorflow))
     return 0
+
+
+def serve_requests(tensorflow: TensorFlowImport) -> int:
+    """Answer requests of any type, one after another, until no more come; returns the exit status.
+
+    The process has :func:`batch scheduling <accel_engine.engine_main.tensorflow_import.set_batch_scheduling>`, which
+    the threads of a request that measures must not have: it is then the first one, and the last.
+    """
+    channel = claim_pipes()
+    threading.Thread(target=partial(_import_ahead, tensorflow), name="import-ahead", daemon=True).start()
+    kinds = [kind for kind in map(find_request, request_names()) if not kind.asks]
+    try:
+        for request in until_input_ends(channel, *kinds):
+            is_problem = isinstance(request, Problem)
+            if not is_problem and not request.is_batch:
+                set_batch_scheduling(is_on=False)
+            channel.folder = request.folder if isinstance(request, FolderRequest) else None
+            answered = request if is_problem else _answer_of_many(request, channel.send, tensorflow)
+            channel.send(KeptState(is_problem or (request.is_batch and _may_answer_more())))
+            channel.send(answered)
+    except BrokenPipeError:
+        return 0
+    except ProtocolError as error:
+        print(error, file=sys.stderr, flush=True)  # noqa: T201 (who asks shows the last line)
+        return 1
+    return 0
+
+
+def _import_ahead(tensorflow: TensorFlowImport) -> None:
+    with suppress(AccelError):  # which each request reports
+        tensorflow.wait()
+
+
+def _answer_of_many(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport) -> Any:
+    """See :func:`answer`; where earlier requests have left nothing but the last model that they opened."""
+    if tensorflow.imported:
+        from accel_engine.trained.kept_model import begin_request
+
+        begin_request()
+    return answer(request, send, tensorflow)
+
+
+def _may_answer_more() -> bool:
+    """Whether this process is as good as a new one for the next request, and not too large."""
+    return not user_code.has_run() and psutil.Process().memory_info().rss < KEPT_MEMORY
 
 
 def _answer_next(kind: type[EngineRequest[Any]], channel: Channel, tensorflow: TensorFlowImport) -> Any:
@@ -61,6 +117,8 @@ def answer(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport
     """
     try:
         if request.needs_tensorflow:
+            if not tensorflow.imported:
+                send(Doing("importing TensorFlow"))
             tensorflow.wait()
         if isinstance(request, DeviceRequest):
             return _answer_on_device(request, send)

@@ -143,11 +143,13 @@ def _flags_with_choices(flags: str, root: Path) -> str | None:
     return f"{flags} {XLA_CHOICES}{folder}".strip()
 
 
-def set_batch_scheduling() -> None:
-    """Use ``SCHED_BATCH`` for this process and its children; does nothing on other systems than Linux.
+def set_batch_scheduling(*, is_on: bool = True) -> None:
+    """Use ``SCHED_BATCH``, or else the usual policy, for this thread, and threads and processes that it starts.
+
+    Does nothing on other systems than Linux.
 
     Threads that wake up, as in training they often do, then no longer preempt interactive programs (see sched(7)). The
     process's share of the CPUs stays the same; a lower priority (``nice``) would also reduce that.
     """
     with contextlib.suppress(AttributeError, OSError):  # not Linux, or not permitted in a container
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        os.sched_setscheduler(0, os.SCHED_BATCH if is_on else os.SCHED_OTHER, os.sched_param(0))

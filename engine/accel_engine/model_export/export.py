@@ -9,6 +9,7 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.errors import RunError
 from accel_engine.formats import format_named, open_model
 from accel_engine.formats.savedmodel_format import BATCHING_FILE
+from accel_engine.inference.output_differences import OutputScale
 from accel_engine.inference.runtime import Runtime
 from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.json_values import json_number
@@ -18,7 +19,7 @@ from accel_engine.model_export.proof import Figures, Proof, failure_line
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
-from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.memory_meters import HostMemory
 from accel_engine.words import numbers
@@ -42,11 +43,16 @@ def export(request: ExportRequest, send: Send = unheard) -> Export:
         AccelError: The model cannot be restored or used.
     """
     trained = open_trained(
-        request.model.model, split=request.split, checkpoint=request.checkpoint, keeps_raw=True, progress=reports(send)
+        request.model.model,
+        split=request.split,
+        checkpoint=request.checkpoint,
+        keeps_raw=True,
+        progress=reports(send),
+        doing=tells(send),
     )
     artefacts = Artefacts(trained, trained.name)
     try:
-        return _export(artefacts, request, send)
+        return export_models(artefacts, request, send)[0]
     except OSError as error:
         raise RunError(f"cannot read {error.filename or 'the examples'}: {error.strerror or error}") from error
 
@@ -56,7 +62,18 @@ def _written(target: ExportTarget, folder: Path) -> Path:
     return folder / target.name / Path(target.path).name
 
 
-def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
+def export_models(artefacts: Artefacts, request: ExportRequest, send: Send) -> tuple[Export, dict[str, OutputScale]]:
+    """Export a trained model that is open; returns the scale of each output, too.
+
+    Args:
+        artefacts: Writes the model.
+        request: The targets.
+        send: See :func:`export`.
+
+    Raises:
+        AccelError: The model cannot be used.
+        OSError: The examples cannot be read.
+    """
     trained, runtimes, problems = artefacts.trained, dict[str, Runtime](), dict[str, str]()
     targets, folder, notes = request.targets, request.folder, list(trained.notes)
     for target in targets:
@@ -81,7 +98,7 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
     notes += _lost_in_outputs(measured)
     complete = artefacts.complete.model
     original = replace(
-        _described("trained model", measured, _weight_bytes(trained)),
+        measured_model("trained model", measured, weight_bytes(trained)),
         inputs=tensor_lines(complete.input),
         outputs=tensor_lines(complete.output),
     )
@@ -90,7 +107,7 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
     for target in targets:
         runtime, batching = runtimes.get(target.name), ""
         found = proof.exported(target.name) if runtime else Figures(problem=problems[target.name])
-        problem = found.problem or _beyond(target, found)
+        problem = found.problem or beyond(target, found)
         if runtime and not problem:
             if format_named(target.format).is_served:
                 path = _written(target, folder).with_name(BATCHING_FILE)
@@ -99,11 +116,12 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
                 batching = _keep_all(target, folder, request.umask, notes)
             except OSError as error:
                 problem = f"cannot write {target.path}: {error.strerror or error}"
-        described = _described(target.name, found, runtime.size if runtime else 0)
+        described = measured_model(target.name, found, runtime.size if runtime else 0)
         kept = replace(described, path=target.path, problem=problem, batching=batching)
         exported.append(_with_signature(kept, runtime) if runtime else kept)
         send(exported[-1])
-    return Export(trained.name, trained.step, trained.split, raw.count, tuple(notes), original, tuple(exported))
+    done = Export(trained.name, trained.step, trained.split, raw.count, tuple(notes), original, tuple(exported))
+    return done, proof.scales
 
 
 def _lost_in_outputs(trained: Figures) -> Iterator[str]:
@@ -117,7 +135,7 @@ def _lost_in_outputs(trained: Figures) -> Iterator[str]:
             )
 
 
-def _beyond(target: ExportTarget, figures: Figures) -> str:
+def beyond(target: ExportTarget, figures: Figures) -> str:
     """Why the model is not near enough to the trained one; empty if it is."""
     by_mean = format_named(target.format).precision(target.quantize).by_mean
     value, name = (figures.mean, "mean") if by_mean else (figures.largest, "largest")
@@ -213,7 +231,8 @@ def _keep_batching(written: Path, path: Path, notes: list[str]) -> str:
     return str(path)
 
 
-def _described(name: str, figures: Figures, size: int) -> MeasuredModel:
+def measured_model(name: str, figures: Figures, size: int) -> MeasuredModel:
+    """The figures of a model under its name, with the bytes of its files or weights."""
     return MeasuredModel(
         name,
         {key: json_number(value) for key, value in figures.metrics.items()},
@@ -224,6 +243,6 @@ def _described(name: str, figures: Figures, size: int) -> MeasuredModel:
     )
 
 
-def _weight_bytes(trained: TrainedModel) -> int:
+def weight_bytes(trained: TrainedModel) -> int:
     """Bytes of the weights, without the optimizer's."""
     return sum(weight.numpy().nbytes for weight in trained.model.weights if str(weight.dtype) != "string")

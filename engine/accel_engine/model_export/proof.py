@@ -14,8 +14,9 @@ import numpy.typing as npt
 from accel_engine.data.structure import Batch
 from accel_engine.errors import AccelError, DataError
 from accel_engine.inference.keras_runtime import KerasRuntime
+from accel_engine.inference.output_differences import Differences, Floats, OutputScale
 from accel_engine.inference.runtime import Runtime
-from accel_engine.model_export.judgement import Differences, Floats, OutputScale, divisor_of, worsened
+from accel_engine.model_export.judgement import divisor_of, worsened
 from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics, Values
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
@@ -70,6 +71,9 @@ class Proof:
         tolerances: How far each exported model may be from the trained one, by its name.
         in_float32: The names of the exported models that compute in float32 although the trained one does not: they
             are compared with the trained model in float32.
+
+    Attributes:
+        scales: The scale of each output, by its name, once they were run.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class Proof:
         self._tolerances, self._in_float32 = tolerances, in_float32
         self._metrics = OutputMetrics(trained)
         self._names = tuple(served.model.output)
+        self.scales = dict[str, OutputScale]()
         own, of_float32 = self._metrics.of_model(), self._metrics.of_model()
         self._models: dict[str, _Run] = {"": own, FLOAT32: lambda batch: self._computed_in_float32(of_float32, batch)}
 
@@ -106,6 +111,7 @@ class Proof:
         references = ("", *((FLOAT32,) if any(name in self._in_float32 for name in candidates) else ()))
         of_served = self._metrics.of_served(self._served)
         scales, constant = self._sample()
+        self.scales = dict(zip(self._names, scales, strict=True))
         self._sums = {name: MetricSums() for name in (*references, *candidates)}
         self._served_sums = {name: MetricSums() for name in (*references, CONSTANT)}
         self._apart = {name: Differences(scales) for name in (*references, *candidates)}

@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from accel_engine import user_code
 from accel_engine.errors import ModelError
 from accel_engine.models.model_entry import BuildOptions
 from accel_engine.user_code import UserFunction, reason
@@ -34,6 +35,8 @@ def load_saved(path: str, options: BuildOptions) -> Any:
         ModelError: It cannot be loaded.
     """
     objects = custom_objects(options.custom_objects) if options.custom_objects else None
+    if options.unsafe:
+        user_code.note_run()
     try:
         return keras.models.load_model(user_path(path), custom_objects=objects, safe_mode=not options.unsafe)
     except Exception as error:

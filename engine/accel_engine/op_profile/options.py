@@ -23,16 +23,13 @@ MAX_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class ProfileOptions:
-    """How a run is profiled.
-
-    Attributes:
-        seconds: How long its steps are traced.
-    """
+    """How a run is profiled."""
 
     seconds: float = option(
         3.0,
         OptionSpec("How long steps are traced.", float, minimum=MIN_SECONDS, maximum=MAX_SECONDS, label="time"),
     )
+    """How long its steps are traced."""
 
 
 def check_size(folder: Path) -> None:

@@ -53,15 +53,12 @@ Spans: TypeAlias = list[tuple[int, int]]
 
 
 class OperationCost(NamedTuple):
-    """What one execution of an operation takes; ``None`` where it is unknown.
-
-    Attributes:
-        flops: Floating-point operations.
-        bytes: Bytes of its inputs and outputs.
-    """
+    """What one execution of an operation takes; ``None`` where it is unknown."""
 
     flops: float | None
+    """Floating-point operations."""
     bytes: float | None
+    """Bytes of its inputs and outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,62 +66,56 @@ class TraceFacts:
     """What is known of a trace besides its files.
 
     Attributes:
-        steps: Steps in the trace; ``None`` if unknown.
-        layers: The names of the model's layers by the numbers in marks; empty where layers are not marked.
-        cost_of: What an operation of TensorFlow takes, by its name in its graph and the type of what runs.
-        apart: Beginnings and ends of what came between the steps, such as a validation, in nanoseconds since 1970: its
-            operations are not of the steps, and the time is not theirs.
-        accelerator: ``gpu`` or ``tpu`` where these train, whose operations the trace should have; else empty.
         peak_flops, peak_source, peak_bytes, bytes_source: As of :class:`OpProfile`.
-        notes: As of :class:`OpProfile`.
-        path: As ``trace`` of :class:`OpProfile`.
     """
 
     steps: int | None = None
+    """Steps in the trace; ``None`` if unknown."""
     layers: Mapping[int, str] = field(default_factory=dict)
+    """The names of the model's layers by the numbers in marks; empty where layers are not marked."""
     cost_of: Callable[[str, str], OperationCost | None] = lambda *_: None
+    """What an operation of TensorFlow takes, by its name in its graph and the type of what runs."""
     apart: tuple[tuple[int, int], ...] = ()
+    """Beginnings and ends of what came between the steps, such as a validation, in nanoseconds since 1970: its
+    operations are not of the steps, and the time is not theirs."""
     accelerator: str = ""
+    """``gpu`` or ``tpu`` where these train, whose operations the trace should have; else empty."""
     peak_flops: float | None = None
     peak_source: str = ""
     peak_bytes: float | None = None
     bytes_source: str = ""
     notes: tuple[str, ...] = ()
+    """As of :class:`OpProfile`."""
     path: str = ""
+    """As ``trace`` of :class:`OpProfile`."""
 
 
 class _Ran(NamedTuple):
-    """An operation that ran once.
-
-    Attributes:
-        begin: Its beginning in picoseconds.
-        end: The end of its call.
-        last: Its end, which is later where it runs on beside others.
-        key: Says which operation it is, see :class:`_Key`.
-        fills: Whether something computes all the time, which is not so while it waits for the input pipeline.
-    """
+    """An operation that ran once."""
 
     begin: int
+    """Its beginning in picoseconds."""
     end: int
+    """The end of its call."""
     last: int
+    """Its end, which is later where it runs on beside others."""
     key: "_Key"
+    """Says which operation it is, see :class:`_Key`."""
     fills: bool = True
+    """Whether something computes all the time, which is not so while it waits for the input pipeline."""
 
 
 class _Key(NamedTuple):
-    """Which operation it is.
-
-    Attributes:
-        name: The name of a TensorFlow operation, of an instruction of XLA or of a kernel.
-        kind: The type of a TensorFlow operation; empty for others.
-        program: The number or the name of a program of XLA; empty without.
-        kernel: The kernel of a GPU.
-    """
+    """Which operation it is."""
 
     name: str
+    """The name of a TensorFlow operation, of an instruction of XLA or of a kernel."""
     kind: str = ""
+    """The type of a TensorFlow operation; empty for others."""
     program: int | str = ""
+    """The number or the name of a program of XLA; empty without."""
     kernel: str = ""
+    """The kernel of a GPU."""
 
 
 def reduce_trace(folder: Path, facts: TraceFacts) -> OpProfile:

@@ -28,19 +28,16 @@ _EVENT_ID, _OFFSET, _DURATION, _EVENT_STATS = 1 << 3, 2 << 3, 3 << 3, 4 << 3 | 2
 
 
 class TraceEvent(NamedTuple):
-    """Something that a thread or a stream did.
-
-    Attributes:
-        begin: Its beginning.
-        end: Its end.
-        name: Number of its name, see :meth:`TracePlane.name_of`.
-        stats: Its statistics as they are in the file, see :meth:`TracePlane.stats_of`.
-    """
+    """Something that a thread or a stream did."""
 
     begin: int
+    """Its beginning."""
     end: int
+    """Its end."""
     name: int
+    """Number of its name, see :meth:`TracePlane.name_of`."""
     stats: tuple[bytes, ...]
+    """Its statistics as they are in the file, see :meth:`TracePlane.stats_of`."""
 
 
 class TraceLine:

@@ -33,15 +33,12 @@ _SLICES = frozenset({"dynamic-slice", "slice", "gather"})
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The type of an array, or of a tuple of arrays.
-
-    Attributes:
-        sides: Its dimensions; empty for a tuple.
-        size: Its bytes; of a tuple, the bytes of all arrays.
-    """
+    """The type of an array, or of a tuple of arrays."""
 
     sides: tuple[int, ...]
+    """Its dimensions; empty for a tuple."""
     size: int
+    """Its bytes; of a tuple, the bytes of all arrays."""
 
 
 class Instruction:
@@ -78,21 +75,18 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class InstructionCost:
-    """What is known of an instruction.
-
-    Attributes:
-        opcode: Its opcode.
-        kind: The type of the TensorFlow operation that it was.
-        operation: The name of that; of a fusion, of its last operation.
-        flops: Floating-point operations of one execution; ``None`` for one that runs others.
-        bytes: Bytes of its inputs and outputs; ``None`` as well.
-    """
+    """What is known of an instruction."""
 
     opcode: str
+    """Its opcode."""
     kind: str
+    """The type of the TensorFlow operation that it was."""
     operation: str
+    """The name of that; of a fusion, of its last operation."""
     flops: float | None
+    """Floating-point operations of one execution; ``None`` for one that runs others."""
     bytes: float | None
+    """Bytes of its inputs and outputs; ``None`` as well."""
 
 
 class Program:

@@ -25,49 +25,34 @@ def _read_sizes(text: str) -> tuple[int, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class BenchedModel:
-    """A model to be measured.
-
-    Attributes:
-        name: Tells it from the others.
-        reference: The model; of a file, the model whose data it is evaluated on. ``None`` if there is no data.
-        file: The file or directory of a model as it is served; ``None`` to measure the model of ``reference``.
-        is_foreign: Whether a file does not tell that it is from the run of ``reference``.
-    """
+    """A model to be measured."""
 
     name: str
+    """Tells it from the others."""
     reference: ModelReference | None = None
+    """The model; of a file, the model whose data it is evaluated on. ``None`` if there is no data."""
     file: Path | None = None
+    """The file or directory of a model as it is served; ``None`` to measure the model of ``reference``."""
     is_foreign: bool = False
+    """Whether a file does not tell that it is from the run of ``reference``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions:
     """How models are measured.
 
-    Attributes:
-        data: Other data than the runs'. Models of files need it, else their examples are random.
-        split: ``test``, ``validation`` or ``training``; ``auto`` is ``test`` where there are such examples.
-        checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for runs that restore their best weights.
-        scenario: One of :data:`accel_engine.inference.candidate.SCENARIOS`.
-        batch_sizes: What is measured; ``None`` for 1, 2, 4 and so on until the throughput stops growing.
-        seconds: Time limit of a measurement.
-        target_latency: Seconds that the 99th percentile may be at most; ``None`` for any.
-        devices: Such as ``cpu`` or ``gpu:0``; empty for all.
-        precisions: Keras' dtype policies; empty for those that fit the device.
-        xla: Whether XLA compiles the model: ``on``, ``off`` or ``both``.
-        target_rate: Examples a second to be served, of which only the conclusions depend; ``None`` for none.
-        seed: Of random examples and arrivals.
-        metrics: Whether metrics are computed, where the data of a model is known.
-
     Raises:
         UsageError: Some contradict the scenario.
     """
 
     data: str = option("", OptionSpec("Other examples than the runs'; files get random ones.", str))
+    """Other data than the runs'. Models of files need it, else their examples are random."""
     split: str = "auto"
+    """``test``, ``validation`` or ``training``; ``auto`` is ``test`` where there are such examples."""
     scenario: str = option(
         "multi-stream", OptionSpec("How requests come, as in MLPerf.", str, choices=tuple(SCENARIOS))
     )
+    """One of :data:`accel_engine.inference.candidate.SCENARIOS`."""
     batch_sizes: tuple[int, ...] | None = option(
         None,
         OptionSpec(
@@ -77,6 +62,7 @@ class BenchOptions:
             read=_read_sizes,
         ),
     )
+    """What is measured; ``None`` for 1, 2, 4 and so on until the throughput stops growing."""
     seconds: float = option(
         5.0,
         OptionSpec(
@@ -87,10 +73,12 @@ class BenchOptions:
             label="time limit",
         ),
     )
+    """Time limit of a measurement."""
     target_latency: float | None = option(
         None,
         OptionSpec("The most that p99 may be.", str, metavar="10ms", hint="of p99, such as 10ms", read=parse_latency),
     )
+    """Seconds that the 99th percentile may be at most; ``None`` for any."""
     target_rate: float | None = option(
         None,
         OptionSpec(
@@ -103,6 +91,7 @@ class BenchOptions:
             hint="examples/s: how many machines?",
         ),
     )
+    """Examples a second to be served, of which only the conclusions depend; ``None`` for none."""
     devices: tuple[str, ...] = option(
         (),
         OptionSpec(
@@ -113,7 +102,9 @@ class BenchOptions:
             read=read_devices,
         ),
     )
+    """Such as ``cpu`` or ``gpu:0``; empty for all."""
     xla: str = option("both", OptionSpec("Compile with XLA.", str, choices=("both", "on", "off"), label="XLA"))
+    """Whether XLA compiles the model: ``on``, ``off`` or ``both``."""
     precisions: tuple[str, ...] = option(
         (),
         OptionSpec(
@@ -125,11 +116,15 @@ class BenchOptions:
             flags=("--precision",),
         ),
     )
+    """Keras' dtype policies; empty for those that fit the device."""
     checkpoint: str = option("auto", CHECKPOINT)
+    """``best``, ``last`` or a step; ``auto`` is ``best`` for runs that restore their best weights."""
     seed: int = option(0, OptionSpec("Of random examples and arrivals.", int, minimum=0))
+    """Of random examples and arrivals."""
     metrics: bool = option(
         default=True, spec=OptionSpec("Compute the loss and the metrics on examples that training did not see.", bool)
     )
+    """Whether metrics are computed, where the data of a model is known."""
 
     def __post_init__(self) -> None:
         if self.scenario == "server" and self.target_latency is None:
@@ -160,13 +155,7 @@ class BenchNotes:
 
 @dataclass(frozen=True, slots=True)
 class BenchRequest(EngineRequest[BenchNotes]):
-    """A request to measure models; each candidate is a part of the answer once it was measured.
-
-    Attributes:
-        models: The models.
-        options: How.
-        is_live: Whether what was measured of a candidate so far comes meanwhile.
-    """
+    """A request to measure models; each candidate is a part of the answer once it was measured."""
 
     function: ClassVar = "accel_engine.trained.bench.bench:bench"
     result: ClassVar = BenchNotes
@@ -176,6 +165,7 @@ class BenchRequest(EngineRequest[BenchNotes]):
     models: tuple[BenchedModel, ...]
     options: BenchOptions
     is_live: bool = False
+    """Whether what was measured of a candidate so far comes meanwhile."""
 
     @property
     def environment(self) -> Mapping[str, str]:

@@ -10,16 +10,13 @@ from accel_engine.requests.protocol.request import EngineRequest
 
 @dataclass(frozen=True, slots=True)
 class DataRequest(EngineRequest[DescribedData]):
-    """A request to load a plan's data and describe it.
-
-    Attributes:
-        plan: Names the data, and how it is read and split.
-    """
+    """A request to load a plan's data and describe it."""
 
     function: ClassVar = "accel_engine.training.measure_model:describe_plan_data"
     result: ClassVar = DescribedData
 
     plan: Plan
+    """Names the data, and how it is read and split."""
 
 
 REQUEST = DataRequest

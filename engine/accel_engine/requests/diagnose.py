@@ -15,23 +15,20 @@ from accel_engine.run.diagnostics.packing import unpack
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A report on evaluated examples.
-
-    Attributes:
-        split: The examples: ``test``, ``validation`` or ``training``, or the file name of other data.
-        step: Steps that the model was trained for.
-        head: The head of the report, as it is stored.
-        body: Its body.
-        notes: Warnings for the user.
-        device: The device that computed it.
-    """
+    """A report on evaluated examples."""
 
     split: str
+    """The examples: ``test``, ``validation`` or ``training``, or the file name of other data."""
     step: int
+    """Steps that the model was trained for."""
     head: dict[str, Any]
+    """The head of the report, as it is stored."""
     body: bytes
+    """Its body."""
     notes: tuple[str, ...]
+    """Warnings for the user."""
     device: ComputeDevice = field(default_factory=ComputeDevice)
+    """The device that computed it."""
 
     @classmethod
     def of(cls, split: str, step: int, report: ValidationReport, notes: tuple[str, ...]) -> Self:
@@ -54,20 +51,17 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisRequest(RunRequest, EngineRequest[Diagnosis]):
-    """A request to report on examples.
-
-    Attributes:
-        directory: The run's directory.
-        options: Which examples, and which checkpoint.
-        device: See :class:`DeviceRequest`.
-    """
+    """A request to report on examples."""
 
     function: ClassVar = "accel_engine.trained.diagnose:diagnose"
     result: ClassVar = Diagnosis
 
     directory: Path
+    """The run's directory."""
     options: EvaluationOptions
+    """Which examples, and which checkpoint."""
     device: ComputeDevice = field(default_factory=ComputeDevice, kw_only=True)
+    """See :class:`DeviceRequest`."""
 
     @property
     def wanted_device(self) -> str:

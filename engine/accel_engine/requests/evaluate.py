@@ -19,17 +19,14 @@ MIN_BEYOND = 5
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A value with its confidence interval; ``None`` for what is not a finite number.
-
-    Attributes:
-        value: What was measured.
-        low: The lower end of the interval.
-        high: The upper end.
-    """
+    """A value with its confidence interval; ``None`` for what is not a finite number."""
 
     value: float | None
+    """What was measured."""
     low: float | None
+    """The lower end of the interval."""
     high: float | None
+    """The upper end."""
 
     @classmethod
     def of(cls, value: float, low: float, high: float) -> Self:
@@ -39,109 +36,82 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class ClassScores:
-    """The figures of a class.
-
-    Attributes:
-        name: The class.
-        examples: How many examples are of it.
-        precision: Share of the predictions of the class that are right.
-        recall: Share of its examples that are predicted as it.
-        f1: The harmonic mean of both.
-    """
+    """The figures of a class."""
 
     name: str
     examples: int
+    """How many examples are of it."""
     precision: Measurement
+    """Share of the predictions of the class that are right."""
     recall: Measurement
+    """Share of its examples that are predicted as it."""
     f1: Measurement
+    """The harmonic mean of both."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedModel:
-    """A model's evaluation.
-
-    Attributes:
-        name: The run's id, or the file's name.
-        step: Steps that it was trained for; 0 for a file.
-        metrics: By Keras' names, the loss first.
-        classes: Of a classifier.
-        notes: Warnings for the user.
-        baseline: What a prediction that has learned nothing reaches on the same examples, by the same names; empty if
-            unknown.
-        baseline_name: What that predicts, such as ``most frequent class: cat``; empty if unknown.
-    """
+    """A model's evaluation."""
 
     name: str
+    """The run's id, or the file's name."""
     step: int
+    """Steps that it was trained for; 0 for a file."""
     metrics: Mapping[str, Measurement]
+    """By Keras' names, the loss first."""
     classes: tuple[ClassScores, ...]
+    """Of a classifier."""
     notes: tuple[str, ...]
+    """Warnings for the user."""
     baseline: Mapping[str, float | None] = field(default_factory=dict)
+    """What a prediction that has learned nothing reaches on the same examples, by the same names; empty if unknown."""
     baseline_name: str = ""
+    """What that predicts, such as ``most frequent class: cat``; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """How much more a metric of one model is than of another, on the same examples.
-
-    Attributes:
-        measured: The difference, with an interval from resampling the examples of both together.
-        p: The probability of at least this difference if both models are equally good, from swapping their results of
-            each example at random; ``None`` if they cannot be swapped.
-        is_better: Whether it is an improvement; ``None`` if there is no difference, or the name does not tell.
-    """
+    """How much more a metric of one model is than of another, on the same examples."""
 
     measured: Measurement
+    """The difference, with an interval from resampling the examples of both together."""
     p: float | None
+    """The probability of at least this difference if both models are equally good, from swapping their results of
+    each example at random; ``None`` if they cannot be swapped."""
     is_better: bool | None
+    """Whether it is an improvement; ``None`` if there is no difference, or the name does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A model compared with the first one.
-
-    Attributes:
-        name: The model.
-        than: The first one.
-        metrics: The metrics of both, by name.
-    """
+    """A model compared with the first one."""
 
     name: str
     than: str
+    """The first one."""
     metrics: Mapping[str, MetricDifference]
+    """The metrics of both, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Models evaluated on the same examples.
-
-    Attributes:
-        split: The examples: ``test``, ``validation`` or ``training``, or the file name of other data.
-        examples: Their number.
-        models: In the order in which they were given.
-        differences: Of each model but the first to the first.
-        device: The device that computed it.
-    """
+    """Models evaluated on the same examples."""
 
     split: str
+    """The examples: ``test``, ``validation`` or ``training``, or the file name of other data."""
     examples: int
+    """Their number."""
     models: tuple[EvaluatedModel, ...]
+    """In the order in which they were given."""
     differences: tuple[Difference, ...]
+    """Of each model but the first to the first."""
     device: ComputeDevice = field(default_factory=ComputeDevice)
+    """The device that computed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationOptions:
     """How models are evaluated.
-
-    Attributes:
-        data: Other data than the runs'; empty for theirs.
-        split: ``test``, ``validation`` or ``training``; ``auto`` is ``test`` where there are such examples.
-        checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for runs that restore their best weights.
-        resamples: How often examples are drawn for intervals.
-        confidence: The level of the intervals, 0 to 1.
-        seed: Of the random draws.
-        device: ``auto``, ``cpu`` or a GPU such as ``gpu:0``.
 
     Raises:
         PlanError: There are too few resamples for the level.
@@ -156,14 +126,21 @@ class EvaluationOptions:
             suffixes=FILE_SUFFIXES,
         ),
     )
+    """Other data than the runs'; empty for theirs."""
     split: str = option("auto", SPLIT)
+    """``test``, ``validation`` or ``training``; ``auto`` is ``test`` where there are such examples."""
     checkpoint: str = option("auto", CHECKPOINT)
+    """``best``, ``last`` or a step; ``auto`` is ``best`` for runs that restore their best weights."""
     resamples: int = option(1000, OptionSpec("Draws for intervals.", int, minimum=100, maximum=1_000_000))
+    """How often examples are drawn for intervals."""
     confidence: float = option(
         0.95, OptionSpec("Level of the confidence intervals.", float, minimum=0.5, maximum=0.999)
     )
+    """The level of the intervals, 0 to 1."""
     seed: int = 0
+    """Of the random draws."""
     device: str = option("auto", DEVICE)
+    """``auto``, ``cpu`` or a GPU such as ``gpu:0``."""
 
     def __post_init__(self) -> None:
         if self.resamples * (1 - self.confidence) < MIN_BEYOND:
@@ -173,13 +150,7 @@ class EvaluationOptions:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest(DeviceRequest, EngineRequest[Evaluation]):
-    """A request to evaluate models on the same examples.
-
-    Attributes:
-        models: The models.
-        options: How.
-        device: See :class:`DeviceRequest`.
-    """
+    """A request to evaluate models on the same examples."""
 
     function: ClassVar = "accel_engine.trained.evaluation.evaluate:evaluate"
     result: ClassVar = Evaluation
@@ -187,6 +158,7 @@ class EvaluationRequest(DeviceRequest, EngineRequest[Evaluation]):
     models: tuple[ModelReference, ...]
     options: EvaluationOptions = EvaluationOptions()
     device: ComputeDevice = field(default_factory=ComputeDevice, kw_only=True)
+    """See :class:`DeviceRequest`."""
 
     @property
     def wanted_device(self) -> str:

@@ -13,79 +13,70 @@ from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest,
 
 @dataclass(frozen=True, slots=True)
 class ExportTarget:
-    """A file to write.
-
-    Attributes:
-        name: Of its format and precision.
-        format: The name of one of :func:`accel_engine.formats.all_formats`.
-        quantize: The name of one of its precisions.
-        path: The file, or the directory of a SavedModel's version.
-        tolerance: As of :class:`accel_engine.formats.Precision`.
-    """
+    """A file to write."""
 
     name: str
+    """Of its format and precision."""
     format: str
+    """The name of one of :func:`accel_engine.formats.all_formats`."""
     quantize: str
+    """The name of one of its precisions."""
     path: str
+    """The file, or the directory of a SavedModel's version."""
     tolerance: float
+    """As of :class:`accel_engine.formats.Precision`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredModel:
-    """What was measured of a model.
-
-    Attributes:
-        name: Of its target.
-        metrics: The loss and the metrics on the examples, ``None`` for what is not a finite number.
-        largest: The largest difference of a value of an output from the trained model's, in parts of its scale;
-            ``None`` if it is not finite.
-        mean: The largest of the mean differences of the values, over the examples.
-        size: Bytes of its files; of the trained model, of its weights.
-        latency: The median time of a request with one example, in seconds.
-        inputs: A line about each input, such as ``uint8 28x28x1``.
-        outputs: The same of each output.
-        path: Where it was written; empty for the trained model.
-        problem: Why it was not written; empty if it was.
-        batching: Where the batching configuration of TensorFlow Serving was written; empty if it was not.
-    """
+    """What was measured of a model."""
 
     name: str
+    """Of its target."""
     metrics: Mapping[str, float | None]
+    """The loss and the metrics on the examples, ``None`` for what is not a finite number."""
     largest: float | None
+    """The largest difference of a value of an output from the trained model's, in parts of its scale; ``None`` if
+    it is not finite."""
     mean: float | None
+    """The largest of the mean differences of the values, over the examples."""
     size: int
+    """Bytes of its files; of the trained model, of its weights."""
     latency: float | None
+    """The median time of a request with one example, in seconds."""
     inputs: Mapping[str, str] = field(default_factory=dict)
+    """A line about each input, such as ``uint8 28x28x1``."""
     outputs: Mapping[str, str] = field(default_factory=dict)
+    """The same of each output."""
     path: str = ""
+    """Where it was written; empty for the trained model."""
     problem: str = ""
+    """Why it was not written; empty if it was."""
     batching: str = ""
+    """Where the batching configuration of TensorFlow Serving was written; empty if it was not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """The exports of a run's trained model.
-
-    Attributes:
-        name: The run's id, or the file's name.
-        step: Steps that the model was trained for.
-        split: The examples on which it was verified: ``test`` or ``validation``.
-        examples: Their number; 0 if unknown.
-        notes: Warnings for the user.
-        original: The trained model.
-        exported: The exported ones.
-        device: The device that computed the outputs of the trained model and of SavedModels; the other formats run on
-            the CPU.
-    """
+    """The exports of a run's trained model."""
 
     name: str
+    """The run's id, or the file's name."""
     step: int
+    """Steps that the model was trained for."""
     split: str
+    """The examples on which it was verified: ``test`` or ``validation``."""
     examples: int
+    """Their number; 0 if unknown."""
     notes: tuple[str, ...]
+    """Warnings for the user."""
     original: MeasuredModel
+    """The trained model."""
     exported: tuple[MeasuredModel, ...]
+    """The exported ones."""
     device: ComputeDevice = field(default_factory=ComputeDevice)
+    """The device that computed the outputs of the trained model and of SavedModels; the other formats run on the
+    CPU."""
 
     @property
     def written(self) -> tuple[MeasuredModel, ...]:
@@ -113,13 +104,10 @@ def _umask() -> int:
 
 @dataclass(frozen=True, slots=True)
 class WritingFormat:
-    """A format begins to be written.
-
-    Attributes:
-        name: Of its target.
-    """
+    """A format begins to be written."""
 
     name: str
+    """Of its target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +115,6 @@ class ExportRequest(DeviceRequest, FolderRequest[Export]):
     """A request to export a trained model.
 
     The parts are examples done, the formats that begin, and the trained model and each exported one once compared.
-
-    Attributes:
-        model: The model.
-        targets: What to write.
-        folder: Where files are written before they are kept; on the file system of the targets.
-        checkpoint: ``auto``, ``best``, ``last`` or a step.
-        target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
-        split: The examples on which it is verified, as of an evaluation.
-        umask: Permissions that what is kept does not get; the engine's own files are its owner's alone.
-        wanted_device: ``auto``, ``cpu`` or a GPU such as ``gpu:0``.
-        device: See :class:`DeviceRequest`.
     """
 
     function: ClassVar = "accel_engine.model_export.export:export"
@@ -147,13 +124,21 @@ class ExportRequest(DeviceRequest, FolderRequest[Export]):
 
     model: ModelReference
     targets: tuple[ExportTarget, ...]
+    """What to write."""
     folder: Path = field(kw_only=True)
+    """Where files are written before they are kept; on the file system of the targets."""
     checkpoint: str
+    """``auto``, ``best``, ``last`` or a step."""
     target_latency: float | None = None
+    """Seconds that a request to TensorFlow Serving may take; ``None`` for any."""
     split: str = "auto"
+    """The examples on which it is verified, as of an evaluation."""
     umask: int = field(default_factory=_umask)
+    """Permissions that what is kept does not get; the engine's own files are its owner's alone."""
     wanted_device: str = "cpu"
+    """``auto``, ``cpu`` or a GPU such as ``gpu:0``."""
     device: ComputeDevice = field(default_factory=ComputeDevice, kw_only=True)
+    """See :class:`DeviceRequest`."""
 
     @property
     def model_paths(self) -> tuple[Path, ...]:

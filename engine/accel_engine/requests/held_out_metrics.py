@@ -11,31 +11,25 @@ from accel_engine.requests.protocol.request import EngineRequest
 
 @dataclass(frozen=True, slots=True)
 class MetricsOfModels:
-    """The metrics of some models.
-
-    Attributes:
-        models: Of each model by the precision of its layers; by an empty text, the metrics of a file.
-        notes: Why some have none.
-    """
+    """The metrics of some models."""
 
     models: tuple[Mapping[str, HeldOutMetrics], ...]
+    """Of each model by the precision of its layers; by an empty text, the metrics of a file."""
     notes: tuple[str, ...]
+    """Why some have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutRequest(EngineRequest[MetricsOfModels]):
-    """A request for the metrics of some models.
-
-    Attributes:
-        models: The models; those without data have no metrics.
-        options: How they will be measured.
-    """
+    """A request for the metrics of some models."""
 
     function: ClassVar = "accel_engine.model_export.held_out_metrics:held_out_metrics"
     result: ClassVar = MetricsOfModels
 
     models: tuple[BenchedModel, ...]
+    """The models; those without data have no metrics."""
     options: BenchOptions
+    """How they will be measured."""
 
     @property
     def environment(self) -> Mapping[str, str]:

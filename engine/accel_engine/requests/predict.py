@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from accel_engine.inference.output_prediction import OutputPrediction
 from accel_engine.plan.options import OptionSpec, option
 from accel_engine.requests.protocol.model_reference import CHECKPOINT, DEVICE, check_checkpoint
 from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest, FolderRequest
@@ -48,28 +46,6 @@ class PredictionOptions:
     top: int = option(3, OptionSpec("Number of classes to show.", int, minimum=1, label="classes", metavar="K"))
     checkpoint: str = option("auto", CHECKPOINT)
     device: str = option("auto", DEVICE)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OutputPrediction:
-    """The predictions of one output of a model.
-
-    Attributes:
-        name: Its name; empty if it is the only one.
-        task: What it was trained for, such as ``classification``.
-        classes: Names of its classes; empty for numbers.
-        columns: Names of its numbers; empty if they have none.
-        values: Probabilities ``[examples, classes]`` of classes or labels, or the class of each token or pixel, or
-            numbers in their units, of the examples without a problem.
-        chances: The probability of each class of a token or pixel; ``None`` for other tasks.
-    """
-
-    name: str
-    task: str
-    classes: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: npt.NDArray[Any]
-    chances: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,32 +12,26 @@ from accel_engine.run.diagnostics import OpProfile
 
 @dataclass(frozen=True, slots=True)
 class ProfilePhase:
-    """A part of the answer: what the process does now.
-
-    Attributes:
-        text: In words.
-    """
+    """A part of the answer: what the process does now."""
 
     text: str
+    """In words."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileRequest(EngineRequest[OpProfile]):
-    """A request to trace steps of a plan, from its initial weights.
-
-    Attributes:
-        plan: The plan, of a single process.
-        seconds: How long steps are traced.
-        directory: The run's directory, in which the trace is kept; ``None`` to keep none.
-    """
+    """A request to trace steps of a plan, from its initial weights."""
 
     function: ClassVar = "accel_engine.training.profile_plan:profile_plan"
     result: ClassVar = OpProfile
     parts: ClassVar = (ExamplesDone, ProfilePhase)
 
     plan: Plan
+    """The plan, of a single process."""
     seconds: float
+    """How long steps are traced."""
     directory: Path | None = None
+    """The run's directory, in which the trace is kept; ``None`` to keep none."""
 
     @property
     def environment(self) -> Mapping[str, str]:

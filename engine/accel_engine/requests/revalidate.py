@@ -10,33 +10,27 @@ from accel_engine.requests.protocol.request import ComputeDevice, EngineRequest
 
 @dataclass(frozen=True, slots=True)
 class Revalidation:
-    """A validation whose report was saved.
-
-    Attributes:
-        step: The step of the checkpoint.
-        notes: Warnings for the user.
-        device: The device that computed it.
-    """
+    """A validation whose report was saved."""
 
     step: int
+    """The step of the checkpoint."""
     notes: tuple[str, ...]
+    """Warnings for the user."""
     device: ComputeDevice = field(default_factory=ComputeDevice)
+    """The device that computed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RevalidationRequest(RunRequest, EngineRequest[Revalidation]):
-    """A request to validate a run again.
-
-    Attributes:
-        directory: The run's directory.
-        device: See :class:`DeviceRequest`.
-    """
+    """A request to validate a run again."""
 
     function: ClassVar = "accel_engine.trained.diagnose:revalidate"
     result: ClassVar = Revalidation
 
     directory: Path
+    """The run's directory."""
     device: ComputeDevice = field(default_factory=ComputeDevice, kw_only=True)
+    """See :class:`DeviceRequest`."""
 
 
 REQUEST = RevalidationRequest

@@ -11,65 +11,55 @@ from accel_engine.requests.protocol.request import EngineRequest, ExamplesDone, 
 
 @dataclass(frozen=True, slots=True)
 class TrialStart:
-    """A plan to try, and where its steps begin.
-
-    Attributes:
-        plan: The plan.
-        step: The step of the checkpoint to start from; 0 for the initial weights.
-        run: Directory of the run that has the checkpoint; ``None`` for none.
-    """
+    """A plan to try, and where its steps begin."""
 
     plan: Plan
     step: int = 0
+    """The step of the checkpoint to start from; 0 for the initial weights."""
     run: Path | None = None
+    """Directory of the run that has the checkpoint; ``None`` for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialAnswer:
-    """An answer of a process that tries a plan, to all but :class:`TakeSteps`.
-
-    Attributes:
-        memory: Bytes that a device had allocated at most so far, or by which the process grew; ``None`` if unknown.
-        seconds: How long it took to validate, or to save.
-        metrics: Of a validation by name; none without validation data.
-    """
+    """An answer of a process that tries a plan, to all but :class:`TakeSteps`."""
 
     memory: float | None = None
+    """Bytes that a device had allocated at most so far, or by which the process grew; ``None`` if unknown."""
     seconds: float = 0.0
+    """How long it took to validate, or to save."""
     metrics: Mapping[str, float] = field(default_factory=dict)
+    """Of a validation by name; none without validation data."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialReady:
-    """A plan whose steps are compiled.
-
-    Attributes:
-        build_seconds: How long it took to read the data and build the model.
-        compile_seconds: How long it took to compile a step and take it.
-        global_batch: Examples of a step.
-        steps_per_epoch: Steps of an epoch; 0 if they are unknown.
-        devices: TensorFlow's names of the devices that train.
-        has_orders: Whether a seed gives another order of the examples.
-        replicas: Number of replicas, which share the global batch.
-        learning_rate: The optimizer's constant rate; ``None`` if it follows a schedule, or is unknown.
-        optimizer: Its class; empty if the model has several.
-        examples: Number of training examples; ``None`` for a stream.
-        device_memory: Memory of each device in bytes; ``None`` for host memory.
-        memory: See :class:`TrialAnswer`.
-    """
+    """A plan whose steps are compiled."""
 
     build_seconds: float
+    """How long it took to read the data and build the model."""
     compile_seconds: float
+    """How long it took to compile a step and take it."""
     global_batch: int
+    """Examples of a step."""
     steps_per_epoch: int
+    """Steps of an epoch; 0 if they are unknown."""
     devices: tuple[str, ...]
+    """TensorFlow's names of the devices that train."""
     has_orders: bool
+    """Whether a seed gives another order of the examples."""
     replicas: int = 1
+    """Number of replicas, which share the global batch."""
     learning_rate: float | None = None
+    """The optimizer's constant rate; ``None`` if it follows a schedule, or is unknown."""
     optimizer: str = ""
+    """Its class; empty if the model has several."""
     examples: int | None = None
+    """Number of training examples; ``None`` for a stream."""
     device_memory: int | None = None
+    """Memory of each device in bytes; ``None`` for host memory."""
     memory: float | None = None
+    """See :class:`TrialAnswer`."""
 
     @property
     def on_cpu(self) -> bool:
@@ -79,34 +69,28 @@ class TrialReady:
 
 @dataclass(frozen=True, slots=True)
 class MemberReady:
-    """A process that serves the coordinator of a trial has read its data.
-
-    Attributes:
-        memory: See :class:`TrialAnswer`.
-        device_memory: Memory of each of its devices in bytes; ``None`` for host memory.
-    """
+    """A process that serves the coordinator of a trial has read its data."""
 
     memory: float | None
+    """See :class:`TrialAnswer`."""
     device_memory: int | None
+    """Memory of each of its devices in bytes; ``None`` for host memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Steps that were taken one after the other.
-
-    Attributes:
-        steps: Their number.
-        examples: Number of their examples, over all replicas.
-        seconds: How long they took, with the wait for batches.
-        losses: The loss of each.
-        memory: See :class:`TrialAnswer`.
-    """
+    """Steps that were taken one after the other."""
 
     steps: int
+    """Their number."""
     examples: int
+    """Number of their examples, over all replicas."""
     seconds: float
+    """How long they took, with the wait for batches."""
     losses: tuple[float, ...]
+    """The loss of each."""
     memory: float | None = None
+    """See :class:`TrialAnswer`."""
 
     @property
     def examples_per_second(self) -> float:
@@ -121,30 +105,24 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TakeSteps:
-    """Asks for steps, answered by a :class:`Turn`: for some seconds, some steps, or one at each of some learning rates.
-
-    Attributes:
-        steps: Their number.
-        seconds: How long, at least one chunk.
-        rates: Learning rates; the first loss that is not finite ends the turn.
-    """
+    """Asks for steps, answered by a :class:`Turn`: for some seconds, some steps, or one at each of some rates."""
 
     steps: int = 0
+    """Their number."""
     seconds: float = 0.0
+    """How long, at least one chunk."""
     rates: tuple[float, ...] = ()
+    """Learning rates; the first loss that is not finite ends the turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnToStart:
-    """Asks to return to the start.
-
-    Attributes:
-        seed: Of the order of the examples from there on; by default the plan's.
-        initialize: Whether the weights are the initial ones of this seed, if the start is not a checkpoint.
-    """
+    """Asks to return to the start."""
 
     seed: int | None
+    """Of the order of the examples from there on; by default the plan's."""
     initialize: bool
+    """Whether the weights are the initial ones of this seed, if the start is not a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +145,6 @@ class TrialRequest(EngineRequest[Problem]):
     """A request to try a plan; the answer is a :class:`TrialReady`, and more of the parts as they are asked for.
 
     Under a strategy of several processes, the one that is asked starts and leads the others.
-
-    Attributes:
-        start: The plan.
-        work_folder: A directory for this trial, with a copy of the checkpoint to start from.
     """
 
     function: ClassVar = "accel_engine.engine_main.trial_server:try_plan"
@@ -180,6 +154,7 @@ class TrialRequest(EngineRequest[Problem]):
 
     start: TrialStart
     work_folder: Path
+    """A directory for this trial, with a copy of the checkpoint to start from."""
 
     @property
     def environment(self) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from accel_engine.keras_support.model_structure import fixed_batch, has_custom_t
 from accel_engine.models.model_call import call_model
 from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
 from accel_engine.requests.protocol.model_reference import EXAMPLES_AT_A_TIME
-from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.diagnostics import DiagnosticsItem, ValidationReport
@@ -40,8 +40,14 @@ def diagnose(request: DiagnosisRequest, send: Send = unheard) -> Diagnosis:
     """
     options = request.options
     trained = open_trained(
-        request.directory, data=options.data, split=options.split, checkpoint=options.checkpoint, progress=reports(send)
+        request.directory,
+        data=options.data,
+        split=options.split,
+        checkpoint=options.checkpoint,
+        progress=reports(send),
+        doing=tells(send),
     )
+    tells(send)("predicting")
     items = examine(trained, reports(send))
     report = next((item for item in items if isinstance(item, ValidationReport)), None)
     if report is None:
@@ -61,7 +67,8 @@ def revalidate(request: RevalidationRequest, send: Send = unheard) -> Revalidati
     """
     directory = request.directory
     _check_ended(directory)
-    trained = open_trained(directory, split="validation", progress=reports(send))
+    trained = open_trained(directory, split="validation", progress=reports(send), doing=tells(send))
+    tells(send)("predicting")
     _save_report(directory, examine(trained, reports(send)), trained.step)
     return Revalidation(trained.step, trained.notes)
 

@@ -18,21 +18,18 @@ from accel_engine.training.core.task import BY_RANK, SEVERAL_OUTPUTS, Task
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileSignature:
-    """What a model file tells of itself.
-
-    Attributes:
-        form: The form of the data that it takes, each input by its name if there are several.
-        task: What it learned, as far as its outputs tell.
-        outputs: The specs of its outputs of numbers, with the batch.
-        output_names: Their names.
-        outputs_of: Computes them, from raw inputs.
-    """
+    """What a model file tells of itself."""
 
     form: DataFormat
+    """The form of the data that it takes, each input by its name if there are several."""
     task: Task
+    """What it learned, as far as its outputs tell."""
     outputs: Structure
+    """The specs of its outputs of numbers, with the batch."""
     output_names: Sequence[str]
+    """Their names."""
     outputs_of: Callable[[Structure], Structure]
+    """Computes them, from raw inputs."""
 
 
 def describe_file(model: keras.Model, file: str) -> FileSignature:

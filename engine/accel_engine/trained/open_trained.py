@@ -7,7 +7,7 @@ file without a run means. What is done with a trained model is a function over t
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import keras
@@ -27,11 +27,13 @@ from accel_engine.models.model_entry import BuildOptions
 from accel_engine.models.saved_model import UNSAFE_NOTE, load_saved
 from accel_engine.models.traits import returns_logits
 from accel_engine.plan import Plan
+from accel_engine.requests.protocol.request import unheard
 from accel_engine.run import RunReader, diagnostics
 from accel_engine.run.diagnostics import DataFormat, Diagnostics, InputSpec
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.run.history.chosen_checkpoint import chosen_step
 from accel_engine.trained.file_data import load_for
+from accel_engine.trained.kept_model import forget, opened_once
 from accel_engine.trained.model_file import describe_file
 from accel_engine.trained.outputs import OutputForm, output_forms
 from accel_engine.trained.run_data import OpenedData, form_of_data, load_data
@@ -127,6 +129,7 @@ def open_trained(
     checkpoint: str = "auto",
     keeps_raw: bool = False,
     progress: Progress = no_progress,
+    doing: Callable[[str], object] = unheard,
 ) -> TrainedModel:
     """Open a trained model.
 
@@ -138,22 +141,46 @@ def open_trained(
         checkpoint: Of a run: see :func:`accel_engine.run.history.chosen_checkpoint.chosen_step`.
         keeps_raw: Whether the raw rows of a table are needed.
         progress: Reports the number of examples read.
+        doing: Told what is being done.
 
     Raises:
         AccelError: The model cannot be loaded or restored, or the data does not fit it.
     """
     if isinstance(reference, Plan):
+        doing("opening the model")
         return _open_file(reference, split, progress) if data is not None else _open_file_alone(reference)
     notes: list[str] = []
     step = chosen_step(reference, notes.append, checkpoint)
+    open_run = partial(_open_run, reference, step, data, split, keeps_raw, progress, doing)
+    if data is None:
+        opened = opened_once(reference, step, open_run, lambda made: made.recorded_form is not None)
+    else:
+        forget()
+        opened = open_run()
+    return replace(opened, notes=(*notes, *opened.notes))
+
+
+def _open_run(
+    reference: Path,
+    step: int,
+    data: str | None,
+    split: str,
+    keeps_raw: bool,
+    progress: Progress,
+    doing: Callable[[str], object],
+) -> TrainedModel:
+    """The model of a run with the weights of a step; see :func:`open_trained`."""
     with closing(RunReader(reference)) as reader:
         values = reader.info().plan_values
     recorded = diagnostics.read(reference)
     source = form_of_data(reference, values, recorded) if data is None else None
-    source = source or load_data(values, recorded, data or "", split, progress, keeps_raw=keeps_raw)
+    if source is None:
+        doing("reading the data")
+        source = load_data(values, recorded, data or "", split, progress, keeps_raw=keeps_raw)
+    doing("opening the model")
     keras.config.set_dtype_policy(source.plan.policy)
     model = _built(source)
-    notes += _changes_of(model, source.plan, recorded, reference.name)
+    notes = _changes_of(model, source.plan, recorded, reference.name)
     opened = _opened(reference.name, step, model, source, recorded)
     with whole_checkpoint(reference / CHECKPOINTS, step) as path:
         restore_weights(model, path, averages=True)

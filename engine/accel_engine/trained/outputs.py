@@ -26,36 +26,30 @@ OF_PARTS = ("sequence", "segmentation")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputForm:
-    """What an output means.
-
-    Attributes:
-        name: Its name; empty if it is the only one.
-        task: What it was trained for.
-        classes: Names of its classes.
-        columns: Names of its numbers.
-        units: How its targets were standardised; ``None`` if they were not.
-        shape: The shape of an example's target; ``None`` if it is unknown or of any size.
-    """
+    """What an output means."""
 
     name: str
+    """Its name; empty if it is the only one."""
     task: Task
+    """What it was trained for."""
     classes: tuple[str, ...] = ()
+    """Names of its classes."""
     columns: tuple[str, ...] = ()
+    """Names of its numbers."""
     units: Standardization | None = None
+    """How its targets were standardised; ``None`` if they were not."""
     shape: tuple[int, ...] | None = None
+    """The shape of an example's target; ``None`` if it is unknown or of any size."""
 
 
 @dataclass(slots=True, eq=False)
 class PredictedOutput:
-    """The predictions of an output.
-
-    Attributes:
-        values: Probabilities, numbers or classes, a batch each.
-        chances: The probability of each class in ``values`` of tokens and pixels.
-    """
+    """The predictions of an output."""
 
     values: list[npt.NDArray[Any]] = field(default_factory=list)
+    """Probabilities, numbers or classes, a batch each."""
     chances: list[npt.NDArray[np.float32]] = field(default_factory=list)
+    """The probability of each class in ``values`` of tokens and pixels."""
 
     def add(self, form: OutputForm, output: Any) -> None:
         """Add the outputs for a batch, ``[batch, ...]``.

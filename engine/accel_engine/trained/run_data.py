@@ -26,28 +26,25 @@ SPLITS = ("auto", "test", "validation", "training")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenedData:
-    """The data with which a trained model is opened.
-
-    Attributes:
-        plan: What the model was trained with, without what only training needs.
-        dataset: The data; without examples, if none were wanted.
-        description: For building the model.
-        split: The name of the split, one of :data:`SPLITS` but ``auto``, or the file name of other data; empty without
-            examples.
-        examples: The examples of the split.
-        form: The form of the data that the run has recorded, if it was opened without its data.
-        saved: The file with the whole model, where only that tells the words of its texts.
-        notes: Warnings for the user.
-    """
+    """The data with which a trained model is opened."""
 
     plan: Plan
+    """What the model was trained with, without what only training needs."""
     dataset: Dataset
+    """The data; without examples, if none were wanted."""
     description: DataDescription
+    """For building the model."""
     split: str
+    """The name of the split, one of :data:`SPLITS` but ``auto``, or the file name of other data; empty without
+    examples."""
     examples: Examples
+    """The examples of the split."""
     form: DataFormat | None = None
+    """The form of the data that the run has recorded, if it was opened without its data."""
     saved: Path | None = None
+    """The file with the whole model, where only that tells the words of its texts."""
     notes: tuple[str, ...] = ()
+    """Warnings for the user."""
 
     @classmethod
     def of(cls, plan: Plan, dataset: Dataset, split: str, notes: tuple[str, ...]) -> "OpenedData":

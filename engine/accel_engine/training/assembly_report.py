@@ -28,17 +28,14 @@ from accel_engine.training.reporting.run_reporter import RunReporter
 
 @dataclass(frozen=True, slots=True)
 class AssemblyReport:
-    """What was written.
-
-    Attributes:
-        built: The size of model and data.
-        devices: TensorFlow's devices.
-        hardware: Their product names.
-    """
+    """What was written."""
 
     built: ModelBuilt
+    """The size of model and data."""
     devices: tuple[TensorFlowDevice, ...]
+    """TensorFlow's devices."""
     hardware: tuple[str, ...]
+    """Their product names."""
 
 
 def report_assembly(

@@ -12,6 +12,8 @@ from accel_engine.devices.nvidia_queries import REASONS
 from accel_engine.doctor import CheckResult
 from accel_engine.doctor import machine as asking
 from accel_engine.doctor.gpu_settings import (
+    KERNEL_LOG,
+    check_errors,
     check_files,
     check_health,
     check_links,
@@ -35,7 +37,9 @@ def said(finding: Any) -> str:
     return f"{finding.summary} {finding.cause} {finding.fix}"
 
 
-@pytest.mark.parametrize("check", [check_settings, check_health, check_links, check_files, check_order, check_wsl])
+@pytest.mark.parametrize(
+    "check", [check_settings, check_health, check_errors, check_links, check_files, check_order, check_wsl]
+)
 def test_a_machine_without_a_gpu_needs_none_of_it(machine, check) -> None:
     assert check(machine()).verdict is CheckResult.SKIP
 
@@ -171,6 +175,32 @@ def test_a_linux_driver_in_wsl_hides_windows_own(machine) -> None:
 def test_what_numbers_of_gpus_mean(machine, environment, names, verdict, words) -> None:
     gpus = tuple(gpu(index, name) for index, name in enumerate(names))
     finding = check_order(machine(driver=Driver("580", (13, 0), gpus), environment=environment))
+    assert finding.verdict is verdict
+    assert words in said(finding)
+
+
+FELL_OFF = "3,991,5124,-;NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', GPU has fallen off the bus.\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "verdict", "words"),
+    [
+        (None, CheckResult.SKIP, "sudo dmesg"),
+        ("6,1,2,-;Linux version 6.1\n", CheckResult.PASS, "none"),
+        (FELL_OFF, CheckResult.FAIL, "gpu:1 had error 79 (Xid) it fell off the PCI bus"),
+        ("NVRM: Xid (PCI:0000:00:00): 13, pid=7\n" * 3, CheckResult.WARN, "gpu:0 had error 13 (Xid), 3 times"),
+        ("NVRM: Xid (PCI:0000:00:00): 31, pid=7\n" + FELL_OFF, CheckResult.FAIL, "gpu:1 had error 79 (Xid); 1 more"),
+        ("NVRM: Xid (PCI:0000:00:00): 48, DBE\n", CheckResult.FAIL, "nvidia-smi --gpu-reset -i 0"),
+        ("NVRM: Xid (PCI:0000:07:00): 999, new\n", CheckResult.FAIL, "the GPU at 0000:07:00 had error 999"),
+    ],
+)
+def test_errors_in_the_log_of_the_kernel(machine, log, verdict, words) -> None:
+    given = machine(driver=Driver("580", (13, 0), (gpu(0), gpu(1))))
+    if log is not None:
+        path = given.root / KERNEL_LOG
+        path.parent.mkdir()
+        path.write_text(log)
+    finding = check_errors(given)
     assert finding.verdict is verdict
     assert words in said(finding)
 

@@ -1,6 +1,7 @@
 """What the system gives a training process, against a stand-in for its files."""
 
 import json
+import os
 import resource
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ from accel_engine.doctor import CheckResult, system_checks
 from accel_engine.doctor.machine import Driver
 from accel_engine.doctor.system_checks import check_cluster, check_limits, check_memory, check_processors
 
-from .conftest import GIB, gpu
+from .conftest import GIB, gpu, pci
 
 TWO = Driver("580.65.06", (13, 0), (gpu(), gpu(1)))
 
@@ -101,6 +102,24 @@ def test_memory_nodes(machine, monkeypatch) -> None:
     assert check_processors(given).summary == (
         "8 processors on 2 NUMA nodes; numactl can bind a run to the node of its GPU"
     )
+
+
+@pytest.mark.parametrize(
+    ("beside", "verdict", "words"),
+    [("0-3", CheckResult.PASS, "numactl can bind"), ("4-7,9", CheckResult.WARN, "none of them on gpu:1's")],
+)
+def test_processors_of_the_node_of_a_gpu(machine, monkeypatch, beside, verdict, words) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    given = machine(driver=Driver("580", gpus=(gpu(0), gpu(1))))
+    for node, processors_there in enumerate(("8", beside)):
+        folder = given.root / "sys/devices/system/node" / f"node{node}"
+        folder.mkdir(parents=True)
+        (folder / "cpulist").write_text(processors_there)
+    pci(given.root, "0000:00:00.0", "0x10de", numa_node="-1")
+    pci(given.root, "0000:01:00.0", "0x10de", numa_node="1")
+    finding = check_processors(given)
+    assert finding.verdict is verdict
+    assert words in said(finding)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from accel_engine.formats import open_model
 from accel_engine.formats.onnx_format import write_onnx
 from accel_engine.formats.serving_warmup import FILE, write_warmup
 from accel_engine.formats.tflite_format import write_tflite
+from accel_engine.inference.output_differences import Differences, Divisor, OutputScale
 from accel_engine.model_export.artefacts import MAX_STEPS, is_recurrent, unrolled
-from accel_engine.model_export.judgement import Differences, Divisor, OutputScale, worsened
+from accel_engine.model_export.judgement import worsened
 from accel_engine.model_export.proof import median_seconds
 from accel_engine.protobuf import Message
 

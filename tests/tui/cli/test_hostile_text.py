@@ -129,6 +129,7 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("RUN", "--to", "json", "-o", "-"),
         ("RUN", "--to", "tensorboard"),
     ),
+    "deploy": (("check", HOSTILE, "RUN"), ("check", "127.0.0.1:9", HOSTILE), (HOSTILE,)),
     "advise": (("RUN", "OTHER"), ("RUN", "--json"), (f"no {HOSTILE}",)),
     "compare": (("RUN", "OTHER"), ("RUN", "OTHER", "--json"), ("RUN",)),
     "import": (("table.csv", "--name", HOSTILE[:30]), ("table.csv",), (HOSTILE,), ("table.csv", "--tag", HOSTILE)),

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
+from accel_engine.inference.output_prediction import OutputPrediction
+from accel_engine.requests.predict import ExamplePredictions
 
 NOTE = "a.png: resized from 9x9 to 8x8"
 BAD = "cannot decode the image b.png: no image"

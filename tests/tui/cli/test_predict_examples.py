@@ -13,7 +13,8 @@ import pytest
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.image_files import read_pixels
-from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
+from accel_engine.inference.output_prediction import OutputPrediction
+from accel_engine.requests.predict import ExamplePredictions
 from accel_engine.requests.protocol.request import ComputeDevice, unheard
 from accel_engine.requests.write_text import WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat

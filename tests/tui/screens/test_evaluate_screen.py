@@ -58,7 +58,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
             super().__init__(self)
             self.asked.append(request.options)
 
-        def result(self, on_part: Callable[[ExamplesDone], object]) -> Evaluation:
+        def result(self, on_part: Callable[[ExamplesDone], object], on_doing: Callable[[str], object]) -> Evaluation:
             on_part(ExamplesDone(256, 2_000))
             self.may_answer.wait()
             if self.problem:

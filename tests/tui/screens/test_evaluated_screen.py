@@ -35,7 +35,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             super().__init__(self)
             self.asked.append((request.directory, request.options))
 
-        def result(self, on_part: Callable[[ExamplesDone], object]) -> Diagnosis:
+        def result(self, on_part: Callable[[ExamplesDone], object], on_doing: Callable[[str], object]) -> Diagnosis:
             on_part(ExamplesDone(256, 1_000))
             self.may_answer.wait()
             if self.problem:
@@ -52,7 +52,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             super().__init__(self)
             self._names = [each.path.name for each in request.models]
 
-        def result(self, on_part: Callable[[ExamplesDone], object]) -> Evaluation:
+        def result(self, on_part: Callable[[ExamplesDone], object], on_doing: Callable[[str], object]) -> Evaluation:
             metrics = {"loss": Measurement(0.5, 0.4, 0.6)}
             models = tuple(EvaluatedModel(name, 40, metrics, (), ()) for name in self._names)
             return Evaluation("test", 1_000, models, ())

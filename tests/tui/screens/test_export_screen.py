@@ -52,7 +52,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
             super().__init__(self)
             self.asked.append((request.targets, request.folder, request.checkpoint, request.target_latency))
 
-        def result(self, on_part: Callable[[object], object]) -> Export:
+        def result(self, on_part: Callable[[object], object], on_doing: Callable[[str], object]) -> Export:
             targets = self.asked[-1][0]
             on_part(WritingFormat(targets[0].name))
             self.may_compare.wait()

@@ -34,7 +34,7 @@ class Finders:
     def rate(cls, _source: Any, on_progress: Callable[[Any], object], *, options: Any, should_stop: Any) -> Any:
         del options
         found = cls.result or found_rate()
-        on_progress(RampProgress("the run is paused meanwhile", found.ramps[:1], 1, 3, 0.33))
+        on_progress(RampProgress("the run is paused", found.ramps[:1], 1, 3, 0.33))
         return cls._end(found, should_stop)
 
     @classmethod
@@ -95,7 +95,7 @@ async def test_a_learning_rate_is_found_live_and_taken_into_the_form(
 ) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await open_finder(pilot, "l")
-        await shows(pilot, "33%  ramp 1 of 3", "the run is paused meanwhile")
+        await shows(pilot, "33%  ramp 1 of 3", "the run is paused")
         finders.may_end.set()
         rate = found_rate().learning_rate
         await shows(pilot, f"minimum / 10: {rate:g}", "steepest", "valley", "1e-5", "0.01")

@@ -23,7 +23,6 @@ from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_finder import FieldFinder
-from accel_tui.widgets.plan.field_group import GroupHeader
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 from tui.fake_engine import FakeEngine

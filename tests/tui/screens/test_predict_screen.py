@@ -15,7 +15,8 @@ from textual.selection import Selection
 
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.errors import RunError
-from accel_engine.requests.predict import ExamplePredictions, OutputPrediction, PredictionRequest
+from accel_engine.inference.output_prediction import OutputPrediction
+from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
@@ -80,8 +81,11 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         problem, found = "", FOUND
         asked: list[Any] = []  # noqa: RUF012 (of one test)
 
-        def result(self, on_part: Callable[[object], object]) -> ExamplePredictions | WrittenText:
+        def result(
+            self, on_part: Callable[[object], object], on_doing: Callable[[str], object]
+        ) -> ExamplePredictions | WrittenText:
             if isinstance(self.request, PredictionRequest):
+                on_doing("predicting")
                 on_part(ExamplesDone(1, 3))
                 self.wait()
                 return self.found
@@ -130,7 +134,7 @@ async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query
         await pilot.press(*"pho")
         await shows(pilot, "photos/")
         await pilot.press("tab", "enter")
-        await shows(pilot, "1 of 3 examples", "esc End")
+        await shows(pilot, "predicting: 1 of 3 examples", "esc End")
         query.may_answer.set()
         await shows(pilot, "k3fp-pets at step 40: 2 of 3 examples predicted", "a.png: resized to 8x8")
         await shows(pilot, "97.5% ━━━━━━━━━━", "75.0% ━━━━━━━╸", "dog 2.5%")

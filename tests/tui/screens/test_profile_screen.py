@@ -30,7 +30,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         def __init__(self, request: ProfileRequest) -> None:
             super().__init__(self)
 
-        def result(self, on_part: Any) -> Any:
+        def result(self, on_part: Any, on_doing: Any = None) -> Any:
             on_part(ProfilePhase("building the model"))
             self.may_answer.wait()
             if self.problem:

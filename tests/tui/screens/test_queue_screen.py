@@ -82,7 +82,7 @@ async def test_runs_are_listed_in_their_order_with_why_they_wait(size: tuple[int
         await shows(
             pilot, "0 of these training, 3 waiting", "prio", "+3", f"after {first}", "held by", "h Hold", "K Move up"
         )
-        lines = [line for line in text_of(pilot).splitlines() if line[1:2] in "○‖" and line[1:2].strip()]
+        lines = [line for each in text_of(pilot).splitlines() if (line := each.lstrip("│ "))[:1] in ("○", "‖")]
         assert [line.split()[1:3][0] for line in lines] == ["1", "2", "3"]
         assert "second" in lines[0]
 
@@ -93,7 +93,7 @@ async def test_a_started_run_shows_its_progress() -> None:
         engine.train(200)
         async with StubApp().run_test(size=WIDE) as pilot:
             table = await open_queue(pilot)
-            await shows(pilot, "1 of these training, 1 waiting", "━━━━━━━━────────  50%  running", "gpu:1")
+            await shows(pilot, "1 of these training, 1 waiting", "████████          50%  running", "gpu:1")
             await shows(pilot, f"{one} trains; one at once on the CPU")
             await until(pilot, lambda: table.current, "a row")
             assert table.current.entry.run == one
@@ -101,6 +101,21 @@ async def test_a_started_run_shows_its_progress() -> None:
             await pilot.press("c")
             await shows(pilot, f"Stop {one}?")
     assert waiting() == [other]
+
+
+async def test_the_timeline_shows_who_holds_which_device_until_when() -> None:
+    with closing(FakeEngine(Plan(model="mlp", epochs=2))) as past:
+        past.begin().build().train(200)
+        past.end()
+    one, *_ = add("one"), add("soon"), add("later")
+    queue.hold(add("never"))
+    with closing(start(one)) as engine:
+        engine.train(200)
+        async with StubApp().run_test(size=WIDE) as pilot:
+            await open_queue(pilot)
+            await shows(pilot, "gpu:1", "one", "left", "cpu:0", "soon", "takes", "now", "start of never")
+            await pilot.resize_terminal(*SMALL)
+            await shows(pilot, "Timeline", "gpu:1", "unknown  start of never")
 
 
 async def test_keys_change_the_order_and_the_cursor_stays_on_its_run() -> None:

@@ -45,8 +45,11 @@ class SeenApp(StubApp):
 
     def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
         if isinstance(renderable, Update) and not self._batch_count:
-            self.seen.paint(textual_private.strips_of(renderable), self.console)
+            self.paint_strips(list(textual_private.strips_of(renderable)))
         super()._display(screen, renderable)
+
+    def paint_strips(self, strips: list[tuple[int, int, Strip]]) -> None:
+        self.seen.paint(strips, self.console)
 
     def is_whole(self) -> bool:
         """Whether what was painted is what the whole screen would be."""
@@ -141,6 +144,49 @@ async def test_what_comes_often_is_painted_at_once_whatever_is_in_front(engine: 
         app.clear_notifications()
         await until(pilot, lambda: "step 24" in take(24), "the line again")
         await until(pilot, app.is_whole, "the whole")
+
+
+async def test_around_a_dialog_only_what_changes_is_painted(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = SeenApp(engine.directory)
+    async with app.run_test(size=(110, 36), notifications=True) as pilot:
+        await shows(pilot, "step 20")
+        await begun(pilot)
+        screen = app.screen
+        assert isinstance(screen, RunScreen)
+        await pilot.press("a")
+        await until(pilot, lambda: app.screen is not screen and app.is_whole(), "the dialog")
+        rows: list[int] = []
+        paint = SeenApp.paint_strips
+        monkeypatch.setattr(
+            SeenApp, "paint_strips", lambda self, strips: rows.extend(each[0] for each in strips) or paint(self, strips)
+        )
+
+        async def painted(step: int) -> int:
+            """Number of rows that are painted when the line behind the dialog says another step."""
+            rows.clear()
+            screen.query_one(PhaseLine).set_state(replace(screen.state, step=step))
+            await until(pilot, lambda: f"step {step}" in "\n".join(_text(app.seen).values()), "the step")
+            return len(set(rows))
+
+        steps = iter(range(21, 121))  # the first frames after a dialog was opened are of the whole screen
+        while await painted(next(steps)) > 8:
+            pass
+        monkeypatch.undo()
+        for chart in screen.query("Chart"):
+            chart.refresh()
+        await pilot.pause()
+        await until(pilot, app.is_whole, "charts left and right of the dialog")
+        app.notify("over both")
+        await until(pilot, lambda: "over both" in "\n".join(_text(app.seen).values()), "the notice")
+        screen.query_one(PhaseLine).set_state(replace(screen.state, step=222))
+        await until(pilot, lambda: "step 222" in "\n".join(_text(app.seen).values()), "the step")
+        app.clear_notifications()
+        await until(pilot, lambda: "over both" not in "\n".join(_text(app.seen).values()), "the notice to go")
+        await until(pilot, app.is_whole, "what was below the notice")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen and app.is_whole(), "the run alone")
 
 
 async def test_what_waits_for_its_turn_is_painted_with_what_is_painted_at_once(

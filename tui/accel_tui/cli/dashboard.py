@@ -82,7 +82,7 @@ def _run(run: Path | None, error_output: TextIO) -> int:
     if settings.glyphs == "ascii":  # ASCII has no eighths of a cell for the ends of a bar
         ScrollBarRender.VERTICAL_BARS = ScrollBarRender.HORIZONTAL_BARS = [" "] * 8
     with asyncio.Runner() as runner:
-        app = AccelApp(open_run=run, settings=settings)
+        app = AccelApp(open_run=run, settings=settings, keeps_engine=True)
         if not _is_served():
             app.driver_class = DisconnectSafeDriver
         app.error_console = Console(file=error_output, width=100, markup=False, highlight=False)

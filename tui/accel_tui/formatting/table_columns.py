@@ -54,6 +54,8 @@ class Column(Generic[T]):
     """The highest is hidden first where there is no room; 0 never."""
     widest: int = 0
     """Cells to which it grows where there is room."""
+    draw: Callable[[T, int], str] | None = None
+    """What it shows of a row at its width in cells, in place of its text."""
 
     def has_value(self, row: T) -> bool:
         """Whether a row has a value in this column."""
@@ -79,6 +81,22 @@ class SortOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class DrawnColumn:
+    """A column of bars or intervals, which a screen shows where there is room for it, and a command never."""
+
+    after: str
+    """The title of the column that it follows."""
+    cells: Sequence[Callable[[int], str]]
+    """What draws each row at a width in cells."""
+    title: str = ""
+    """Its header."""
+    colour: str = "primary"
+    """The theme colour of its cells."""
+    widest: int = ALL_ROOM
+    """The most cells."""
+
+
+@dataclass(frozen=True, slots=True)
 class ResultTable:
     """A table of texts, as a command prints it and a screen shows it."""
 
@@ -92,6 +110,8 @@ class ResultTable:
     """What is below it; empty for nothing."""
     colour: str = ""
     """The theme colour of its texts; empty for the usual one."""
+    drawn: tuple[DrawnColumn, ...] = ()
+    """The columns that are drawn beside its texts."""
 
 
 def sort_rows(rows: Iterable[T], columns: Sequence[Column[T]], order: SortOrder) -> tuple[T, ...]:

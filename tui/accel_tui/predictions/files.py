@@ -19,8 +19,9 @@ from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.image_files import encode_png
+from accel_engine.inference.output_prediction import OutputPrediction
 from accel_engine.plan.options import FORCE, OptionSpec, option
-from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
+from accel_engine.requests.predict import ExamplePredictions
 from accel_engine.user_paths import exists, is_directory, is_file, user_path
 from accel_tui.predictions.objects import MOST_COLUMNS, objects, records
 

@@ -1,6 +1,5 @@
 """Predictions as objects of plain values: lines of JSON, and rows of CSV files."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,10 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import OF_CLASSES
-from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
-
-THRESHOLD = 0.5
-"""A label is predicted from this probability."""
+from accel_engine.inference.output_prediction import OutputPrediction, forecast_steps, plain, prediction, step_columns
+from accel_engine.requests.predict import ExamplePredictions
 
 MOST_COLUMNS = 10_000
 """Values of an example that a row of a CSV file has at most."""
@@ -52,63 +49,6 @@ def _of_image(image: str, found: ExamplePredictions, chances: npt.NDArray[Any] |
         "top": [{"label": classes[place], "probability": plain(chances[place])} for place in best],  # type: ignore[index]
         "notes": [note.removeprefix(lead) for note in found.notes if note.startswith(lead)],
     }
-
-
-def prediction(output: OutputPrediction, row: int, kind: str) -> dict[str, Any]:
-    """What an output predicts for an example.
-
-    Args:
-        output: The output.
-        row: The example's place among those without a problem.
-        kind: What an example of the data is.
-    """
-    values = output.values[row]
-    if output.task == "classification":
-        best = np.argsort(-values, kind="stable").tolist()
-        chances = {output.classes[place]: plain(values[place]) for place in best}
-        label = output.classes[best[0]] if np.isfinite(values).all() else None
-        return {"label": label, "probability": plain(values[best[0]]), "probabilities": chances}
-    if output.task == "multi-label":
-        likely = [name for name, chance in zip(output.classes, values, strict=True) if chance >= THRESHOLD]
-        return {"labels": likely, "probabilities": dict(zip(output.classes, plain(values), strict=True))}
-    if output.task == "segmentation":
-        return {"pixels": shares(values, output.classes)}
-    if output.task == "sequence" and output.chances is not None:
-        labels = [output.classes[label] for label in values.ravel().tolist()]
-        return {"labels": labels, "probabilities": plain(output.chances[row])}
-    if kind == "series":
-        names = step_columns(output)
-        return {"forecast": [dict(zip(names, plain(step), strict=True)) for step in forecast_steps(output, row)]}
-    if values.ndim <= 1 and len(output.columns) == values.size:
-        return {"values": dict(zip(output.columns, plain(values.reshape(-1)), strict=True))}
-    return {"values": plain(values)}
-
-
-def step_columns(output: OutputPrediction) -> tuple[str, ...]:
-    """The names of the numbers of a step; one name if they do not divide the numbers of an example."""
-    size = math.prod(output.values.shape[1:])
-    return output.columns if output.columns and size % len(output.columns) == 0 else ("value",)
-
-
-def forecast_steps(output: OutputPrediction, row: int) -> npt.NDArray[Any]:
-    """A forecast, ``[horizon, columns]``."""
-    matrix: npt.NDArray[Any] = output.values[row].reshape(-1, len(step_columns(output)))
-    return matrix
-
-
-def shares(labels: npt.NDArray[Any], classes: tuple[str, ...]) -> dict[str, float]:
-    """The share of each class that is there, the largest first."""
-    counts = np.bincount(labels.ravel(), minlength=len(classes))
-    order = np.argsort(-counts, kind="stable").tolist()
-    return {classes[place]: counts[place].item() / labels.size for place in order if counts[place]}
-
-
-def plain(values: npt.NDArray[Any]) -> Any:
-    """Numbers for JSON, which has neither NaN nor infinity."""
-    if values.ndim:
-        return [plain(each) for each in values] if values.dtype.kind == "f" else values.tolist()
-    value = values.item()
-    return value if not isinstance(value, float) or math.isfinite(value) else None
 
 
 def records(found: ExamplePredictions) -> Iterator[dict[str, Any]]:

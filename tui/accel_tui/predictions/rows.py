@@ -6,12 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_engine.data.data_options import OF_CLASSES
-from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
+from accel_engine.inference.output_prediction import (
+    THRESHOLD,
+    OutputPrediction,
+    forecast_steps,
+    shares,
+    step_columns,
+)
+from accel_engine.requests.predict import ExamplePredictions
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.formatting.table_columns import ResultTable
-from accel_tui.predictions.objects import THRESHOLD, forecast_steps, shares, step_columns
 
 MOST_NUMBERS = 8
 """Numbers of an example that are shown."""

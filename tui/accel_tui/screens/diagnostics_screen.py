@@ -250,6 +250,9 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     def _show_progress(self, device: ComputeDevice, part: ExamplesDone) -> None:
         self.progress = f"Validating the last checkpoint {device.text}: {numbers.examples_done(part.done, part.of)}"
 
+    def _show_doing(self, device: ComputeDevice, what: str) -> None:
+        self.progress = f"Validating the last checkpoint {device.text}: {what}"
+
     def _show_device(self, device: ComputeDevice) -> None:
         """Tell on which device the examples were predicted; not on a machine without GPUs."""
         if device.is_notable:
@@ -294,7 +297,10 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
             with placed(RevalidationRequest(self.directory)) as on_device, EngineCall(on_device) as call:
                 self._call = call
                 if not self._is_closed:
-                    found = call.result(partial(self.call_later, self._show_progress, on_device.device))
+                    found = call.result(
+                        partial(self.call_later, self._show_progress, on_device.device),
+                        partial(self.call_later, self._show_doing, on_device.device),
+                    )
                     self.call_later(self._show_device, found.device)
                     for note in found.notes:
                         self.call_later(self.notify, note, severity="warning", markup=False)

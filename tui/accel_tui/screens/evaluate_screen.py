@@ -165,7 +165,10 @@ class EvaluatedScreen(DiagnosticsScreen):
                 self._call = call
                 if self._is_closed:
                     return
-                found = call.result(partial(self.call_later, self._show_examples, request.device))
+                found = call.result(
+                    partial(self.call_later, self._show_examples, request.device),
+                    partial(self.call_later, self._show_doing, request.device),
+                )
             self.call_later(self._show, self._reading_with(found), found.notes, found.device)
 
     def _report(self, problem: str) -> None:
@@ -189,6 +192,9 @@ class EvaluatedScreen(DiagnosticsScreen):
 
     def _show_failure(self, problem: str) -> None:
         self.progress, self.validation_problem = "", problem
+
+    def _show_doing(self, device: ComputeDevice, what: str) -> None:
+        self.progress = f"Predicting {device.text}: {what}"
 
     def _show_examples(self, device: ComputeDevice, part: ExamplesDone) -> None:
         self.progress = f"Predicting {device.text}: {numbers.examples_done(part.done, part.of)}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from accel_engine.errors import AccelError
 from accel_engine.process.ask import EngineCall
-from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.requests.protocol.request import Doing, EngineRequest
 from accel_engine.run_queue.request_device import placed
 
 
@@ -82,4 +82,4 @@ class Job:
         if self.is_cancelled:
             raise AccelError("ended before an engine was started")
         with placed(request) as on_device, EngineCall(on_device) as call, self.ended_by(call.cancel):
-            return call.result(self.send)
+            return call.result(self.send, lambda what: self.send(Doing(what)))

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.measure.remaining_time import RemainingTime
-from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.requests.protocol.request import Doing, ExamplesDone
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.screens.asking import BACK, CANCEL, QuestionScreen, WorkingScreen, ask_user, awaiting
@@ -26,23 +26,53 @@ LEAST_SECONDS = 2.0
 """Seconds of examples after which the time for the rest is shown."""
 
 
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+"""The states of the character that shows that a job runs."""
+
+SPINNER_SECONDS = 0.1
+"""How long each of them is shown."""
+
+
 class JobProgress(Static):
-    """Lines about a job."""
+    """Lines about a job: while it runs how long it has, what it does and how far it is; then how it has ended."""
 
     _examples_done = 0
+    _doing = ""
+    _words = ""
+    _began: float | None = None  # while the job runs
+
+    def on_mount(self) -> None:
+        """Count the seconds."""
+        self.set_interval(SPINNER_SECONDS, self._show_running)
 
     def begin(self, words: str) -> None:
         """Show that the job is started, whose examples are counted anew."""
-        self._examples_done = 0
+        self._examples_done, self._doing = 0, ""
+        self._began = time.monotonic()
         self.show(words)
 
     def show(self, words: str, seconds_left: float | None = None) -> None:
         """Show how far the job is, and about how long the rest takes if that is known."""
         left = f", about {numbers.duration(seconds_left)} left" if seconds_left and round(seconds_left) else ""
-        self._show_lines((f"{words}{left}",), "$text-accent")
+        self._words = f"{words}{left}"
+        self._show_running()
+
+    def _show_running(self) -> None:
+        if self._began is not None:
+            seconds = time.monotonic() - self._began
+            is_still = self.app.animation_level == "none"
+            state = SPINNER[0 if is_still else int(seconds / SPINNER_SECONDS) % len(SPINNER)]
+            self._show_lines((f"{state} {numbers.duration(int(seconds))}  {self._words}",), "$text-accent")
+
+    def show_doing(self, what: str) -> None:
+        """Show what is being done, of which examples are counted anew."""
+        self._examples_done, self._doing = 0, what
+        self.show(what)
 
     def show_examples(self, part: ExamplesDone, lead: str = "") -> None:
         """Show how many examples are done."""
+        if not lead and self._doing:
+            lead = f"{self._doing}: "
         if part.done < self._examples_done or not self._examples_done:
             self._remaining = RemainingTime()
             self._remaining.begin()
@@ -53,6 +83,7 @@ class JobProgress(Static):
 
     def show_end(self, lines: Sequence[str], problem: str, *, was_cancelled: bool) -> None:
         """Show what was found, below why the rest was not."""
+        self._began = None
         if was_cancelled:
             self._show_lines((" ".join(("Ended.", *lines[:1])), *lines[1:]), "$text-muted")
         elif problem:
@@ -331,7 +362,10 @@ class JobScreen(WorkingScreen):
     def _take(self, job: Job) -> None:
         if job is self._job:
             for part in job.take_parts():
-                self.take(part)
+                if isinstance(part, Doing):
+                    self.progress.show_doing(part.what)
+                else:
+                    self.take(part)
             self.draw()
             self._drawn_at = time.monotonic()
 

@@ -17,15 +17,18 @@ from accel_engine.errors import AccelError
 from accel_engine.run_queue import queue
 from accel_engine.text import printable
 from accel_engine.words import numbers
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
-from accel_tui.host import Screens, open_screen
+from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_list.columns import SYMBOLS
 from accel_tui.run_list.queue_rows import QueueList, QueueReader, QueueRow
+from accel_tui.run_list.queue_times import PlannedRun, planned_runs
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
 from accel_tui.screens.entry_screen import Entry, EntryScreen
 from accel_tui.screens.run_actions import RunActionsScreen
 from accel_tui.screens.run_questions import CANCEL_RUN, cancel_question
 from accel_tui.widgets.key_bar import KeyBar, TopBar
+from accel_tui.widgets.queue_timeline import QueueTimeline
 from accel_tui.widgets.table import RowDetails, Table
 
 BAR = 16
@@ -34,49 +37,57 @@ BAR = 16
 _STATE_WIDTH = 30
 
 
-class QueueTable(Table[QueueRow]):
+class QueueTable(Table[PlannedRun]):
     """The runs that were started from the queue, then those that wait."""
 
     BINDING_GROUP_TITLE = "List of the queue"
 
-    def key_of(self, row: QueueRow) -> Hashable:
+    def key_of(self, row: PlannedRun) -> Hashable:
         return row.entry.run
 
-    def show_queue(self, rows: Sequence[QueueRow]) -> None:
+    def show_queue(self, rows: Sequence[PlannedRun]) -> None:
         """Show the queue; columns that are empty in all rows are left out."""
         self.show_rows(rows, [column for column in COLUMNS if any(column.text(row, 0.0) for row in rows)])
 
 
-def _symbol(row: QueueRow) -> tuple[str, str]:
+def _symbol(planned: PlannedRun) -> tuple[str, str]:
     """The symbol of a run's state and its colour."""
-    if row.entry.is_started:
-        return SYMBOLS[row.status]
-    return ("‖", "warning") if row.entry.is_held else ("○", "")
+    if planned.entry.is_started:
+        return SYMBOLS[planned.row.status]
+    return ("‖", "warning") if planned.entry.is_held else ("○", "")
 
 
-def _priority(row: QueueRow) -> str:
-    priority = row.entry.request.priority
+def _priority(planned: PlannedRun) -> str:
+    priority = planned.entry.request.priority
     return f"{priority:+}" if priority else ""
 
 
-def _state(row: QueueRow) -> str:
+def _state(planned: PlannedRun) -> str:
     """The progress of a run, or why it waits."""
-    if not row.entry.is_started:
-        return row.entry.waits
+    row = planned.row
+    if not planned.entry.is_started:
+        return planned.entry.waits
     status = str(row.status or "cannot be read")
-    if row.progress is None:
-        return status
-    done = round(row.progress * BAR)
-    return f"{'━' * done}{'─' * (BAR - done)} {int(100 * row.progress):3}%  {status}"
+    return (
+        status if row.progress is None else f"{bar(row.progress, BAR, rest=' ')} {int(100 * row.progress):3}%  {status}"
+    )
 
 
-COLUMNS: tuple[Column[QueueRow], ...] = (
+def _from_now(seconds: float | None) -> str:
+    return "?" if seconds is None else f"in {numbers.duration(seconds)}" if seconds else "now"
+
+
+COLUMNS: tuple[Column[PlannedRun], ...] = (
     Column(
         "", 5, lambda row, _: f"{_symbol(row)[0]} {row.entry.position or '':>3}", colour=lambda row: _symbol(row)[1]
     ),
     Column("run", 18, lambda row, _: row.entry.run, widest=28),
     Column("prio", 4, lambda row, _: _priority(row), right=True, drop_priority=2),
     Column("devices", 9, lambda row, _: row.entry.on_devices, drop_priority=1),
+    Column(
+        "starts", 9, lambda row, _: "" if row.entry.is_started else _from_now(row.start), right=True, drop_priority=4
+    ),
+    Column("ends", 9, lambda row, _: _from_now(row.end), right=True, drop_priority=3),
     Column(
         "state",
         _STATE_WIDTH,
@@ -162,12 +173,14 @@ class QueueScreen(RunActionsScreen):
         super().__init__()
         self._reader = QueueReader()
         self._queue = QueueList()
+        self._planned: Sequence[PlannedRun] = ()
 
     def compose(self) -> ComposeResult:
         yield TopBar("Queue")
         yield Static("reading the queue…", id="about", markup=False)
-        yield QueueTable()
-        yield QueueDetail()
+        yield QueueTable().add_class("panel")
+        yield QueueTimeline()
+        yield QueueDetail().add_class("panel")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -231,7 +244,9 @@ class QueueScreen(RunActionsScreen):
     async def _read(self) -> None:
         try:
             await asyncio.to_thread(queue.ensure_waiter)
-            self._show(await asyncio.to_thread(self._reader.read))
+            inventory = host_of(self).inventory
+            devices = inventory.devices if inventory else ()
+            self._show(await asyncio.to_thread(self._reader.read, devices))
         except AccelError as error:
             self.query_one("#about", Static).update(printable(str(error)))
 
@@ -243,11 +258,15 @@ class QueueScreen(RunActionsScreen):
         self.query_one("#about", Static).update(about)
         self.set_class(not found.rows, "-empty")
         self._table.empty = EMPTY
-        self._table.show_queue(found.rows)
+        self._planned = planned_runs(found)
+        by_run = {each.entry.run: each for each in self._planned}
+        self._table.show_queue([by_run[row.entry.run] for row in found.rows])
 
     @on(QueueTable.Moved)
     def _describe(self) -> None:
-        self.query_one(QueueDetail).show_row(self._table.current)
+        current = self._table.current
+        self.query_one(QueueDetail).show_row(current.row if current else None)
+        self.query_one(QueueTimeline).show(self._planned, current.entry.run if current else "")
         self.refresh_bindings()
 
     @on(QueueTable.Opened)

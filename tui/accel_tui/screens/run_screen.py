@@ -193,6 +193,8 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         elif state.live is not before.live:
             self._advice.read()
         self._show_evidence()
+        if state.has_ended and not before.has_ended:
+            host_of(self).expect_requests()
         if before.info is None:
             self.refresh_bindings()  # earlier notices are not repeated
             return

@@ -326,7 +326,9 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
     def _lay_out(self) -> None:
         """Choose the columns that fit, and repaint what has changed by it."""
-        chosen = list(self.columns) if self.sideways else fitting_columns(self.columns, self.room, self.shown)
+        chosen = fitting_columns(self.columns, self.room, self.shown)
+        if self.sideways:  # only those that can be left out are
+            chosen = [column for column in self.columns if not column.drop_priority or column in chosen]
         visible = list(zip(chosen, column_widths(chosen, self.room), strict=True))
         if [(each.title, width) for each, width in visible] != [(each.title, width) for each, width in self._visible]:
             self._painted.clear()
@@ -356,7 +358,13 @@ class Table(ScrollView, Generic[T], can_focus=True):
             return ()
         row, now = self.shown[line], time.time()
         mark = "◆" if self.selected and self.key_of(row) in self.selected else " "
-        return (mark, *((column.text(row, now), column.colour(row)) for column, _ in self._visible))
+        return (
+            mark,
+            *(
+                (column.draw(row, width) if column.draw else column.text(row, now), column.colour(row))
+                for column, width in self._visible
+            ),
+        )
 
     def render_line(self, y: int) -> Strip:
         if y == 0 and self.shown:

@@ -11,7 +11,7 @@ from textual.events import Click
 from textual.widgets import Label, Static
 
 from accel_engine.text import printable, printable_line
-from accel_tui.formatting.table_columns import Column, ResultTable, SortKey, column_width
+from accel_tui.formatting.table_columns import Column, DrawnColumn, ResultTable, SortKey, column_width
 from accel_tui.widgets.table import Table
 
 _NUMBER = re.compile(r"[(~]?([+-]?[\d.,]+(?:e[+-]?\d+)?) ?([kMGTPE]?)(?:(µs|ms|[KMGT]iB)|s|B|%|x)?\)?(?: [(±━╸].*)?")
@@ -19,6 +19,7 @@ _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e
 _FACTORS |= {"µs": 1e-6, "ms": 1e-3, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 _MISSING = ("", "-", "—", "none")
 _WIDEST = 200  # cells of a column
+_LEAST_DRAWN = 10  # cells of a column of bars
 _LEAST = 8  # cells of the last column, where columns do not scroll
 
 
@@ -43,15 +44,24 @@ class TextTable(Table[TextRow]):
     def key_of(self, row: TextRow) -> Hashable:
         return row.number
 
-    def show_texts(self, titles: Sequence[str], rows: Sequence[TextRow], widest: int = _WIDEST) -> None:
+    def show_texts(
+        self,
+        titles: Sequence[str],
+        rows: Sequence[TextRow],
+        widest: int = _WIDEST,
+        drawn: Sequence[DrawnColumn] = (),
+    ) -> None:
         """Show texts.
 
         Args:
             titles: The headers.
             rows: The texts.
-            widest: The most cells of a column.
+            widest: The most cells of a column of texts.
+            drawn: The columns that are drawn.
         """
         columns = [_text_column(at, title, rows, widest) for at, title in enumerate(titles)]
+        for each in reversed(drawn):
+            columns.insert(titles.index(each.after) + 1, _drawn_column(each))
         if columns and not self.sideways:
             columns[-1] = replace(columns[-1], width=min(columns[-1].width, _LEAST), widest=columns[-1].width)
         self.show_rows(rows, columns)
@@ -90,6 +100,18 @@ def _text_column(at: int, title: str, rows: Sequence[TextRow], widest: int) -> C
     )
 
 
+def _drawn_column(drawn: DrawnColumn) -> Column[TextRow]:
+    return Column(
+        drawn.title,
+        max(len(drawn.title), _LEAST_DRAWN),
+        lambda _row, _now: "",
+        colour=lambda _: drawn.colour,
+        drop_priority=1,
+        widest=drawn.widest,
+        draw=lambda row, width: drawn.cells[row.number](width),
+    )
+
+
 def _number(text: str) -> float | None:
     """The number that a text begins with, in seconds or bytes if it has such a unit; ``None`` for any other text."""
     if (found := _NUMBER.fullmatch(text.strip())) is None:
@@ -122,7 +144,7 @@ class _Section(Vertical):
             TextRow(number, texts, tuple(colours.get(text, found.colour) for text in texts))
             for number, texts in enumerate(found.rows)
         ]
-        self.table.show_texts(found.header, rows)
+        self.table.show_texts(found.header, rows, drawn=found.drawn)
 
 
 class ResultTables(VerticalScroll):

@@ -1,7 +1,7 @@
 """Reads the columns of a file: tells the kind of each, and converts its cells to it; without TensorFlow."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn
 from accel_engine.data.tables.dates import date_column, date_column_of, dates_of_numbers, timestamps
 from accel_engine.data.tables.number_texts import is_ambiguous, read_numbers, wanted_notation
 from accel_engine.data.tables.table_file import MISSING, read_cells
-from accel_engine.errors import DataError
+from accel_engine.errors import DataError, FieldValue
+from accel_engine.words import numbers
 
 COUNTED_ROWS = 20
 """Rows at least that whole numbers in the first column count to be the rows' numbers, whatever its name."""
@@ -372,3 +373,30 @@ def _hardly_repeating(column: TableColumn, different: int, known: int) -> tuple[
         return ()
     detail = f"{different:,} different ones in {known:,} rows; --ignore '{column.name}' leaves them out"
     return (Change("read as categories", f"values of {column.name}", detail=detail),)
+
+
+def read_all_rows(path: Path, options: DataOptions, like: Mapping[str, ColumnFormat] | None = None) -> Columns:
+    """Read a table; a row that cannot be parsed is an error, as the others would have other numbers without it.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
+    try:
+        return read_columns(path, options, like=like)
+    except DataError as error:
+        hint = f" ({FieldValue('invalid_examples', 'skip')}"  # which is of training
+        raise DataError(str(error).partition(hint)[0]) from error
+
+
+def check_columns(path: Path, wanted: Iterable[str], given: Iterable[str]) -> None:
+    """Raise if a file lacks columns.
+
+    Raises:
+        DataError: It does; what it has.
+    """
+    given = list(given)
+    if lacking := [name for name in wanted if name not in given]:
+        noun = numbers.plural(len(lacking), "column")
+        raise DataError(
+            f"{path.name} has no {noun} {', '.join(lacking)}, which the model needs; it has {', '.join(given)}"
+        )

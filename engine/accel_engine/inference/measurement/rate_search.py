@@ -4,6 +4,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,17 @@ def poisson_schedule(rate: float, seconds: float, seed: int = 0) -> Schedule:
         end = float(arrivals[-1][-1])
     times = np.concatenate(arrivals)
     return (times[times < seconds] * SECOND).astype(np.int64)
+
+
+class ArrivalLoop(Protocol):
+    """Answers requests as they arrive by a schedule."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all requests have been answered."""
+
+    def window(self, seconds: float) -> Window:
+        """Answer the requests of the next stretch of time, at least one; none if :attr:`is_over`."""
 
 
 class OpenLoop:
@@ -167,11 +179,7 @@ def serve_at(
     seed: int = 0,
     on_window: Callable[[Sequence[Window]], object] = ignore_windows,
 ) -> Measured:
-    """Measure the scenario server at a rate; ends early where too many requests are late already.
-
-    The first tenth of the time is warm-up, in which late requests do not count. At least one request arrives. It is
-    stable if the median latency of the second half of the rest is as in the first half, which a growing queue would
-    increase.
+    """Measure the scenario server at a rate, with requests that wait together as one batch; see :func:`arrivals_at`.
 
     Args:
         rate: Requests per second.
@@ -181,13 +189,43 @@ def serve_at(
         seconds: The time limit.
         timer: The clock.
         seed: Of the arrivals.
+        on_window: As of :func:`arrivals_at`.
+    """
+
+    def make_loop(schedule: Schedule) -> ArrivalLoop:
+        return OpenLoop(serve, schedule, largest_batch, timer)
+
+    return arrivals_at(rate, make_loop, bound=bound, seconds=seconds, seed=seed, on_window=on_window)
+
+
+def arrivals_at(
+    rate: float,
+    make_loop: Callable[[Schedule], ArrivalLoop],
+    *,
+    bound: float,
+    seconds: float,
+    seed: int = 0,
+    on_window: Callable[[Sequence[Window]], object] = ignore_windows,
+) -> Measured:
+    """Measure requests that arrive at a rate; ends early where too many are late already.
+
+    The first tenth of the time is warm-up, in which late requests do not count. At least one request arrives. It is
+    stable if the median latency of the second half of the rest is as in the first half, which a growing queue would
+    increase.
+
+    Args:
+        rate: Requests per second.
+        make_loop: Makes what answers the requests of a schedule.
+        bound: Seconds that the 99th percentile may be at most.
+        seconds: The time limit.
+        seed: Of the arrivals.
         on_window: Called with the windows that count, at the end. Between windows it would make the requests late that
             arrive meanwhile.
     """
     schedule = poisson_schedule(rate, seconds, seed)
     if not len(schedule):
         schedule = np.zeros(1, np.int64)
-    loop = OpenLoop(serve, schedule, largest_batch, timer)
+    loop = make_loop(schedule)
     late = 0
     with without_garbage_collection():
         windows = [loop.window(seconds / WINDOWS)]

@@ -153,15 +153,12 @@ def check_steps(directories: Iterable[Path], checkpoint: str) -> None:
 
 
 class RunRequest(DeviceRequest):
-    """A request on the model of one run.
-
-    Attributes:
-        directory: The run's directory.
-    """
+    """A request on the model of one run."""
 
     __slots__ = ()
 
     directory: Path
+    """The run's directory."""
 
     @property
     def model_paths(self) -> tuple[Path, ...]:

@@ -32,6 +32,21 @@ class ExamplesDone:
 
 
 @dataclass(frozen=True, slots=True)
+class Doing:
+    """What an engine process is doing for a request, before its result."""
+
+    what: str
+    """In words, such as ``opening the model``."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptState:
+    """Whether a kept process may answer further requests; it comes before each result, or problem."""
+
+    is_usable: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Why there is no answer."""
 
@@ -159,6 +174,11 @@ class FolderRequest(EngineRequest[ResultT]):
 
 def unheard(part: object) -> None:
     """Takes the parts of an answer that nobody waits for."""
+
+
+def tells(send: Send) -> Callable[[str], object]:
+    """Sends what is being done, as :class:`Doing`."""
+    return lambda what: send(Doing(what))
 
 
 def reports(send: Send) -> Callable[[int, int], None]:

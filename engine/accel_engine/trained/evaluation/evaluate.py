@@ -25,7 +25,7 @@ from accel_engine.requests.evaluate import (
     Measurement,
     MetricDifference,
 )
-from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.trained.evaluation.example_states import ClassLabels, ExampleStates, class_scores
 from accel_engine.trained.evaluation.resampling import (
@@ -94,13 +94,20 @@ def evaluate(request: EvaluationRequest, send: Send = unheard) -> Evaluation:
         AccelError: A model cannot be evaluated, or the models have other examples.
     """
     models, options, on_progress = request.models, request.options, reports(send)
+    doing = tells(send)
     measured = [
         _measure(
             open_trained(
-                model.model, data=options.data, split=options.split, checkpoint=options.checkpoint, progress=on_progress
+                model.model,
+                data=options.data,
+                split=options.split,
+                checkpoint=options.checkpoint,
+                progress=on_progress,
+                doing=doing,
             ),
             options,
             _of_all(on_progress, index, len(models)),
+            doing,
         )
         for index, model in enumerate(models)
     ]
@@ -118,7 +125,12 @@ def _of_all(on_progress: Callable[[int, int], None], index: int, models: int) ->
     return lambda done, of: on_progress(index * of + done, models * of)
 
 
-def _measure(source: TrainedModel, options: EvaluationOptions, on_progress: Callable[[int, int], None]) -> _Measured:
+def _measure(
+    source: TrainedModel,
+    options: EvaluationOptions,
+    on_progress: Callable[[int, int], None],
+    doing: Callable[[str], object],
+) -> _Measured:
     model, examples = source.model, source.examples
     if has_custom_train_step(model):
         raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
@@ -140,6 +152,7 @@ def _measure(source: TrainedModel, options: EvaluationOptions, on_progress: Call
 
     takes_any = fixed_batch(model) is None
     traced = tf.function(measure, autograph=False, reduce_retracing=takes_any)  # sequences may differ in length, too
+    doing("evaluating")
     values, classes, sums, reports = [], [], np.zeros(states.width), ProgressReports(on_progress, count)
     baseline_sums = np.zeros(baseline.width if baseline else 0)
     for rows, raw in batches(examples, source.plan.batch_size):
@@ -157,6 +170,7 @@ def _measure(source: TrainedModel, options: EvaluationOptions, on_progress: Call
     labels, every = labels and labels.with_pairs(np.concatenate(classes)), np.concatenate(values)
     metrics, of_examples = states.values(np.stack([sums, every.sum(0, dtype=np.float64)]))
     is_mean = np.isclose(of_examples, metrics, SAME_METRIC, 1e-6, equal_nan=True)
+    doing("drawing resamples")
     block = min(_dependent_examples(source), len(every))
     resampled = states.values(bootstrap_sums(every, options.resamples, options.seed, block))
     resampled = np.where(is_mean, resampled, np.nan)

@@ -109,17 +109,13 @@ def _examples_of(outputs: Structure) -> tf.Tensor:
 
 @dataclass(frozen=True, slots=True)
 class ClassLabels:
-    """The true and the predicted class of each example.
-
-    Attributes:
-        task: What the model learned.
-        names: The classes.
-        pairs: True and predicted classes, int32 ``[examples, 2]``; a true class below 0 is unknown.
-    """
+    """The true and the predicted class of each example."""
 
     task: Task
+    """What the model learned."""
     names: tuple[str, ...]
     pairs: npt.NDArray[np.int32]
+    """True and predicted classes, int32 ``[examples, 2]``; a true class below 0 is unknown."""
 
     @classmethod
     def of(cls, source: TrainedModel) -> Self | None:

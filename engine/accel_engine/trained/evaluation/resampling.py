@@ -20,15 +20,12 @@ _DRAWN = 1 << 22
 
 
 class ConfidenceInterval(NamedTuple):
-    """A confidence interval.
-
-    Attributes:
-        low: Its lower end; NaN if it is unknown.
-        high: Its upper end.
-    """
+    """A confidence interval."""
 
     low: float
+    """Its lower end; NaN if it is unknown."""
     high: float
+    """Its upper end."""
 
 
 def bootstrap_sums(states: npt.NDArray[np.float32], resamples: int, seed: int, block: int = 1) -> Floats:

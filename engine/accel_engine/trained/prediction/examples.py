@@ -15,7 +15,7 @@ from accel_engine.data.folders.image_folder import changes_of
 from accel_engine.data.structure import ArraySpec, Structure, map_structure, named_leaves
 from accel_engine.data.texts.characters import encoding_of
 from accel_engine.errors import AccelError, DataError
-from accel_engine.image_files import read_pixels
+from accel_engine.image_files import read_example
 from accel_engine.run.diagnostics import InputSpec
 
 Array = npt.NDArray[Any]
@@ -151,10 +151,6 @@ def _not_finite(array: npt.NDArray[Any]) -> list[int]:
     return np.flatnonzero(wrong).tolist()
 
 
-_DTYPES = {(0.0, 255.0): np.uint8, (0.0, 65_535.0): np.uint16}
-"""The pixels that have such a range."""
-
-
 def read_images(path: Path, spec: InputSpec) -> Examples:
     """Read an image as an example of the run's data."""
     try:
@@ -170,24 +166,14 @@ def example_of(path: Path, input_spec: InputSpec) -> tuple[npt.NDArray[Any], lis
     Raises:
         DataError: The file cannot be read.
     """
-    height, width, channels = input_spec.shape
-    low, high = input_spec.low, input_spec.high
-    dtype = _DTYPES.get((low, high))
-    pixels, header = read_pixels(path, (height, width, min(channels, 3)), dtype)
-    largest = np.iinfo(pixels.dtype).max
-    found = (height, width, pixels.shape[2])
+    x, header, found, is_scaled = read_example(
+        path, input_spec.shape, input_spec.low, input_spec.high, integers=input_spec.integers
+    )
     before = f"from {header.height}x{header.width} "
-    notes = [
-        f"{verb} {before * (verb == 'resized')}{detail}"
-        for verb, detail in changes_of(header, found, pixels.dtype.name)
-    ]
-    if channels == 4:
-        pixels = np.concatenate([pixels, np.full((height, width, 1), largest, pixels.dtype)], axis=2)
-    if dtype is not None:
-        return pixels if input_spec.integers else pixels.astype(np.float32), notes
-    x = low + pixels.astype(np.float32) / largest * (high - low)
-    notes.append(f"pixels scaled to [{low:g}, {high:g}], as in the run's data")
-    return np.rint(x) if input_spec.integers else x, notes
+    notes = [f"{verb} {before * (verb == 'resized')}{detail}" for verb, detail in changes_of(header, *found)]
+    if is_scaled:
+        notes.append(f"pixels scaled to [{input_spec.low:g}, {input_spec.high:g}], as in the run's data")
+    return x, notes
 
 
 def read_sound(path: Path, spec: ArraySpec, rate: int) -> Examples:

@@ -14,9 +14,10 @@ from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, map_structure
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.errors import AccelError, DataError
+from accel_engine.inference.output_prediction import OutputPrediction
 from accel_engine.plan import Plan
-from accel_engine.requests.predict import ExamplePredictions, OutputPrediction, PredictionRequest
-from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
+from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.outputs import OutputForm, PredictedOutput
 from accel_engine.trained.prediction.examples import (
@@ -52,7 +53,8 @@ def predict(request: PredictionRequest, send: Send = unheard) -> ExamplePredicti
     """
     target = request.target
     reference = Plan(model=str(target), custom_objects=request.custom_objects) if target.is_file() else target
-    model = open_trained(reference, data=None, checkpoint=request.checkpoint)
+    model = open_trained(reference, data=None, checkpoint=request.checkpoint, doing=tells(send))
+    tells(send)("predicting")
     found = [PredictedOutput() for _ in model.output_forms]
     names: list[tuple[str, str]] = []
     problems: dict[int, str] = {}

@@ -1,7 +1,6 @@
 """Reads rows of a table to predict: as a run's own, or the raw columns that a model file takes."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,9 @@ from accel_engine.data.array_file import opened
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.series.array_series import column_names
-from accel_engine.data.series.series import order_series
-from accel_engine.data.series.series_parts import window_of
 from accel_engine.data.structure import ArraySpec, map_structure
-from accel_engine.data.tables.column_reading import read_columns
-from accel_engine.data.tables.columns import Columns
+from accel_engine.data.tables.column_reading import check_columns, read_all_rows
+from accel_engine.data.tables.last_windows import last_windows, table_columns
 from accel_engine.data.tables.preprocessing import unseen_notes
 from accel_engine.data.tables.raw_inputs import (
     JOINED_CATEGORIES,
@@ -26,14 +23,12 @@ from accel_engine.data.tables.raw_inputs import (
     formats_for,
     raw_inputs,
 )
-from accel_engine.data.tables.table_series import series_arrays
-from accel_engine.errors import DataError, FieldValue
+from accel_engine.errors import DataError
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.run.diagnostics.data_items import TableFormat
 from accel_engine.trained.prediction.examples import Examples, without_problems
 from accel_engine.training.reporting.data_formats import preprocessing_of, standardization
-from accel_engine.words import numbers
 
 
 def read_rows(path: Path, table: TableFormat) -> Examples:
@@ -119,33 +114,6 @@ def read_text_column(path: Path, names: Sequence[str], spec: ArraySpec) -> Examp
     return Examples(rows, raw.values.reshape(found.rows, *(1 for _ in spec.shape)))
 
 
-def read_all_rows(path: Path, options: DataOptions, like: Mapping[str, ColumnFormat] | None = None) -> Columns:
-    """Read a table; a row that cannot be parsed is an error, as the others would have other numbers without it.
-
-    Raises:
-        DataError: The file cannot be read.
-    """
-    try:
-        return read_columns(path, options, like=like)
-    except DataError as error:
-        hint = f" ({FieldValue('invalid_examples', 'skip')}"  # which is of training
-        raise DataError(str(error).partition(hint)[0]) from error
-
-
-def check_columns(path: Path, wanted: Iterable[str], given: Iterable[str]) -> None:
-    """Raise if a file lacks columns.
-
-    Raises:
-        DataError: It does; what it has.
-    """
-    given = list(given)
-    if lacking := [name for name in wanted if name not in given]:
-        noun = numbers.plural(len(lacking), "column")
-        raise DataError(
-            f"{path.name} has no {noun} {', '.join(lacking)}, which the model needs; it has {', '.join(given)}"
-        )
-
-
 def read_last_windows(path: Path, form: DataFormat, plan: Plan) -> Examples:
     """Read the last window of each series, standardised as the run's own.
 
@@ -158,34 +126,11 @@ def read_last_windows(path: Path, form: DataFormat, plan: Plan) -> Examples:
         DataError: The file cannot be read, or lacks a column.
     """
     is_table = path.suffix.lower() not in (".npz", ".npy")
-    columns = _table(path, form) if is_table else _arrays(path)
-    named = [*form.feature_names, *(name for name in (plan.time, plan.group) if name)]
-    check_columns(path, named, columns)
-    # Rows that are not finite matter only in the last window.
-    options = replace(
-        plan.data_options, features=form.feature_names, target=form.feature_names, ignore=(), invalid_examples="skip"
-    )
-    series = order_series(columns, options)
-    matrix = np.stack([np.asarray(series.values[name], np.float64) for name in form.feature_names], axis=1)
-    if units := standardization(form.input_units):
-        matrix = (matrix - units.mean) / units.scale
-    names = _names(columns, series.order, series.lengths, plan.group) if plan.group else [path.name]
-    window, ends = window_of(options), np.cumsum(series.lengths)
-    windows, problems = [], {}
-    for place, (end, length) in enumerate(zip(ends.tolist(), series.lengths.tolist(), strict=True)):
-        rows = slice(end - window, end)
-        if length < window:
-            problems[place] = f"{names[place]} has {length:,} rows; a window has {window:,}"
-        elif not series.valid[rows].all():
-            row = int(series.order[rows][~series.valid[rows]][0])
-            problems[place] = f"row {row + 1:,} of {path.name}, in the last window of {names[place]}, is not finite"
-        else:
-            windows.append(matrix[rows].astype(np.float32))
-    return Examples(names, np.stack(windows) if windows else None, problems)
-
-
-def _table(path: Path, form: DataFormat) -> Mapping[str, npt.NDArray[Any]]:
-    return series_arrays(read_all_rows(path, DataOptions(), {column.name: column for column in form.columns}))
+    columns = table_columns(path, form.columns) if is_table else _arrays(path)
+    names, windows, problems = last_windows(path.name, columns, form.feature_names, plan.data_options)
+    if windows is not None and (units := standardization(form.input_units)):
+        windows = (windows - units.mean) / units.scale
+    return Examples(names, None if windows is None else windows.astype(np.float32), problems)
 
 
 def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
@@ -200,10 +145,3 @@ def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         for name, columns in names.items()
         for index, column in enumerate(columns)
     }
-
-
-def _names(
-    columns: Mapping[str, npt.NDArray[Any]], order: npt.NDArray[np.intp], lengths: npt.NDArray[np.intp], group: str
-) -> Sequence[str]:
-    """The group of each series."""
-    return [str(columns[group][order[end - 1]]) for end in np.cumsum(lengths).tolist()]

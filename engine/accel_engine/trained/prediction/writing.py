@@ -1,7 +1,6 @@
 """Lets a run's language model continue a prompt."""
 
-import codecs
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -10,17 +9,13 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, flatten
-from accel_engine.data.texts.characters import BYTES, UNKNOWN
-from accel_engine.errors import DataError, ModelError
-from accel_engine.requests.protocol.request import Send, unheard
+from accel_engine.data.texts.tokens import decoded, encoded
+from accel_engine.errors import ModelError
+from accel_engine.requests.protocol.request import Send, tells, unheard
 from accel_engine.requests.write_text import WritingRequest, WrittenPart, WrittenText
-from accel_engine.text import suggestion
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.core.task import probabilities_of
 from accel_engine.training.evaluation.reports.sequence import continued
-
-_UNKNOWN = (UNKNOWN, "[UNK]", "<unk>", "<UNK>")
-"""Tokens that stand for those that are not in a vocabulary."""
 
 
 def continue_text(request: WritingRequest, send: Send = unheard) -> WrittenText:
@@ -34,7 +29,8 @@ def continue_text(request: WritingRequest, send: Send = unheard) -> WrittenText:
         AccelError: The model cannot be restored, or writes no text.
     """
     options = request.options
-    model = open_trained(request.directory, data=None, checkpoint=options.checkpoint)
+    model = open_trained(request.directory, data=None, checkpoint=options.checkpoint, doing=tells(send))
+    tells(send)("writing")
     window, any_length, dtype = _check(model)
     vocabulary = model.form.vocabulary
     prompt = encoded(options.prompt, vocabulary)
@@ -61,49 +57,6 @@ def continue_text(request: WritingRequest, send: Send = unheard) -> WrittenText:
     if count[0] < options.tokens:
         notes.append(f"the model's outputs are not finite after {count[0]:,} tokens")
     return WrittenText(model.name, model.step, "".join(written), count[0], tuple(notes))
-
-
-def encoded(text: str, vocabulary: Sequence[str]) -> list[int]:
-    """The tokens of a text: bytes, characters, or words between spaces, whichever the vocabulary has.
-
-    Raises:
-        DataError: It has none, or the vocabulary lacks one and has no token for those.
-    """
-    if not text:
-        raise DataError("the prompt is empty: the model continues at least one token")
-    if tuple(vocabulary) == BYTES:
-        return list(text.encode())
-    parts = list(text) if _of_characters(vocabulary) else text.split()
-    places = {token: place for place, token in enumerate(vocabulary)}
-    unknown = next((places[token] for token in _UNKNOWN if token in places), None)
-    tokens = []
-    for part in parts:
-        place = places.get(part, unknown)
-        if place is None:
-            hint = "" if len(part) == 1 else f"; {suggestion(part, vocabulary)}"
-            raise DataError(f"{part!r} of the prompt is not in the vocabulary of the run{hint}")
-        tokens.append(place)
-    if not tokens:
-        raise DataError("the prompt has no words")
-    return tokens
-
-
-def decoded(tokens: Iterable[int], vocabulary: Sequence[str]) -> Iterator[str]:
-    """The text of each token, as soon as it is complete: a character may have several bytes."""
-    if tuple(vocabulary) == BYTES:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        yield from filter(None, (decoder.decode(bytes([token])) for token in tokens))
-        if rest := decoder.decode(b"", final=True):
-            yield rest
-        return
-    space = "" if _of_characters(vocabulary) else " "
-    for token in tokens:
-        yield f"{space}{vocabulary[token]}"
-
-
-def _of_characters(vocabulary: Sequence[str]) -> bool:
-    """Whether tokens follow each other without spaces between: words need them, characters do not."""
-    return any(token.isspace() for token in vocabulary) or all(len(token) <= 1 for token in vocabulary)
 
 
 def _check(model: TrainedModel) -> tuple[int, bool, str]:

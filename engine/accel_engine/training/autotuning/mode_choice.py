@@ -27,19 +27,16 @@ ROUNDS = 15
 
 @dataclass(frozen=True, slots=True)
 class TrialSpeeds:
-    """The rates that a trial measured.
-
-    Attributes:
-        default: Steps per second in the plan's mode; the median of its turns.
-        alternative: Steps per second in the alternative mode; 0 if it cannot run the step.
-        settled: Whether the rounds tell which is faster; not where something else used the machine.
-        compile_seconds: How long the alternative mode took to trace and compile while training went on.
-    """
+    """The rates that a trial measured."""
 
     default: Rate
+    """Steps per second in the plan's mode; the median of its turns."""
     alternative: Rate
+    """Steps per second in the alternative mode; 0 if it cannot run the step."""
     settled: bool = True
+    """Whether the rounds tell which is faster; not where something else used the machine."""
     compile_seconds: float = 0.0
+    """How long the alternative mode took to trace and compile while training went on."""
 
     @property
     def alternative_is_faster(self) -> bool:

@@ -36,21 +36,18 @@ class ThreadSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThreadChoice:
-    """The number of threads per operation of a run.
-
-    Attributes:
-        count: The number of threads.
-        default: TensorFlow's own: the number of processors.
-        source: Where it comes from.
-        rate: Steps per second of an earlier run with ``count`` threads; 0 unless the choice is because of it.
-        default_rate: The same with ``default`` threads.
-    """
+    """The number of threads per operation of a run."""
 
     count: int
+    """The number of threads."""
     default: int
+    """TensorFlow's own: the number of processors."""
     source: ThreadSource
+    """Where it comes from."""
     rate: float = 0.0
+    """Steps per second of an earlier run with ``count`` threads; 0 unless the choice is because of it."""
     default_rate: float = 0.0
+    """The same with ``default`` threads."""
 
     @property
     def setting(self) -> int | None:

@@ -51,52 +51,49 @@ STEP_SERIES = ("loss", "accuracy", "gradient_norm", LEARNING_RATE)
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """Everything that training a plan needs.
-
-    Attributes:
-        resolved: The plan, with its steps.
-        strategy: The ``tf.distribute`` strategy.
-        dataset: The training and validation examples.
-        model: Built and compiled, with its optimizer's variables.
-        feed: How training examples reach the replicas.
-        task: What the model learns: how targets reach its loss.
-        outputs: The specs of the model's outputs; ``None`` if it cannot be called.
-        metrics: Metrics besides the model's own.
-        has_custom_train_step: Whether the model has a custom ``train_step``.
-        scaling: How raw examples are scaled before the model.
-        augmentation: Changes training batches at random; ``None`` if the plan has no augmentation.
-        freezing: The frozen layers of the model.
-        remat: The parts of the model that are computed again for their gradients; none without rematerialization.
-        devices: TensorFlow's names of the logical devices that run steps; for a coordinator, of one worker.
-        device_memory: Bytes that the plan may take of each; ``None`` for host memory, 0 if it is unknown.
-        names: Names of the recorded series.
-        information: Notes for the user.
-        notes: Warnings for the user.
-        unseeded: The state of Keras' global random generator, for layers without a seed; empty where inaccessible.
-        model_modified: When the file of the user's model had been modified as it was read, in seconds since the Unix
-            epoch; ``None`` for other models.
-    """
+    """Everything that training a plan needs."""
 
     resolved: ResolvedPlan
+    """The plan, with its steps."""
     strategy: tf.distribute.Strategy
+    """The ``tf.distribute`` strategy."""
     dataset: Dataset
+    """The training and validation examples."""
     model: keras.Model
+    """Built and compiled, with its optimizer's variables."""
     feed: Feed
+    """How training examples reach the replicas."""
     task: Task
+    """What the model learns: how targets reach its loss."""
     outputs: Structure
+    """The specs of the model's outputs; ``None`` if it cannot be called."""
     metrics: tuple[keras.Metric, ...]
+    """Metrics besides the model's own."""
     has_custom_train_step: bool
+    """Whether the model has a custom ``train_step``."""
     scaling: Scaling
+    """How raw examples are scaled before the model."""
     augmentation: Augmentation | None
+    """Changes training batches at random; ``None`` if the plan has no augmentation."""
     freezing: Freezing
+    """The frozen layers of the model."""
     remat: ModelParts
+    """The parts of the model that are computed again for their gradients; none without rematerialization."""
     devices: tuple[str, ...]
+    """TensorFlow's names of the logical devices that run steps; for a coordinator, of one worker."""
     device_memory: int | None
+    """Bytes that the plan may take of each; ``None`` for host memory, 0 if it is unknown."""
     names: SeriesNames
+    """Names of the recorded series."""
     information: tuple[str, ...]
+    """Notes for the user."""
     notes: tuple[str, ...]
+    """Warnings for the user."""
     unseeded: tuple[keras.Variable, ...]
+    """The state of Keras' global random generator, for layers without a seed; empty where inaccessible."""
     model_modified: float | None
+    """When the file of the user's model had been modified as it was read, in seconds since the Unix epoch; ``None``
+    for other models."""
 
     @property
     def plan(self) -> Plan:

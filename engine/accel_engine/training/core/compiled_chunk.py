@@ -68,24 +68,21 @@ class UnpreparedDraws(Exception):  # noqa: N818 (an answer, not an error)
 
 @dataclass(frozen=True, slots=True)
 class ChunkProgram:
-    """A chunk of steps as one program, for sources of one type.
-
-    Attributes:
-        size: Steps of the largest chunk.
-        draws: The random numbers that each step draws.
-        masks: The draws, if the program draws them from seeds; ``None`` if they are drawn before it.
-        batch: The type of a batch that is ready for a step.
-        stacks: Whether batches are stacked first, rather than taken from the source by the program.
-        run: The compiled function, of the prepared source, the random numbers or their seeds, and the number of steps;
-            gives the series of steps, float32 ``[size, series]``.
-    """
+    """A chunk of steps as one program, for sources of one type."""
 
     size: int
+    """Steps of the largest chunk."""
     draws: tuple[Draw, ...]
+    """The random numbers that each step draws."""
     masks: SeededMasks | None
+    """The draws, if the program draws them from seeds; ``None`` if they are drawn before it."""
     batch: Batch
+    """The type of a batch that is ready for a step."""
     stacks: bool
+    """Whether batches are stacked first, rather than taken from the source by the program."""
     run: Callable[..., tf.Tensor]
+    """The compiled function, of the prepared source, the random numbers or their seeds, and the number of steps;
+    gives the series of steps, float32 ``[size, series]``."""
 
 
 class CompiledChunk:

@@ -50,29 +50,26 @@ from accel_engine.training.model_analysis.layer_table import changed_layer
 
 @dataclass(frozen=True, slots=True)
 class CompiledModel:
-    """A plan's model, ready to be trained.
-
-    Attributes:
-        model: Built and compiled, with its optimizer's variables.
-        scaling: How raw examples are scaled before it.
-        task: What it learns.
-        outputs: The specs of its outputs; ``None`` if it cannot be called.
-        metrics: Metrics besides the model's own.
-        freezing: Its frozen layers.
-        has_custom_train_step: Whether it has a custom ``train_step``.
-        information: Notes for the user, such as on the initial weights.
-        notes: Warnings for the user.
-    """
+    """A plan's model, ready to be trained."""
 
     model: keras.Model
+    """Built and compiled, with its optimizer's variables."""
     scaling: Scaling
+    """How raw examples are scaled before it."""
     task: Task
+    """What it learns."""
     outputs: Structure
+    """The specs of its outputs; ``None`` if it cannot be called."""
     metrics: tuple[keras.Metric, ...]
+    """Metrics besides the model's own."""
     freezing: Freezing
+    """Its frozen layers."""
     has_custom_train_step: bool
+    """Whether it has a custom ``train_step``."""
     information: tuple[str, ...]
+    """Notes for the user, such as on the initial weights."""
     notes: tuple[str, ...]
+    """Warnings for the user."""
 
 
 def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics | None) -> CompiledModel:

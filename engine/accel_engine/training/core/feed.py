@@ -172,17 +172,14 @@ class StreamedFeed(Feed):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Steps of one batch size that come from one source.
-
-    Attributes:
-        order: What :meth:`Feed.open` takes.
-        steps: Number of steps.
-        examples: Examples of each step, over all replicas.
-    """
+    """Steps of one batch size that come from one source."""
 
     order: Any
+    """What :meth:`Feed.open` takes."""
     steps: int
+    """Number of steps."""
     examples: int
+    """Examples of each step, over all replicas."""
 
 
 def choose_feed(

@@ -52,37 +52,30 @@ CHUNKS_AHEAD = 2
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMode:
-    """How steps are compiled and split.
-
-    Attributes:
-        xla: Whether XLA compiles the steps.
-        micro_batches: Number of micro-batches of each replica's batch.
-    """
+    """How steps are compiled and split."""
 
     xla: bool = False
+    """Whether XLA compiles the steps."""
     micro_batches: int = 1
+    """Number of micro-batches of each replica's batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkResult:
-    """The metrics of a chunk of steps.
-
-    Attributes:
-        count: Number of steps.
-        started: Seconds since the Unix epoch.
-        seconds: Duration of the chunk.
-        series: float32 arrays ``[count]`` by name; the metrics are of each step's own batch.
-        examples: Examples of each step, over all replicas.
-        states: The states of all metrics of each step, float32 ``[count, states]``; their sum is for
-            :meth:`Loop.metrics`.
-    """
+    """The metrics of a chunk of steps."""
 
     count: int
+    """Number of steps."""
     started: float
+    """Seconds since the Unix epoch."""
     seconds: float
+    """Duration of the chunk."""
     series: dict[str, npt.NDArray[np.float32]]
+    """float32 arrays ``[count]`` by name; the metrics are of each step's own batch."""
     examples: int
+    """Examples of each step, over all replicas."""
     states: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    """The states of all metrics of each step, float32 ``[count, states]``; their sum is for :meth:`Loop.metrics`."""
 
     def with_wait(self, seconds: float) -> Self:
         """The chunk, with the time in which its batches were waited for."""
@@ -108,30 +101,24 @@ class ChunkResult:
 
 @dataclass(frozen=True, slots=True)
 class PendingChunk:
-    """A chunk that is scheduled, and may be running.
-
-    Attributes:
-        count: Number of steps.
-        scheduled_at: When it was scheduled, by ``time.perf_counter()``.
-        result: Gives its rows.
-    """
+    """A chunk that is scheduled, and may be running."""
 
     count: int
+    """Number of steps."""
     scheduled_at: float
+    """When it was scheduled, by ``time.perf_counter()``."""
     result: Any
+    """Gives its rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TracedChunk:
-    """The graph of a chunk.
-
-    Attributes:
-        function: Takes a source, its first step and the number of steps; gives the series, ``[steps, series]``.
-        size: The most steps.
-    """
+    """The graph of a chunk."""
 
     function: Any
+    """Takes a source, its first step and the number of steps; gives the series, ``[steps, series]``."""
     size: int
+    """The most steps."""
 
 
 class Loop:

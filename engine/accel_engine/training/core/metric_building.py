@@ -30,17 +30,13 @@ from accel_engine.user_code import reason
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The metrics of a model besides its own.
-
-    Attributes:
-        metrics: The metrics.
-        information: Notes for the user.
-        notes: Warnings for the user.
-    """
+    """The metrics of a model besides its own."""
 
     metrics: tuple[keras.Metric, ...] = ()
     information: tuple[str, ...] = ()
+    """Notes for the user."""
     notes: tuple[str, ...] = ()
+    """Warnings for the user."""
 
 
 _MOST_TRIED = 10**7

@@ -42,15 +42,12 @@ _current = threading.local()
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One draw of random numbers in a step.
-
-    Attributes:
-        draw: Draws the numbers, as the step would; a :class:`DropoutMask` can do so from any seed.
-        spec: Their type.
-    """
+    """One draw of random numbers in a step."""
 
     draw: Callable[[], tf.Tensor]
+    """Draws the numbers, as the step would; a :class:`DropoutMask` can do so from any seed."""
     spec: tf.TensorSpec
+    """Their type."""
 
 
 @contextmanager

@@ -44,25 +44,22 @@ BY_RANK = {2: "classification", 3: "sequence", 4: "segmentation"}
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a run learns.
-
-    Attributes:
-        name: One of :data:`accel_engine.data.data_options.TASKS` but ``auto``, or :data:`SEVERAL_OUTPUTS`.
-        encoding: How targets are encoded.
-        classes: Number of classes; 0 where outputs are not classes.
-        logits: Whether a classifier's outputs are logits.
-        binary: Whether a classifier has a single output for two classes.
-        note: A note for the user on the encoding; empty for none.
-        one_hot: Whether the loss gets a vector over the classes for each example, token or pixel.
-    """
+    """What a run learns."""
 
     name: str
+    """One of :data:`accel_engine.data.data_options.TASKS` but ``auto``, or :data:`SEVERAL_OUTPUTS`."""
     encoding: str = UNCHANGED
+    """How targets are encoded."""
     classes: int = 0
+    """Number of classes; 0 where outputs are not classes."""
     logits: bool = False
+    """Whether a classifier's outputs are logits."""
     binary: bool = False
+    """Whether a classifier has a single output for two classes."""
     note: str = ""
+    """A note for the user on the encoding; empty for none."""
     one_hot: bool = False
+    """Whether the loss gets a vector over the classes for each example, token or pixel."""
 
     def encode(self, targets: Structure, inputs: Structure) -> Structure:
         """Encode a batch's targets as the loss expects them."""

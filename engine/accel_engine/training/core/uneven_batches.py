@@ -25,15 +25,12 @@ from accel_engine.training.core.metric_states import MetricStates
 
 @dataclass(frozen=True, slots=True)
 class UnevenBatch:
-    """A batch that replicas cannot divide evenly.
-
-    Attributes:
-        examples: Its examples.
-        replicas: Their number.
-    """
+    """A batch that replicas cannot divide evenly."""
 
     examples: int
+    """Its examples."""
     replicas: int
+    """Their number."""
 
     @property
     def even(self) -> int:

@@ -34,26 +34,20 @@ _NUMBERS = 6
 
 @dataclass(frozen=True, slots=True)
 class BaselineResult:
-    """What the baseline reaches.
-
-    Attributes:
-        name: What it predicts: ``most frequent class: cat``, ``mean of the training targets``, ``last known value``.
-        metrics: By the names of the task's metrics: ``accuracy``, or ``mean_absolute_error``,
-            ``root_mean_squared_error`` (both in the targets' unit) and ``r2_score``.
-    """
+    """What the baseline reaches."""
 
     name: str
+    """What it predicts: ``most frequent class: cat``, ``mean of the training targets``, ``last known value``."""
     metrics: dict[str, float]
+    """By the names of the task's metrics: ``accuracy``, or ``mean_absolute_error``, ``root_mean_squared_error``
+    (both in the targets' unit) and ``r2_score``."""
 
 
 class Baseline(Protocol):
-    """A prediction that is measured beside a model's, batch by batch.
-
-    Attributes:
-        width: Number of values that are summed over all batches.
-    """
+    """A prediction that is measured beside a model's, batch by batch."""
 
     width: int
+    """Number of values that are summed over all batches."""
 
     def measure(self, batch: Batch, outputs: Structure, mask: tf.Tensor) -> tf.Tensor:
         """What a batch adds, float32 ``[width]``; in a graph.

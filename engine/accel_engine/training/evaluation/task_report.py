@@ -19,20 +19,17 @@ Predict: TypeAlias = Callable[[Structure], Structure]
 
 
 class TaskReport(Protocol):
-    """Measures the examples of a validation and builds what is stored of it.
-
-    Attributes:
-        width: Number of values of each example. The first one is the example's loss, or another number that is higher
-            for worse examples; NaN is the worst. 0 if nothing is measured.
-        totals: Number of values that are summed over all examples.
-        worst: How many of the worst examples :meth:`build` reads at most.
-        first: How many of the first examples :meth:`build` may read besides.
-    """
+    """Measures the examples of a validation and builds what is stored of it."""
 
     width: int
+    """Number of values of each example. The first one is the example's loss, or another number that is higher for
+    worse examples; NaN is the worst. 0 if nothing is measured."""
     totals: int
+    """Number of values that are summed over all examples."""
     worst: int
+    """How many of the worst examples :meth:`build` reads at most."""
     first: int
+    """How many of the first examples :meth:`build` may read besides."""
 
     def measure(self, batch: Batch, outputs: Structure, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Measure a batch, in the graph of each replica.

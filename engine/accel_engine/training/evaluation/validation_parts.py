@@ -18,21 +18,18 @@ from accel_engine.training.core.stream_feed import StreamFeed
 
 @dataclass(frozen=True, slots=True)
 class ValidationPart:
-    """Some batches of one size.
-
-    Attributes:
-        order: What the feed opens.
-        steps: Number of batches.
-        examples: Examples of each, over all replicas.
-        weight: Weight of their sums: 1, or ``1 / replicas`` where all replicas have the same examples.
-        batch: The examples of a stream's batch.
-    """
+    """Some batches of one size."""
 
     order: Any
+    """What the feed opens."""
     steps: int
+    """Number of batches."""
     examples: int
+    """Examples of each, over all replicas."""
     weight: float = 1.0
+    """Weight of their sums: 1, or ``1 / replicas`` where all replicas have the same examples."""
     batch: Batch | None = None
+    """The examples of a stream's batch."""
 
 
 def row_parts(examples: int, replicas: int, size: int) -> Iterator[ValidationPart]:

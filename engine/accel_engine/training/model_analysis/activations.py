@@ -37,16 +37,13 @@ _LENGTHS = ("TensorListFromTensor", "TensorListReserve")
 
 @dataclass(frozen=True, slots=True)
 class LayerActivations:
-    """The activations of a layer for one example, in float32.
-
-    Attributes:
-        saved: Bytes that the backward pass reads.
-        output: Bytes of the layer's output, or of a larger tensor of whole numbers in it, as a layer of texts counts
-            words in; 0 if it is unknown.
-    """
+    """The activations of a layer for one example, in float32."""
 
     saved: int
+    """Bytes that the backward pass reads."""
     output: int = 0
+    """Bytes of the layer's output, or of a larger tensor of whole numbers in it, as a layer of texts counts words
+    in; 0 if it is unknown."""
 
     @property
     def largest(self) -> int:

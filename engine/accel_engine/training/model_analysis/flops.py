@@ -63,17 +63,14 @@ class _Uncountable(Exception):  # noqa: N818 (an answer, not an error)
 
 @dataclass(frozen=True, slots=True)
 class FlopCount:
-    """The operations of a step.
-
-    Attributes:
-        flops: Floating-point operations; ``None`` where they cannot be counted.
-        reason: Why they cannot be counted.
-        parts: The operations of each product and convolution, by its name, prefixed with the names of its callers.
-    """
+    """The operations of a step."""
 
     flops: float | None
+    """Floating-point operations; ``None`` where they cannot be counted."""
     reason: str = ""
+    """Why they cannot be counted."""
     parts: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
+    """The operations of each product and convolution, by its name, prefixed with the names of its callers."""
 
 
 def count_flops(graph: tf.Graph, *, chunk: bool) -> FlopCount:

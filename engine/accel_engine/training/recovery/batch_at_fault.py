@@ -34,21 +34,18 @@ Rows = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True)
 class BatchAtFault:
-    """The batch of a step.
-
-    Attributes:
-        step: Counted from 0.
-        batch: Its raw examples, NumPy arrays ``[examples, ...]``.
-        rows: Their rows in the training examples, ``[examples]``; ``None`` for a stream.
-        wrong: Which examples have values that are not finite or extreme, bool ``[examples]``.
-        text: Their faults, for the user; empty without any.
-    """
+    """The batch of a step."""
 
     step: int
+    """Counted from 0."""
     batch: Batch
+    """Its raw examples, NumPy arrays ``[examples, ...]``."""
     rows: Rows | None
+    """Their rows in the training examples, ``[examples]``; ``None`` for a stream."""
     wrong: npt.NDArray[np.bool_]
+    """Which examples have values that are not finite or extreme, bool ``[examples]``."""
     text: str
+    """Their faults, for the user; empty without any."""
 
     def named(self, dataset: Dataset) -> str:
         """Its examples, for the user: those at fault, if there are any."""

@@ -25,23 +25,20 @@ _INPUTS = "the inputs of the model are not finite"
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What was found.
-
-    Attributes:
-        step: The step at fault, counted from 0; ``None`` if it is unknown.
-        first: The first value that is not finite, in words; empty if unknown.
-        unknown: Why not all could be found; empty if it could.
-        batch: The faults of the batch of the step, in words; empty without any.
-        examples: The examples at fault, or all of the batch, in words.
-        file: The file in the run's directory with the batch; empty if it could not be kept.
-    """
+    """What was found."""
 
     step: int | None = None
+    """The step at fault, counted from 0; ``None`` if it is unknown."""
     first: str = ""
+    """The first value that is not finite, in words; empty if unknown."""
     unknown: str = ""
+    """Why not all could be found; empty if it could."""
     batch: str = ""
+    """The faults of the batch of the step, in words; empty without any."""
     examples: str = ""
+    """The examples at fault, or all of the batch, in words."""
     file: str = ""
+    """The file in the run's directory with the batch; empty if it could not be kept."""
 
     @property
     def text(self) -> str:

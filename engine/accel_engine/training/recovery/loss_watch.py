@@ -30,20 +30,17 @@ SMALLEST_SCALE = 2.0**-20
 
 @dataclass(frozen=True, slots=True)
 class LossTrouble:
-    """What was seen.
-
-    Attributes:
-        step: The first step, counted from 0, whose loss is not finite or explodes. If weights are not finite, the one
-            that would have been next.
-        text: What was seen, for the user.
-        explodes: Whether the loss is finite, but explodes.
-        grew_from: The step from which on the loss grew to far above what it had been; ``None`` if it did not.
-    """
+    """What was seen."""
 
     step: int
+    """The first step, counted from 0, whose loss is not finite or explodes. If weights are not finite, the one that
+    would have been next."""
     text: str
+    """What was seen, for the user."""
     explodes: bool = False
+    """Whether the loss is finite, but explodes."""
     grew_from: int | None = None
+    """The step from which on the loss grew to far above what it had been; ``None`` if it did not."""
 
 
 class NotANumberError(RunError):
@@ -192,17 +189,14 @@ Losses = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Explosion:
-    """A loss that explodes.
-
-    Attributes:
-        step: The first step, counted from 0, from which on the loss has been above its recent range.
-        level: The highest level of the loss before.
-        loss: The loss of the last step.
-    """
+    """A loss that explodes."""
 
     step: int
+    """The first step, counted from 0, from which on the loss has been above its recent range."""
     level: float
+    """The highest level of the loss before."""
     loss: float
+    """The loss of the last step."""
 
 
 class ExplodingLoss:

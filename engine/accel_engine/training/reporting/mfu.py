@@ -193,19 +193,16 @@ def measure_peak(name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """What one device can do at most.
-
-    Attributes:
-        flops: FLOP/s; ``None`` if unknown.
-        flops_source: Source of that, or why it is unknown.
-        bytes: Bytes per second of its memory; ``None`` if unknown.
-        bytes_source: Source of that.
-    """
+    """What one device can do at most."""
 
     flops: float | None
+    """FLOP/s; ``None`` if unknown."""
     flops_source: str
+    """Source of that, or why it is unknown."""
     bytes: float | None = None
+    """Bytes per second of its memory; ``None`` if unknown."""
     bytes_source: str = ""
+    """Source of that."""
 
 
 def roofline(assembly: Assembly, hardware: tuple[str, ...]) -> Roofline:

@@ -22,19 +22,16 @@ from accel_engine.training.reporting.run_reporter import RunReporter
 
 @dataclass(frozen=True, slots=True)
 class EpochMetrics:
-    """What was measured of an epoch.
-
-    Attributes:
-        values: The metrics over its examples as ``fit`` has them, and the means of all other series.
-        seconds: Duration of its steps.
-        measured: Steps whose metrics are known.
-        steps: All of its steps with an update.
-    """
+    """What was measured of an epoch."""
 
     values: dict[str, float]
+    """The metrics over its examples as ``fit`` has them, and the means of all other series."""
     seconds: float
+    """Duration of its steps."""
     measured: int
+    """Steps whose metrics are known."""
     steps: int
+    """All of its steps with an update."""
 
 
 class StepRecorder:

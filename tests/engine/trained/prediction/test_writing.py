@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from accel_engine.data.texts.characters import BYTES
+from accel_engine.data.texts.tokens import decoded, encoded
 from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenText
 from accel_engine.run.directory.run_paths import trained_model
-from accel_engine.trained.prediction.writing import continue_text, decoded, encoded
+from accel_engine.trained.prediction.writing import continue_text
 
 from ...training.conftest import Gym
 

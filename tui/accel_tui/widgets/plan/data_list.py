@@ -34,8 +34,6 @@ class DataList(ItemList):
         scrollbar-size-vertical: 1;
         scrollbar-gutter: stable;
         &:focus { border: none; background: transparent; }
-        text-wrap: nowrap;
-        & > .option-list--option { padding: 0; }
         & > .option-list--option-disabled { color: $text-disabled; }
         & > .option-list--option-highlighted { background: transparent; color: $foreground; text-style: none; }
         &:focus > .option-list--option-highlighted {
@@ -196,7 +194,7 @@ class DataList(ItemList):
             yield f"{listing.others:,} other {'file' if listing.others == 1 else 'files'}", ()
 
     def _row(self, place: Place) -> Content:
-        room = max(self.size.width - _KIND - _SIZE - 4, 8)
+        room = max(self.scrollable_content_region.width - _KIND - _SIZE - 4, 8)
         is_chosen = place.text == self._chosen
         return Content.assemble(
             ("▸ " if is_chosen else "  ", "$accent bold"),

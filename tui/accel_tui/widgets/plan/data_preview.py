@@ -43,8 +43,6 @@ class DataPreview(ItemList):
         scrollbar-size-vertical: 1;
         scrollbar-gutter: stable;
         &:focus { border: none; background: transparent; }
-        text-wrap: nowrap;
-        & > .option-list--option { padding: 0; }
         & > .option-list--option-disabled { color: $foreground; }
         & > .option-list--option-highlighted { background: transparent; text-style: none; }
         &:focus > .option-list--option-highlighted { background: $foreground 15%; }
@@ -159,7 +157,7 @@ class DataPreview(ItemList):
             return
         from accel_tui.plan.data_preview import preview_lines
 
-        width = self.size.width
+        width = self.scrollable_content_region.width
         pictures = self._pictures(width)
         lines = preview_lines(filled.data, self._found, width, pictures)
         at = self.options[self.highlighted].id if self.highlighted is not None else None

@@ -27,15 +27,12 @@ _SEEDS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class _Images:
-    """What a layer's arguments depend on.
-
-    Attributes:
-        value_range: The smallest and largest value of a pixel, as the model gets it.
-        channels: Number of channels.
-    """
+    """What a layer's arguments depend on."""
 
     value_range: tuple[float, float]
+    """The smallest and largest value of a pixel, as the model gets it."""
     channels: int
+    """Number of channels."""
 
 
 def _color(images: _Images, seed: int) -> keras.Layer:

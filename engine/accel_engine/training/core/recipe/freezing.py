@@ -23,17 +23,14 @@ _LISTED = 4
 
 @dataclass(frozen=True, slots=True)
 class Freezing:
-    """The frozen layers of a model.
-
-    Attributes:
-        before: Every frozen layer, a layer before those inside it, and whether it was trainable.
-        epoch: The epoch with which they start to train, from 1; ``None`` for never.
-        variables: The variables that an optimizer needs a state for: of all layers that will ever train.
-    """
+    """The frozen layers of a model."""
 
     before: tuple[tuple[Any, bool], ...]
+    """Every frozen layer, a layer before those inside it, and whether it was trainable."""
     epoch: int | None
+    """The epoch with which they start to train, from 1; ``None`` for never."""
     variables: tuple[keras.Variable, ...]
+    """The variables that an optimizer needs a state for: of all layers that will ever train."""
 
     @property
     def notes(self) -> list[str]:

@@ -69,30 +69,24 @@ _BOUNDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation of a model.
-
-    Attributes:
-        inputs: Keys of the tensors that it reads.
-        outputs: Sizes of the tensors that it makes, by key.
-        saved: The size of the activations that stay in memory for its gradient.
-    """
+    """An operation of a model."""
 
     inputs: frozenset[int]
+    """Keys of the tensors that it reads."""
     outputs: dict[int, int]
+    """Sizes of the tensors that it makes, by key."""
     saved: int
+    """The size of the activations that stay in memory for its gradient."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Where to cut a sequence of operations.
-
-    Attributes:
-        cuts: The first operation of each part but the first.
-        saved: The largest size of all saved activations at a time.
-    """
+    """Where to cut a sequence of operations."""
 
     cuts: tuple[int, ...]
+    """The first operation of each part but the first."""
     saved: int
+    """The largest size of all saved activations at a time."""
 
 
 def choose_cuts(operations: Sequence[Operation]) -> Partition:

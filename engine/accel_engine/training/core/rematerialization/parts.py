@@ -15,35 +15,28 @@ from accel_engine.training.core.rematerialization.recomputation import Recompute
 
 @dataclass(frozen=True, slots=True)
 class GraphParts:
-    """A functional model in parts.
-
-    Attributes:
-        model: The model, whose ``call`` is replaced.
-        functional: What runs it: itself, or inside a ``Sequential``.
-        ranges: First and last node of each part that is computed again, the last excluded.
-    """
+    """A functional model in parts."""
 
     model: keras.Model
+    """The model, whose ``call`` is replaced."""
     functional: Any
+    """What runs it: itself, or inside a ``Sequential``."""
     ranges: tuple[tuple[int, int], ...]
+    """First and last node of each part that is computed again, the last excluded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelParts:
-    """The parts of a model.
-
-    Attributes:
-        graphs: Functional models, each in several parts.
-        layers: Layers that are parts themselves.
-        activations: Estimated number of values that training saves for one example without these parts; ``None`` if
-            unknown.
-        saved: Estimated number of values that it saves with them; ``None`` if unknown.
-    """
+    """The parts of a model."""
 
     graphs: tuple[GraphParts, ...] = ()
+    """Functional models, each in several parts."""
     layers: tuple[keras.Layer, ...] = ()
+    """Layers that are parts themselves."""
     activations: int | None = None
+    """Estimated number of values that training saves for one example without these parts; ``None`` if unknown."""
     saved: int | None = None
+    """Estimated number of values that it saves with them; ``None`` if unknown."""
 
     @property
     def count(self) -> int:

@@ -30,13 +30,10 @@ PartFunction = Callable[[list[tf.Tensor]], list[tf.Tensor]]
 
 
 class NumberedDraws(Protocol):
-    """Random numbers that are drawn ahead, outside of the step, in the order in which Python traces their uses.
-
-    Attributes:
-        next_number: The number of the next draw.
-    """
+    """Random numbers that are drawn ahead, outside of the step, in the order in which Python traces their uses."""
 
     next_number: int
+    """The number of the next draw."""
 
 
 _DRAWS: ContextVar[NumberedDraws | None] = ContextVar("draws", default=None)
@@ -72,17 +69,14 @@ def _with_same_draws(draws: NumberedDraws | None, first: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class RecomputedPart:
-    """A part of a model.
-
-    Attributes:
-        compute: Computes it.
-        layers: Its layers, whose variables it uses.
-        caller: The layer whose ``call`` is the part, for Keras' automatic casts; ``None`` for a sequence of layers.
-    """
+    """A part of a model."""
 
     compute: PartFunction
+    """Computes it."""
     layers: tuple[keras.Layer, ...]
+    """Its layers, whose variables it uses."""
     caller: keras.Layer | None = None
+    """The layer whose ``call`` is the part, for Keras' automatic casts; ``None`` for a sequence of layers."""
 
     @property
     def name(self) -> str:
@@ -92,16 +86,13 @@ class RecomputedPart:
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """How steps are traced.
-
-    Attributes:
-        in_xla: Whether XLA compiles them.
-        unseeded: The state of Keras' global random generator, for layers without a seed. Keras has one for each thread,
-            so that this is not looked up where a replica is traced.
-    """
+    """How steps are traced."""
 
     in_xla: bool = False
+    """Whether XLA compiles them."""
     unseeded: tuple[keras.Variable, ...] = ()
+    """The state of Keras' global random generator, for layers without a seed. Keras has one for each thread, so
+    that this is not looked up where a replica is traced."""
 
 
 def run_part(part: RecomputedPart, tensors: Sequence[tf.Tensor], tracing: Tracing) -> list[tf.Tensor]:

@@ -35,23 +35,20 @@ _MAX_PARTS = 4
 
 @dataclass(frozen=True, slots=True)
 class InputViews:
-    """Makes views of the inputs of examples.
-
-    Attributes:
-        kind: The kind of an example; see :attr:`accel_engine.data.dataset.Dataset.kind`.
-        feature_names: Names of the columns of the inputs.
-        vocabulary: The text of each token.
-        sample_rate: Samples per second of audio.
-        original: Gives rows of the inputs in the units and words of the user's table; ``None`` to show them as is.
-        limits: Raw values that are black and white in images of a single input; ``None`` to take them from the images.
-    """
+    """Makes views of the inputs of examples."""
 
     kind: str
+    """The kind of an example; see :attr:`accel_engine.data.dataset.Dataset.kind`."""
     feature_names: tuple[str, ...] = ()
+    """Names of the columns of the inputs."""
     vocabulary: tuple[str, ...] = ()
+    """The text of each token."""
     sample_rate: int = 0
+    """Samples per second of audio."""
     limits: tuple[float, float] | None = None
+    """Raw values that are black and white in images of a single input; ``None`` to take them from the images."""
     original: Callable[[Array], Mapping[str, Array]] | None = None
+    """Gives rows of the inputs in the units and words of the user's table; ``None`` to show them as is."""
 
     @classmethod
     def of(cls, dataset: Dataset, limits: tuple[float, float] | None = None) -> "InputViews":

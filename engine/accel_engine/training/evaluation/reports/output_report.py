@@ -27,31 +27,28 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class ModelOutput:
-    """One output of a model, and what is known of it.
-
-    Attributes:
-        shape: Its shape, with the batch.
-        views: Makes views of the examples' inputs.
-        loss: Its loss; ``None`` if the model has none for it.
-        logits: Whether a classifier's outputs are logits, or other scores of any size.
-        index: Its place among the arrays of all outputs.
-        target: The place of its target among the arrays of all targets; ``None`` if it has none.
-        name: Its name; empty if it is the only one.
-        class_names: Names of the classes, where it predicts classes.
-        target_names: Names of its numbers.
-        units_of_targets: How its targets were standardised; ``None`` if they were not.
-    """
+    """One output of a model, and what is known of it."""
 
     shape: tuple[int | None, ...]
+    """Its shape, with the batch."""
     views: InputViews
+    """Makes views of the examples' inputs."""
     loss: Loss = None
+    """Its loss; ``None`` if the model has none for it."""
     logits: bool = False
+    """Whether a classifier's outputs are logits, or other scores of any size."""
     index: int = 0
+    """Its place among the arrays of all outputs."""
     target: int | None = 0
+    """The place of its target among the arrays of all targets; ``None`` if it has none."""
     name: str = ""
+    """Its name; empty if it is the only one."""
     class_names: tuple[str, ...] = ()
+    """Names of the classes, where it predicts classes."""
     target_names: tuple[str, ...] = ()
+    """Names of its numbers."""
     units_of_targets: Standardization | None = None
+    """How its targets were standardised; ``None`` if they were not."""
 
     def of(self, outputs: Structure) -> Any:
         """This output among all."""
@@ -81,25 +78,22 @@ class ModelOutput:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The examples that a report shows.
-
-    Attributes:
-        rows: Their indices, first the worst ones, ``[shown]``.
-        worst: Number of the worst ones.
-        losses: Their losses, ``[shown]``.
-        batch: The examples before scaling.
-        inputs: A view of each.
-        target: Their targets, ``[shown, ...]``; ``None`` without targets.
-        output: The model's outputs for them, ``[shown, ...]``.
-    """
+    """The examples that a report shows."""
 
     rows: npt.NDArray[np.int64]
+    """Their indices, first the worst ones, ``[shown]``."""
     worst: int
+    """Number of the worst ones."""
     losses: npt.NDArray[np.float32]
+    """Their losses, ``[shown]``."""
     batch: Batch
+    """The examples before scaling."""
     inputs: Sequence[View | None]
+    """A view of each."""
     target: Array | None
+    """Their targets, ``[shown, ...]``; ``None`` without targets."""
     output: Array
+    """The model's outputs for them, ``[shown, ...]``."""
 
     def examples(
         self, targets: Sequence[View | None] | None = None, outputs: Sequence[View | None] | None = None

@@ -1,0 +1,141 @@
+"""Checks a service: its answers to the examples of a trained model's split, its metrics, and its speed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from accel_engine.formats import format_named, target_name
+from accel_engine.inference.measurement.connections import ConnectionsLoop
+from accel_engine.inference.measurement.stability import measure
+from accel_engine.inference.runtime import Arrays, check_inputs
+from accel_engine.model_export.artefacts import Artefacts, tensor_lines
+from accel_engine.model_export.export import beyond, measured_model, weight_bytes
+from accel_engine.model_export.export_targets import FORMATS
+from accel_engine.model_export.proof import Proof, failure_line
+from accel_engine.model_export.raw_examples import RawExamples
+from accel_engine.requests.check_service import (
+    CheckServiceRequest,
+    MeasuringService,
+    ServiceCheck,
+    ServiceLoad,
+)
+from accel_engine.requests.export_model import ExportTarget
+from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.service_client.find_service import find_service, parse_url
+from accel_engine.service_client.service_runtime import ServiceRuntime
+from accel_engine.trained.open_trained import open_trained
+
+SERVICE = "service"
+"""What a service is called beside the trained model."""
+
+EXAMPLES = 256
+"""Different examples that are sent while the speed is measured."""
+
+
+def check_service(request: CheckServiceRequest, send: Send = unheard) -> ServiceCheck:
+    """Check a service.
+
+    Args:
+        request: The service and the model.
+        send: Takes how far it is.
+
+    Raises:
+        ServiceError: The service cannot be reached, or has no such model.
+        AccelError: The trained model cannot be restored or used.
+    """
+    options = request.options
+    url = parse_url(request.url)
+    reference = request.reference
+    names = (reference.path.name, reference.path.stem, "model", "default")
+    service = find_service(url, names, options.protocol, token=request.token, ca=options.ca)
+    trained = open_trained(
+        reference.model,
+        split=options.split,
+        checkpoint=options.checkpoint if reference.directory else "auto",
+        keeps_raw=True,
+        progress=reports(send),
+    )
+    artefacts = Artefacts(trained, trained.name)
+    raw = RawExamples(trained.dataset, trained.split, trained.examples, trained.plan.batch_size)
+    check_inputs(raw.first(1), service.inputs)
+    kind, precision = kind_of(service.platform)
+    allowed = format_named(kind).precision(precision)
+    tolerance = allowed.tolerance if options.tolerance is None else options.tolerance
+    target = ExportTarget(SERVICE, kind, precision, "", tolerance)
+    in_float32 = {SERVICE} if artefacts.half_precision(format_named(kind)) else ()
+    proof = Proof(trained, artefacts.complete, raw, {SERVICE: tolerance}, in_float32)
+    proof.run({SERVICE: service}, reports(send))
+    figures = proof.exported(SERVICE)
+    complete = artefacts.complete.model
+    original = replace(
+        measured_model("trained model", proof.original(), weight_bytes(trained)),
+        inputs=tensor_lines(complete.input),
+        outputs=tensor_lines(complete.output),
+    )
+    served = replace(
+        measured_model(SERVICE, figures, 0),
+        inputs={name: str(spec) for name, spec in service.inputs.items()},
+        outputs={name: str(spec) for name, spec in service.outputs.items()},
+        problem=figures.problem or beyond(target, figures),
+        path=request.url,
+    )
+    notes = list(trained.notes)
+    loads: list[ServiceLoad] = []
+    try:
+        if options.seconds and not figures.problem:
+            for connections in dict.fromkeys((1, options.connections)):
+                send(MeasuringService(connections))
+                loads.append(measured_load(service, raw.first(EXAMPLES), connections, options.seconds))
+    except Exception as error:  # noqa: BLE001 (servers and clients fail in many ways; the answers were right)
+        notes.append(f"its speed was not measured: {failure_line(error)}")
+    return ServiceCheck(
+        name=trained.name,
+        step=trained.step,
+        split=trained.split,
+        examples=raw.count,
+        notes=tuple(notes),
+        protocol=service.name,
+        model=service.model,
+        version=service.version,
+        platform=service.platform,
+        server=service.server,
+        tolerance=tolerance,
+        by_mean=allowed.by_mean,
+        original=original,
+        served=served,
+        loads=tuple(loads),
+    )
+
+
+def measured_load(service: ServiceRuntime, examples: Arrays, connections: int, seconds: float) -> ServiceLoad:
+    """How fast a service answers single examples, over some connections at once.
+
+    Args:
+        service: The service.
+        examples: Raw examples, an array ``[examples, ...]`` for each input.
+        connections: How many are open.
+        seconds: The time limit.
+    """
+    requests = single_requests(service, examples)
+    found = measure(ConnectionsLoop(service.send, requests, connections), seconds)
+    p50, p99 = (found.percentiles[name].value for name in ("p50", "p99"))
+    return ServiceLoad(connections, found.throughput, p50, p99, found.requests, found.stable)
+
+
+def single_requests(service: ServiceRuntime, examples: Arrays) -> Sequence[object]:
+    """A request for each of some examples, as it is sent."""
+    count = len(next(iter(examples.values())))
+    return [service.prepare({name: array[row : row + 1] for name, array in examples.items()}) for row in range(count)]
+
+
+def kind_of(platform: str) -> tuple[str, str]:
+    """The format and the precision of what a service runs, by its platform; of an unknown one, those of ONNX.
+
+    This program's own server calls them ``onnx``, ``tflite-int8`` and so on; others ``onnx_onnxv1`` or
+    ``tensorflow_savedmodel``.
+    """
+    exact = [kind for kind in FORMATS if target_name(*kind) == platform]
+    if exact:
+        return exact[0]
+    if platform.startswith(("tensorflow", "savedmodel")):
+        return "savedmodel", "none"
+    return "onnx", "none"

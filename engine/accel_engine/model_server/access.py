@@ -1,0 +1,88 @@
+"""Decides which requests are answered: by a token, and for browsers only from the server's own pages."""
+
+import hmac
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from accel_engine.errors import UsageError
+from accel_engine.files import regular
+from accel_engine.model_server.request_error import RequestError
+
+OPEN = ("/livez", "/readyz", "/v2/health/live", "/v2/health/ready", "/", "/page.js", "/page.css")
+"""What is answered without a token: the probes of an orchestrator have none, and the page asks for it."""
+
+SHORTEST = 16
+"""Characters of a token at least."""
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' blob:; frame-ancestors 'none'; base-uri 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Headers of every answer: a page runs the server's own script only, and no other page can frame it."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host name or an address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def read_token(path: Path) -> str:
+    """The token of a file.
+
+    Raises:
+        UsageError: It cannot be read, or is too short to be a secret.
+    """
+    try:
+        token = regular(path, or_pipe=True).read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the token in {path}: {error}") from error
+    if len(token) < SHORTEST or not token.isprintable() or " " in token:
+        raise UsageError(f"{path}: a token has at least {SHORTEST} letters, digits or signs, and no blanks")
+    return token
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who is answered."""
+
+    token: str = ""
+    """Empty for everybody."""
+    is_local: bool = True
+    """Whether the server listens on loopback only, where other pages could lead a browser to it."""
+
+    def check(self, path: str, headers: Mapping[str, str]) -> None:
+        """Raise if a request is not answered.
+
+        Args:
+            path: Its path.
+            headers: Its headers, by names in small letters.
+
+        Raises:
+            RequestError: It has no token, or comes from another page.
+        """
+        host = headers.get("host", "")
+        if self.is_local and host and not is_loopback(_name_of(host)):
+            raise RequestError("the server answers requests to this machine's loopback addresses only", 403)
+        origin = headers.get("origin", "")
+        if origin and urlsplit(origin).netloc != host:
+            raise RequestError("the server answers no requests of other pages", 403)
+        if self.token and path not in OPEN and not self.is_right(headers.get("authorization", "")):
+            raise RequestError("send the header Authorization: Bearer TOKEN with the server's token", 401)
+
+    def is_right(self, authorization: str) -> bool:
+        """Whether a value of ``Authorization`` has the token."""
+        scheme, _, given = authorization.partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.token.encode())
+
+
+def _name_of(host: str) -> str:
+    return host.rpartition(":")[0] if host.rpartition("]")[2].count(":") == 1 else host

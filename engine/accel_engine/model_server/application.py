@@ -1,0 +1,431 @@
+"""The application: what is answered at each address, within the limits of the server."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from accel_engine.inference.runtime import Arrays
+from accel_engine.model_server import open_inference, rest_v1
+from accel_engine.model_server.access import HEADERS, Access
+from accel_engine.model_server.back_end_process import Outputs
+from accel_engine.model_server.files import predictions, read_file
+from accel_engine.model_server.metrics import CONTENT_TYPE, Metrics
+from accel_engine.model_server.openapi import description
+from accel_engine.model_server.request_error import RequestError
+from accel_engine.model_server.served_model import Limits, ServedModel
+from accel_engine.version import __version__
+
+LOG = logging.getLogger("model_server")
+
+LARGE = 1 << 18
+"""Bytes of a body that is parsed in a thread, so that others are answered meanwhile."""
+
+BODIES = 8
+"""Bodies of the largest size that are in memory at once, at most."""
+
+Endpoint = Callable[["ServerState", Request], Awaitable[Response]]
+
+
+@dataclass(slots=True)
+class ServerState:
+    """What a server is doing."""
+
+    limits: Limits
+    access: Access
+    metrics: Metrics
+    model: ServedModel | None = None
+    """``None`` until it is warm."""
+    is_draining: bool = False
+    """Whether the server is about to end."""
+    body_bytes: int = 0
+    """Bytes of the bodies that are being read and answered."""
+
+    @property
+    def problem(self) -> str:
+        """Why the server is not ready; empty if it is."""
+        if self.is_draining:
+            return "the server is about to end"
+        if self.model is None:
+            return "the model is being loaded"
+        return "" if self.model.is_ready else "the model is being started again"
+
+    def served(self, name: str = "", version: str = "") -> ServedModel:
+        """The model of a name and a version.
+
+        Raises:
+            RequestError: There is none.
+        """
+        if self.model is None:
+            raise RequestError("the model is being loaded", 503, retry_after=1)
+        service = self.model.service
+        if name not in ("", service.name):
+            raise RequestError(f"there is no model {name[:100]}, but {service.name}", 404)
+        if version not in ("", service.version):
+            raise RequestError(f"there is no version {version[:20]} of {service.name}, but {service.version}", 404)
+        return self.model
+
+    async def infer(self, model: ServedModel, inputs: Arrays) -> Outputs:
+        """Compute outputs, and count the examples."""
+        outputs = await model.infer(inputs)
+        self.metrics.examples.inc(len(next(iter(inputs.values()))))
+        return outputs
+
+
+def application(state: ServerState) -> Any:
+    """The ASGI application of a server."""
+
+    def endpoint(function: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            return await function(state, request)
+
+        return answer
+
+    def counted(function: Endpoint, protocol: str) -> Callable[[Request], Awaitable[Response]]:
+        """Counts and times the requests for predictions."""
+
+        async def answer(request: Request) -> Response:
+            start, code = time.perf_counter(), 500
+            try:
+                response = await function(state, request)
+                code = response.status_code
+            except RequestError as error:
+                code = error.status
+                raise
+            except ClientDisconnect:
+                code = 499
+                raise
+            finally:
+                state.metrics.requests.labels(protocol, code).inc()
+                state.metrics.request_seconds.labels(protocol).observe(time.perf_counter() - start)
+            return response
+
+        return answer
+
+    routes, model, version = list[Route](), "/v2/models/{name}", "/versions/{version}"
+    get: tuple[tuple[str, Endpoint], ...] = (
+        ("/", _page),
+        ("/page.js", _static),
+        ("/page.css", _static),
+        ("/livez", _live),
+        ("/readyz", _ready),
+        ("/metrics", _metrics),
+        ("/openapi.json", _openapi),
+        ("/about", _about),
+        ("/v2", _server),
+        ("/v2/health/live", _live),
+        ("/v2/health/ready", _ready),
+        (model, _model),
+        (f"{model}{version}", _model),
+        (f"{model}/ready", _model_ready),
+        (f"{model}{version}/ready", _model_ready),
+        ("/v1/models/{name}", _status),
+        ("/v1/models/{name}/versions/{version}", _status),
+        ("/v1/models/{name}/metadata", _metadata),
+        ("/v1/models/{name}/versions/{version}/metadata", _metadata),
+    )
+    routes += [Route(path, endpoint(function), methods=["GET"]) for path, function in get]
+    post: tuple[tuple[str, Endpoint, str], ...] = (
+        (f"{model}/infer", _infer, "v2"),
+        (f"{model}{version}/infer", _infer, "v2"),
+        ("/v1/models/{name}:predict", _predict_v1, "v1"),
+        ("/v1/models/{name}/versions/{version}:predict", _predict_v1, "v1"),
+        ("/predict", _predict_file, "predict"),
+    )
+    routes += [Route(path, counted(function, protocol), methods=["POST"]) for path, function, protocol in post]
+    found = Starlette(
+        routes=routes,
+        exception_handlers={
+            RequestError: _refused,
+            HTTPException: _not_found,
+            ClientDisconnect: _gone,
+            Exception: _failed,
+        },
+    )
+    return _Guard(found, state)
+
+
+@dataclass(slots=True)
+class _Guard:
+    """Checks who asks, and adds headers, before and after the application."""
+
+    app: Any
+    state: ServerState
+    _headers: ClassVar = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *self._headers]
+            await send(message)
+
+        try:
+            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+            self.state.access.check(scope["path"], headers)
+        except RequestError as error:
+            await _refused(None, error)(scope, receive, send_with_headers)
+            return
+        await self.app(scope, receive, send_with_headers)
+
+
+def _json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    return Response(body, status, headers, "application/json")
+
+
+def _refused(_request: Request | None, error: Exception) -> Response:
+    """The answer to a request that is refused."""
+    assert isinstance(error, RequestError)  # noqa: S101
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after else {}
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    if error.status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
+        headers["Connection"] = "close"  # the rest of the body is not read
+    return _json({"error": str(error)}, error.status, headers)
+
+
+def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101
+    words = {404: f"there is nothing at {request.url.path[:200]}: see /openapi.json"}
+    words[405] = f"{request.method} is not for {request.url.path[:200]}: see /openapi.json"
+    return _json({"error": words.get(error.status_code, error.detail)}, error.status_code, dict(error.headers or {}))
+
+
+def _gone(_request: Request, _error: Exception) -> Response:
+    return Response(status_code=499)
+
+
+def _failed(_request: Request, _error: Exception) -> Response:
+    """The answer where the server is wrong; Starlette logs why."""
+    return _json({"error": "the server failed; its log says why"}, 500)
+
+
+async def _body(state: ServerState, request: Request) -> "_Body":
+    """Read the body of a request.
+
+    Raises:
+        RequestError: It is too large, or too slow.
+    """
+    limit = state.limits.body
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise RequestError("send the body as it is, without Content-Encoding", 415)
+    declared = request.headers.get("content-length", "0")
+    if declared.isdecimal() and int(declared) > limit:
+        raise _too_large(limit)
+    content, held = bytearray(), _Body(state)
+    try:
+        async with asyncio.timeout(state.limits.seconds):
+            async for chunk in request.stream():
+                if len(content) + len(chunk) > limit:
+                    raise _too_large(limit)
+                if state.body_bytes + len(chunk) > BODIES * limit:
+                    state.metrics.rejected.labels("memory").inc()
+                    raise RequestError("the server is busy with large requests", 429, retry_after=1)
+                content += chunk
+                held.take(len(chunk))
+    except TimeoutError:
+        held.release()
+        raise RequestError(f"the body did not arrive within {state.limits.seconds:g} s", 408) from None
+    except BaseException:
+        held.release()
+        raise
+    held.content = bytes(content)
+    return held
+
+
+@dataclass(slots=True)
+class _Body:
+    """A body in memory, while a block runs."""
+
+    state: ServerState
+    content: bytes = b""
+    _size: int = field(default=0)
+
+    def take(self, size: int) -> None:
+        self._size += size
+        self.state.body_bytes += size
+
+    def release(self) -> None:
+        self.state.body_bytes -= self._size
+        self._size = 0
+
+    def __enter__(self) -> bytes:
+        return self.content
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def _too_large(limit: int) -> RequestError:
+    return RequestError(f"the body is larger than {limit:,} bytes, which the server takes: send fewer examples", 413)
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return orjson.loads(content)
+    except ValueError as error:
+        raise RequestError(f"the body is not valid JSON: {error}") from None
+
+
+async def _in_thread(content: bytes, function: Callable[[], Any]) -> Any:
+    """Call a function, in a thread if the body is large."""
+    return function() if len(content) <= LARGE else await asyncio.to_thread(function)
+
+
+def _model_of(state: ServerState, request: Request) -> ServedModel:
+    return state.served(request.path_params.get("name", ""), request.path_params.get("version", ""))
+
+
+async def _predict_v1(state: ServerState, request: Request) -> Response:
+    model = _model_of(state, request)
+    with await _body(state, request) as content:
+        read = await _in_thread(content, lambda: rest_v1.inputs_of(_parsed(content), model.service))
+        outputs = await state.infer(model, read[0])
+        return _json(rest_v1.answer(outputs, is_by_row=read[1]))
+
+
+async def _infer(state: ServerState, request: Request) -> Response:
+    model = _model_of(state, request)
+    with await _body(state, request) as content:
+        length = request.headers.get(open_inference.BINARY_HEADER, str(len(content)))
+        if not length.isdecimal() or int(length) > len(content):
+            raise RequestError(
+                f"Inference-Header-Content-Length is {length[:30]}, and the body has {len(content)} bytes"
+            )
+        size = int(length)
+
+        def parse() -> tuple[Arrays, dict[str, bool], str]:
+            return open_inference.inputs_of(_parsed(content[:size]), content[size:], model.service)
+
+        inputs, wanted, identifier = await _in_thread(content, parse)
+        outputs = await state.infer(model, inputs)
+    body, binary = open_inference.answer(outputs, wanted, identifier, model.service)
+    if not binary:
+        return _json(body)
+    head = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+    return Response(
+        b"".join([head, *binary]),
+        headers={"Inference-Header-Content-Length": str(len(head))},
+        media_type="application/octet-stream",
+    )
+
+
+async def _predict_file(state: ServerState, request: Request) -> Response:
+    model = state.served()
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    with await _body(state, request) as content:
+        name, part = request.headers.get("x-file-name", ""), content
+        if media_type == "multipart/form-data":
+            part, name, media_type = await _part(request, content)
+        examples = await asyncio.to_thread(read_file, part, name, media_type, model.service)
+        outputs: Outputs = {}
+        if len(examples.problems) < len(examples.names):
+            outputs = await state.infer(model, examples.inputs)
+    return _json({"predictions": predictions(examples, outputs, model.service)})
+
+
+async def _part(request: Request, content: bytes) -> tuple[bytes, str, str]:
+    """The file of a form: what is in it, its name and its media type."""
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": content}
+
+    form = Request(request.scope, receive)
+    try:
+        async with form.form(max_files=1, max_fields=1, max_part_size=len(content)) as fields:
+            file = fields.get("file")
+            if file is None or isinstance(file, str):
+                raise RequestError('the form has a field "file" with the file')
+            return await file.read(), file.filename or "", (file.content_type or "").lower()
+    except HTTPException as error:
+        raise RequestError(f"the form cannot be read: {error.detail}") from None
+
+
+async def _live(_state: ServerState, _request: Request) -> Response:
+    return _json({"live": True})
+
+
+async def _ready(state: ServerState, _request: Request) -> Response:
+    problem = state.problem
+    return _json({"ready": not problem, **({"reason": problem} if problem else {})}, 503 if problem else 200)
+
+
+async def _metrics(state: ServerState, _request: Request) -> Response:
+    metrics, model = state.metrics, state.model
+    metrics.ready.set(not state.problem)
+    metrics.queue_limit.set(state.limits.queue)
+    if model is not None:
+        metrics.queue.set(model.queued)
+        metrics.backend_memory.set(model.memory)
+        service = model.service
+        metrics.info.clear()
+        metrics.info.labels(service.name, service.version, service.run, service.model.format).set(1)
+    return Response(metrics.text(), media_type=CONTENT_TYPE)
+
+
+async def _openapi(state: ServerState, _request: Request) -> Response:
+    return _json(description(state.served().service, state.limits))
+
+
+async def _about(state: ServerState, _request: Request) -> Response:
+    """What the page shows of the model."""
+    service = state.served().service
+    columns = [{"name": each.name, "kind": each.kind} for each in service.files.columns]
+    shown = ("name", "version", "run", "step", "task", "kind", "data", "class_names", "metrics")
+    return _json(
+        {
+            **{name: getattr(service, name) for name in shown},
+            "takes": service.files.kind,
+            "columns": columns or [{"name": name, "kind": "number"} for name in service.files.features],
+        }
+    )
+
+
+async def _server(_state: ServerState, _request: Request) -> Response:
+    return _json({"name": "accel-tui", "version": __version__, "extensions": ["binary_tensor_data"]})
+
+
+async def _model(state: ServerState, request: Request) -> Response:
+    return _json(open_inference.metadata(_model_of(state, request).service))
+
+
+async def _model_ready(state: ServerState, request: Request) -> Response:
+    service, problem = _model_of(state, request).service, state.problem
+    return _json({"name": service.name, "ready": not problem}, 503 if problem else 200)
+
+
+async def _status(state: ServerState, request: Request) -> Response:
+    return _json(rest_v1.status(_model_of(state, request).service, is_ready=not state.problem))
+
+
+async def _metadata(state: ServerState, request: Request) -> Response:
+    return _json(rest_v1.metadata(_model_of(state, request).service))
+
+
+async def _page(_state: ServerState, _request: Request) -> Response:
+    return HTMLResponse(_file("page.html"))
+
+
+async def _static(_state: ServerState, request: Request) -> Response:
+    name = request.url.path.lstrip("/")
+    return Response(_file(name), media_type="text/css" if name.endswith(".css") else "text/javascript")
+
+
+def _file(name: str) -> str:
+    return (Path(__file__).parent / "page" / name).read_text("utf-8")

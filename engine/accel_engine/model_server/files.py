@@ -1,0 +1,244 @@
+"""Makes raw examples of a file, and readable predictions of a model's outputs: what ``POST /predict`` does."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.folders.sound_files import read_sound
+from accel_engine.data.structure import ArraySpec
+from accel_engine.data.tables.column_reading import check_columns, read_all_rows
+from accel_engine.data.tables.last_windows import last_windows, table_columns
+from accel_engine.data.tables.raw_inputs import arrays_of, raw_inputs
+from accel_engine.data.texts.tokens import encoded
+from accel_engine.errors import AccelError
+from accel_engine.image_files import read_example
+from accel_engine.inference.output_prediction import OutputPrediction, prediction
+from accel_engine.inference.runtime import Arrays
+from accel_engine.model_server.back_end_process import Outputs
+from accel_engine.model_server.request_error import RequestError
+from accel_engine.model_server.service import FileForm, Meaning, Service
+from accel_engine.words import numbers
+
+TABLES = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application/jsonl": ".jsonl",
+          "application/x-ndjson": ".jsonl", "application/vnd.apache.parquet": ".parquet"}  # fmt: skip
+"""The suffixes of tables, by their media type."""
+
+_SUFFIXES = frozenset(TABLES.values())
+
+MAX_TOKENS = 5
+"""The most probable tokens of an answer of a language model."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileExamples:
+    """The examples of a file.
+
+    Attributes:
+        names: Their names.
+        inputs: Raw inputs of those without a problem, ``[readable, ...]``.
+        problems: Why the others have no prediction, by their place.
+        last: The place of the last token of a prompt; ``None`` if the file is none.
+    """
+
+    names: Sequence[str]
+    inputs: Arrays
+    problems: Mapping[int, str]
+    last: int | None = None
+
+
+def read_file(content: bytes, name: str, media_type: str, service: Service) -> FileExamples:
+    """Make raw examples of a file, as the run's own data was read.
+
+    Args:
+        content: What is in the file.
+        name: Its name; empty if it is not known.
+        media_type: What the client says it is.
+        service: What the model takes.
+
+    Raises:
+        RequestError: It has no examples for the model; what would be right.
+    """
+    if not content:
+        raise RequestError(f"the file is empty: send {_wanted(service.files)}")
+    try:
+        return _read(content, Path(name).name or "the file", media_type, service)
+    except RequestError:
+        raise
+    except AccelError as error:
+        raise RequestError(f"{error}; send {_wanted(service.files)}") from None
+
+
+def _read(content: bytes, name: str, media_type: str, service: Service) -> FileExamples:
+    form, specs = service.files, service.specs
+    single = next(iter(specs)) if len(specs) == 1 else ""
+    spec = specs.get(single, ArraySpec((), ""))
+    suffix = Path(name).suffix.lower() if Path(name).suffix.lower() in _SUFFIXES else TABLES.get(media_type, "")
+    match form.kind:
+        case "images":
+            sides = tuple(side or 0 for side in spec.shape)
+            image = read_example(content, sides, form.low, form.high, integers=form.integers)[0]
+            return FileExamples([name], {single: image[np.newaxis].astype(spec.dtype)}, {})
+        case "table":
+            with _temporary(content, suffix or ".csv") as path:
+                return _rows(path, form.columns, specs)
+        case "series":
+            with _temporary(content, suffix or ".csv") as path:
+                columns = table_columns(path, form.columns)
+            options = DataOptions(time=form.time, group=form.group, window=form.window)
+            names, windows, problems = last_windows(name, columns, form.features, options)
+            found = np.empty((0, *(side or 0 for side in spec.shape))) if windows is None else windows
+            return FileExamples(names, {single: found.astype(spec.dtype)}, problems)
+        case "text":
+            return _texts(content, suffix, single, form, spec)
+        case "audio":
+            with _temporary(content, Path(name).suffix or ".wav") as path:
+                sound = read_sound(path, spec.shape[0] or 0, form.sample_rate)[0]
+            return FileExamples([name], {single: sound[np.newaxis, :, np.newaxis].astype(spec.dtype)}, {})
+        case "language":
+            return _prompt(_decoded(content), single, form, spec)
+    raise RequestError("this model takes arrays only: send them to /v2/models or /v1/models")
+
+
+def _rows(path: Path, columns: Sequence[ColumnFormat], specs: Mapping[str, ArraySpec]) -> FileExamples:
+    """The rows of a table, as the raw columns that the model takes."""
+    names = [column.name for column in columns]
+    found = read_all_rows(path, DataOptions(), {column.name: column for column in columns})
+    check_columns(path, names, found.columns)
+    inputs = arrays_of(raw_inputs(found.columns, names), {key: spec.dtype for key, spec in specs.items()})
+    problems: dict[int, str] = {}
+    for column in (found.columns[name] for name in names):
+        if column.values.dtype != object:
+            for row in np.flatnonzero(np.isinf(column.values)).tolist():
+                problems.setdefault(row, f"row {row + 1:,} has an infinite number in {column.name}")
+    kept = {key: np.delete(array, list(problems), axis=0) for key, array in inputs.items()}
+    return FileExamples([str(row + 1) for row in range(found.rows)], kept, problems)
+
+
+def _texts(content: bytes, suffix: str, single: str, form: FileForm, spec: ArraySpec) -> FileExamples:
+    """The texts of a table's column, or the lines of a file."""
+    if suffix:
+        with _temporary(content, suffix) as path:
+            like = {name: ColumnFormat(name, "text") for name in form.features}
+            found = read_all_rows(path, DataOptions(), like)
+            names = form.features or [name for name, column in found.columns.items() if column.kind == "text"]
+            if len(names) != 1:
+                raise RequestError(f"the table has {len(names)} columns of texts; the model needs one")
+            check_columns(path, names, found.columns)
+            texts = raw_inputs(found.columns, names)[0].values
+    else:
+        lines = [line for line in _decoded(content).splitlines() if line.strip()]
+        texts = np.array(lines, object)
+    if not len(texts):
+        raise RequestError("the file has no text")
+    return FileExamples(
+        [str(text) for text in texts], {single: texts.reshape(len(texts), *(1 for _ in spec.shape))}, {}
+    )
+
+
+def _prompt(text: str, single: str, form: FileForm, spec: ArraySpec) -> FileExamples:
+    """The last tokens of a prompt, filled up behind to the window of the model."""
+    tokens = encoded(text, form.vocabulary)
+    window = spec.shape[0]
+    kept = tokens[-(window or form.window or len(tokens)) :]
+    filled = [*kept, *[0] * ((window or len(kept)) - len(kept))]
+    return FileExamples([text], {single: np.array([filled], spec.dtype)}, {}, last=len(kept) - 1)
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RequestError(f"the text is not UTF-8 at byte {error.start:,}") from None
+
+
+class _temporary:  # noqa: N801 (a context manager)
+    """A file with some content while a block runs, for readers that take paths."""
+
+    def __init__(self, content: bytes, suffix: str) -> None:
+        self._file = tempfile.NamedTemporaryFile(prefix="uploaded", suffix=suffix[:8])  # noqa: SIM115
+        self._file.write(content)
+        self._file.flush()
+
+    def __enter__(self) -> Path:
+        return Path(self._file.name)
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def _wanted(form: FileForm) -> str:
+    """What a model takes, in words."""
+    match form.kind:
+        case "table":
+            names = [column.name for column in form.columns]
+            return f"a CSV file with the {numbers.plural(len(names), 'column')} {_listed(names)}"
+        case "series":
+            return f"a CSV file with at least {form.window:,} rows and the columns {_listed(form.features)}"
+        case "images":
+            return "an image, such as PNG or JPEG"
+        case "audio":
+            return "a sound, such as WAV or FLAC"
+        case "language":
+            return "a text to continue"
+        case "text":
+            return "a text in each line, or a CSV file"
+    return "arrays to /v2/models"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def predictions(examples: FileExamples, outputs: Outputs, service: Service) -> list[dict[str, Any]]:
+    """An object for each example, as ``accel-tui predict --json`` prints it.
+
+    Args:
+        examples: The examples.
+        outputs: The model's outputs for those without a problem.
+        service: Has what they mean.
+    """
+    if examples.last is not None:
+        return [_next_tokens(examples, outputs, service)]
+    known = {each.output: each for each in service.meanings}
+    found = {name: _output(known.get(name) or Meaning(name, name, ""), array) for name, array in outputs.items() if
+             array.dtype.kind not in "OUS"}  # fmt: skip
+    rows = iter(range(len(examples.names)))
+    answers = []
+    for place, name in enumerate(examples.names):
+        values: dict[str, Any] = {"example": name, "problem": examples.problems.get(place, "")}
+        if place not in examples.problems:
+            row = next(rows)
+            parts = {each.name: prediction(each, row, service.kind) for each in found.values()}
+            values |= {"outputs": parts} if len(parts) > 1 else next(iter(parts.values()))
+        answers.append(values)
+    return answers
+
+
+def _output(meaning: Meaning, array: Any) -> OutputPrediction:
+    """What an output means, from what is served: probabilities, or numbers in their units."""
+    values, chances = np.asarray(array), None
+    if meaning.task in ("classification", "multi-label"):
+        values = values.reshape(len(values), -1)
+        if meaning.task == "classification" and values.shape[1] == 1 and len(meaning.classes) == 2:
+            values = np.concatenate([1 - values, values], axis=1)
+    elif meaning.task in ("sequence", "segmentation") and meaning.classes:
+        if values.shape[-1] == 1 and len(meaning.classes) == 2:
+            values = np.concatenate([1 - values, values], axis=-1)
+        values, chances = values.argmax(-1).astype(np.int32), values.max(-1)
+    return OutputPrediction(meaning.name, meaning.task, meaning.classes, meaning.columns, values, chances)
+
+
+def _next_tokens(examples: FileExamples, outputs: Outputs, service: Service) -> dict[str, Any]:
+    """The most probable tokens after a prompt."""
+    vocabulary = service.files.vocabulary
+    chances = next(iter(outputs.values()))[0]
+    chances = chances[examples.last] if chances.ndim > 1 else chances
+    best = np.argsort(-chances[: len(vocabulary)], kind="stable")[:MAX_TOKENS].tolist()
+    top = [{"label": vocabulary[place], "probability": float(chances[place])} for place in best]
+    return {"example": examples.names[0], "problem": "", **top[0], "top": top}

@@ -1,0 +1,240 @@
+"""The Open Inference Protocol, version 2, over gRPC, with gRPC's health checking and reflection."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection, reflection_pb2
+
+from accel_engine.data.structure import ArraySpec
+from accel_engine.errors import ModelError
+from accel_engine.inference.runtime import Arrays
+from accel_engine.model_server import open_inference
+from accel_engine.model_server.application import ServerState
+from accel_engine.model_server.grpc_messages import METHODS, POOL, SERVICE, message
+from accel_engine.model_server.request_error import RequestError
+from accel_engine.model_server.service import Service
+from accel_engine.model_server.tensors import Array, as_text, check_names, check_same_length, checked, typed
+from accel_engine.version import __version__
+
+CODES = {
+    400: grpc.StatusCode.INVALID_ARGUMENT,
+    401: grpc.StatusCode.UNAUTHENTICATED,
+    404: grpc.StatusCode.NOT_FOUND,
+    413: grpc.StatusCode.INVALID_ARGUMENT,
+    429: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    503: grpc.StatusCode.UNAVAILABLE,
+    504: grpc.StatusCode.DEADLINE_EXCEEDED,
+}
+"""gRPC's codes for the statuses of :class:`RequestError`."""
+
+_CONTENTS = {
+    "bool": "bool_contents",
+    **dict.fromkeys(("int8", "int16", "int32"), "int_contents"),
+    **dict.fromkeys(("uint8", "uint16", "uint32"), "uint_contents"),
+    "int64": "int64_contents",
+    "uint64": "uint64_contents",
+    "float32": "fp32_contents",
+    "float64": "fp64_contents",
+    "string": "bytes_contents",
+}
+"""The field of ``InferTensorContents`` for each type."""
+
+_MESSAGE_ROOM = 1 << 16
+"""Bytes of a message besides its tensors."""
+
+CALLS = 512
+"""Calls at once; further ones are refused."""
+
+
+class GrpcServer:
+    """A gRPC server. Made by :meth:`start`.
+
+    Attributes:
+        port: The port that it listens on.
+    """
+
+    def __init__(self, server: Any, port: int, health_checks: Any) -> None:
+        self.port = port
+        self._server, self._health = server, health_checks
+
+    @classmethod
+    async def start(cls, state: ServerState, host: str, port: int, tls: tuple[Path, Path] | None) -> "GrpcServer":
+        """Listen; not ready yet.
+
+        Args:
+            state: What the server is doing.
+            host: The address.
+            port: The port; 0 for a free one.
+            tls: PEM files with the certificates and the key; ``None`` for no TLS.
+
+        Raises:
+            ModelError: The port cannot be used.
+        """
+        limit = state.limits.body + _MESSAGE_ROOM
+        server = grpc.aio.server(
+            options=[
+                ("grpc.max_receive_message_length", limit),
+                ("grpc.max_send_message_length", -1),
+                ("grpc.so_reuseport", 0),
+            ],
+            maximum_concurrent_rpcs=CALLS,
+        )
+        methods = _Methods(state)
+        handlers = {
+            name: grpc.unary_unary_rpc_method_handler(
+                methods.answering(name),
+                request_deserializer=message(f"{name}Request").FromString,
+                response_serializer=message(f"{name}Response").SerializeToString,
+            )
+            for name in METHODS
+        }
+        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, handlers)])
+        checks = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+        for file in (health_pb2, reflection_pb2):
+            POOL.AddSerializedFile(file.DESCRIPTOR.serialized_pb)
+        reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server, POOL)
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            if tls is None:
+                port = server.add_insecure_port(address)
+            else:
+                pair = (tls[1].read_bytes(), tls[0].read_bytes())
+                port = server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
+        except (RuntimeError, OSError) as error:
+            raise ModelError(f"cannot listen on {address} for gRPC: {error}") from error
+        await checks.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
+        await server.start()
+        return cls(server, port, checks)
+
+    async def set_ready(self) -> None:
+        """Tell health checks that requests are answered."""
+        for name in ("", SERVICE):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def set_draining(self) -> None:
+        """Tell health checks that the server is about to end."""
+        await self._health.enter_graceful_shutdown()
+
+    async def stop(self, seconds: float) -> None:
+        """Take no further calls, and finish those that there are, within some seconds."""
+        await self._server.stop(seconds)
+
+
+class _Methods:
+    """Answers the calls."""
+
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+
+    def answering(self, name: str) -> Callable[..., Any]:
+        """What answers a method."""
+        methods = {
+            "ServerLive": self._live,
+            "ServerReady": self._ready,
+            "ModelReady": self._model_ready,
+            "ServerMetadata": self._server_metadata,
+            "ModelMetadata": self._model_metadata,
+            "ModelInfer": self._infer,
+        }
+        method, response = methods[name], message(f"{name}Response")
+        is_open, is_counted = name in ("ServerLive", "ServerReady"), name == "ModelInfer"
+
+        async def answer(request: Any, context: Any) -> Any:
+            start, code, metrics = time.perf_counter(), 500, self._state.metrics
+            try:
+                if not is_open:
+                    self._check_token(context)
+                found = response(**await method(request))
+                code = 200
+            except RequestError as error:
+                code = error.status
+                await context.abort(CODES.get(code, grpc.StatusCode.UNKNOWN), str(error))
+            finally:
+                if is_counted:
+                    metrics.requests.labels("grpc", code).inc()
+                    metrics.request_seconds.labels("grpc").observe(time.perf_counter() - start)
+            return found
+
+        return answer
+
+    def _check_token(self, context: Any) -> None:
+        access = self._state.access
+        given = dict(context.invocation_metadata() or ()).get("authorization", "")
+        if access.token and not access.is_right(given if isinstance(given, str) else ""):
+            raise RequestError("send the metadata authorization: Bearer TOKEN with the server's token", 401)
+
+    async def _live(self, _request: Any) -> dict[str, Any]:
+        return {"live": True}
+
+    async def _ready(self, _request: Any) -> dict[str, Any]:
+        return {"ready": not self._state.problem}
+
+    async def _model_ready(self, request: Any) -> dict[str, Any]:
+        self._state.served(request.name, request.version)
+        return {"ready": not self._state.problem}
+
+    async def _server_metadata(self, _request: Any) -> dict[str, Any]:
+        return {"name": "accel-tui", "version": __version__, "extensions": ["binary_tensor_data"]}
+
+    async def _model_metadata(self, request: Any) -> dict[str, Any]:
+        return open_inference.metadata(self._state.served(request.name, request.version).service)
+
+    async def _infer(self, request: Any) -> dict[str, Any]:
+        model = self._state.served(request.model_name, request.model_version)
+        service = model.service
+        inputs = inputs_of(request, service)
+        names = [open_inference.check_output(each.name, service) for each in request.outputs]
+        outputs = await self._state.infer(model, inputs)
+        wanted = dict.fromkeys(names or service.output_specs, True)
+        body, binary = open_inference.answer(outputs, wanted, request.id, service)
+        tensors = [{key: tensor[key] for key in ("name", "datatype", "shape")} for tensor in body.pop("outputs")]
+        return {**body, "outputs": tensors, "raw_output_contents": binary}
+
+
+def inputs_of(request: Any, service: Service) -> Arrays:
+    """The inputs of a call.
+
+    Args:
+        request: A ``ModelInferRequest``.
+        service: What the model takes.
+
+    Raises:
+        RequestError: It has no such inputs; what would be right.
+    """
+    given, raw = dict[str, Array](), list(request.raw_input_contents)
+    if raw and len(raw) != len(request.inputs):
+        raise RequestError(f"raw_input_contents has {len(raw)} entries for {len(request.inputs)} inputs")
+    for place, tensor in enumerate(request.inputs):
+        name = tensor.name
+        spec = service.specs.get(name)
+        if spec is None or name in given:
+            check_names(dict.fromkeys([*given, name]), service.specs)
+            raise RequestError(f"input {name} is there twice")
+        shape = open_inference.shape_of(name, list(tensor.shape))
+        open_inference.check_datatype(name, tensor.datatype, spec)
+        if raw:
+            array = open_inference.from_bytes(name, raw[place], shape, spec)
+        else:
+            array = open_inference.shaped(name, _of_contents(name, tensor.contents, spec), shape)
+        given[name] = checked(name, array, spec)
+    check_names(given, service.specs)
+    check_same_length(given)
+    return given
+
+
+def _of_contents(name: str, contents: Any, spec: ArraySpec) -> Array:
+    """The values of an input, flat."""
+    if spec.dtype not in _CONTENTS:
+        raise RequestError(f"input {name} takes {spec.dtype}, which raw_input_contents has only")
+    values = getattr(contents, _CONTENTS[spec.dtype])
+    if spec.dtype == "string":
+        array = np.empty(len(values), object)
+        array[:] = [as_text(name, value) for value in values]
+        return array
+    return typed(name, np.array(values, None if values else spec.dtype), spec)

@@ -1,0 +1,150 @@
+"""TensorFlow Serving's REST API, version 1: predictions, status and metadata of a model."""
+
+from typing import Any
+
+import numpy as np
+
+from accel_engine.data.structure import ArraySpec
+from accel_engine.errors import AccelError
+from accel_engine.image_files import read_example
+from accel_engine.inference.runtime import Arrays
+from accel_engine.model_server.back_end_process import Outputs
+from accel_engine.model_server.request_error import RequestError
+from accel_engine.model_server.service import Service
+from accel_engine.model_server.tensors import (
+    Array,
+    array_of,
+    bytes_of,
+    check_names,
+    check_same_length,
+    is_base64,
+    plain_texts,
+    to_json,
+)
+
+SIGNATURE = "serving_default"
+"""The only signature."""
+
+_TYPES = {"string": "DT_STRING", "bool": "DT_BOOL", "float32": "DT_FLOAT", "float64": "DT_DOUBLE", "float16": "DT_HALF"}
+"""TensorFlow's names of types, where they are not NumPy's in capitals."""
+
+
+def inputs_of(body: Any, service: Service) -> tuple[Arrays, bool]:
+    """The inputs of a request.
+
+    Args:
+        body: Its parsed JSON.
+        service: What the model takes.
+
+    Returns:
+        The inputs, and whether the answer is by row, as ``instances`` are.
+
+    Raises:
+        RequestError: It has no such inputs; what would be right.
+    """
+    if not isinstance(body, dict):
+        raise RequestError('the body is a JSON object with "instances" or "inputs"')
+    if body.get("signature_name", SIGNATURE) not in (SIGNATURE, ""):
+        raise RequestError(f"the model has the signature {SIGNATURE} only")
+    if ("instances" in body) == ("inputs" in body):
+        raise RequestError('the body has either "instances", a list with an example each, or "inputs", whole columns')
+    specs, is_by_row = service.specs, "instances" in body
+    given = _columns(body["instances"], specs) if is_by_row else _named(body["inputs"], specs)
+    check_names(given, specs)
+    found = {name: _array(name, given[name], spec, service) for name, spec in specs.items()}
+    check_same_length(found)
+    return found, is_by_row
+
+
+def _columns(instances: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]:
+    """The values of each input, of all instances."""
+    if not isinstance(instances, list) or not instances:
+        raise RequestError("instances is a list with at least one example")
+    are_named = [isinstance(each, dict) and not is_base64(each) for each in instances]
+    if not any(are_named):
+        if len(specs) > 1:
+            raise RequestError(f"each of the instances is an object with the inputs {', '.join(specs)}")
+        return {next(iter(specs)): instances}
+    if not all(are_named):
+        raise RequestError("the instances are either all objects with inputs by name, or none is")
+    for place, each in enumerate(instances):
+        if each.keys() != specs.keys():
+            try:
+                check_names(each, specs)
+            except RequestError as error:
+                raise RequestError(f"instance {place}: {error}") from None
+    return {name: [each[name] for each in instances] for name in specs}
+
+
+def _named(inputs: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]:
+    if isinstance(inputs, dict) and not is_base64(inputs):
+        return inputs
+    if len(specs) > 1:
+        raise RequestError(f"inputs is an object with {', '.join(specs)}")
+    return {next(iter(specs)): inputs}
+
+
+def _array(name: str, values: Any, spec: ArraySpec, service: Service) -> Array:
+    if spec.dtype != "string" and isinstance(values, list) and any(map(is_base64, values)):
+        return np.stack([_image(name, each, spec, service) for each in values])
+    return array_of(name, values, spec)
+
+
+def _image(name: str, value: Any, spec: ArraySpec, service: Service) -> Array:
+    """An example from the bytes of an image file."""
+    form = service.files
+    if form.kind != "images" or not is_base64(value):
+        raise RequestError(f"input {name} takes numbers ({spec}), not bytes")
+    sides = tuple(side or 0 for side in spec.shape)
+    try:
+        found = read_example(bytes_of(name, value), sides, form.low, form.high, integers=form.integers)[0]
+    except RequestError:
+        raise
+    except AccelError as error:
+        raise RequestError(f"input {name}: {error}") from None
+    return found.astype(spec.dtype)
+
+
+def answer(outputs: Outputs, *, is_by_row: bool) -> dict[str, Any]:
+    """The body of an answer.
+
+    Args:
+        outputs: The outputs, ``[examples, ...]``.
+        is_by_row: Whether it has an entry for each example, not an array for each output.
+    """
+    single = next(iter(outputs.values())) if len(outputs) == 1 else None
+    if not is_by_row:
+        columns = {name: to_json(each) for name, each in outputs.items()}
+        return {"outputs": columns if single is None else next(iter(columns.values()))}
+    if single is not None:
+        return {"predictions": to_json(single)}
+    rows = {name: plain_texts(each) if each.dtype.kind in "OUS" else to_json(each) for name, each in outputs.items()}
+    count = len(next(iter(rows.values())))
+    return {"predictions": [{name: each[row] for name, each in rows.items()} for row in range(count)]}
+
+
+def status(service: Service, *, is_ready: bool) -> dict[str, Any]:
+    """The status of the model."""
+    state = {"state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
+    if not is_ready:
+        state = {"state": "LOADING", "status": {"error_code": "UNAVAILABLE", "error_message": "it is being started"}}
+    return {"model_version_status": [{"version": service.version, **state}]}
+
+
+def metadata(service: Service) -> dict[str, Any]:
+    """The signature of the model."""
+    signature = {
+        "inputs": {each.name: _tensor_info(each.name, each.spec) for each in service.inputs},
+        "outputs": {each.name: _tensor_info(each.name, each.spec) for each in service.outputs},
+        "method_name": "tensorflow/serving/predict",
+    }
+    return {
+        "model_spec": {"name": service.name, "signature_name": "", "version": service.version},
+        "metadata": {"signature_def": {"signature_def": {SIGNATURE: signature}}},
+    }
+
+
+def _tensor_info(name: str, spec: ArraySpec) -> dict[str, Any]:
+    sides = [{"size": str(-1 if side is None else side), "name": ""} for side in (None, *spec.shape)]
+    dtype = _TYPES.get(spec.dtype) or f"DT_{spec.dtype.upper()}"
+    return {"dtype": dtype, "tensor_shape": {"dim": sides, "unknown_rank": False}, "name": name}

@@ -1,0 +1,301 @@
+"""A model that is served: its back end, which is started again when it dies, and the queue of what it shall compute.
+
+Requests that wait together are computed as one batch, filled up to a size that the model was warmed up for. While a
+batch is computed, the next one gathers: nobody waits for a timer, and batches grow with the load.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accel_engine.errors import ModelError
+from accel_engine.inference.runtime import Arrays
+from accel_engine.model_server.back_end_process import BackEnd, BackEndGoneError, Outputs
+from accel_engine.model_server.metrics import Metrics
+from accel_engine.model_server.request_error import RequestError
+from accel_engine.model_server.service import Service, read_service
+
+LOG = logging.getLogger("model_server")
+
+IN_FLIGHT = 2
+"""Batches that the back end has at most: one that it computes, and the next one, so that it never waits."""
+
+ATTEMPTS = 2
+"""How often a batch is computed whose back end dies."""
+
+LONGEST_PAUSE = 10.0
+"""Seconds between two starts of a back end that dies at once, at most."""
+
+FILLED_UP = ("savedmodel", "tflite")
+"""Formats whose batches are filled up: TensorFlow and LiteRT prepare kernels and memory for each size, ONNX Runtime
+does not, and would compute rows in vain."""
+
+
+@dataclass(slots=True, eq=False)
+class _Item:
+    """Some examples of a request."""
+
+    inputs: Arrays
+    count: int
+    kind: tuple[Any, ...]
+    """What it has in common with those that may be in the same batch."""
+    answer: asyncio.Future[Outputs]
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a server takes."""
+
+    queue: int = 1024
+    """Examples that wait at most."""
+    seconds: float = 30.0
+    """How long a request may wait and be computed."""
+    body: int = 16 << 20
+    """Bytes of a request at most."""
+    threads: int = 1
+    """Threads of an operation of the model."""
+
+
+class _DeadlyError(RequestError):
+    """Back ends die while they compute a batch."""
+
+
+class ServedModel:
+    """A model that is served. Made by :meth:`start`.
+
+    Attributes:
+        folder: Its folder.
+        service: The description.
+    """
+
+    def __init__(self, folder: Path, service: Service, limits: Limits, metrics: Metrics, back_end: BackEnd) -> None:
+        self.folder, self.service = folder, service
+        self._limits, self._metrics = limits, metrics
+        self._back_end: BackEnd | None = back_end
+        self._alive = asyncio.Event()
+        self._alive.set()
+        self._queue: deque[_Item] = deque()
+        self._queued = 0
+        self._work = asyncio.Event()
+        self._slots = asyncio.Semaphore(IN_FLIGHT)
+        self._batches: set[asyncio.Task[None]] = set()
+        self._is_closing = False
+        self._tasks = [asyncio.create_task(self._dispatch()), asyncio.create_task(self._supervise())]
+
+    @classmethod
+    async def start(cls, folder: Path, limits: Limits, metrics: Metrics) -> "ServedModel":
+        """Load the model of a folder; returns once it is warm.
+
+        Raises:
+            UsageError: It is no such folder.
+            ModelError: The model cannot be loaded.
+        """
+        folder = folder.resolve()  # a link may lead elsewhere later
+        service = read_service(folder)
+        return cls(folder, service, limits, metrics, await BackEnd.start(folder, limits.threads))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a back end computes."""
+        return self._alive.is_set()
+
+    @property
+    def queued(self) -> int:
+        """Examples that wait."""
+        return self._queued
+
+    @property
+    def memory(self) -> int:
+        """Resident bytes of the back end."""
+        return self._back_end.memory if self._back_end else 0
+
+    @property
+    def back_end_pid(self) -> int:
+        """The process id of the back end; 0 while there is none."""
+        return self._back_end.pid if self._back_end else 0
+
+    async def infer(self, inputs: Arrays) -> Outputs:
+        """Compute the outputs for some examples.
+
+        Args:
+            inputs: An array for each input, in its type and shape, ``[examples, ...]``.
+
+        Raises:
+            RequestError: There are too many, the model cannot compute them, or it takes too long.
+        """
+        count = len(next(iter(inputs.values())))
+        if not count:
+            raise RequestError("the request has no examples")
+        if count > self._limits.queue:
+            raise RequestError(f"{count:,} examples are too many: send at most {self._limits.queue:,} at once", 413)
+        if self._queued + count > self._limits.queue:
+            self._metrics.rejected.labels("queue").inc()
+            raise RequestError(f"the server is busy: {self._queued:,} examples wait", 429, retry_after=1)
+        loop = asyncio.get_running_loop()
+        kind = tuple((name, array.dtype.str, array.shape[1:]) for name, array in sorted(inputs.items()))
+        items, size, deadline = list[_Item](), self.service.largest_batch, loop.time() + self._limits.seconds
+        for start in range(0, count, size):
+            part = inputs if count <= size else {name: array[start : start + size] for name, array in inputs.items()}
+            items.append(_Item(part, min(size, count - start), kind, loop.create_future(), deadline))
+        self._queue.extend(items)
+        self._queued += count
+        self._work.set()
+        if len(items) == 1:
+            return await items[0].answer
+        found = await asyncio.gather(*(item.answer for item in items), return_exceptions=True)
+        for each in found:
+            if isinstance(each, BaseException):
+                raise each
+        parts: list[Any] = found
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    async def close(self) -> None:
+        """Compute what waits, and end the back end."""
+        self._is_closing = True
+        while self._queue or self._batches:
+            await asyncio.sleep(0.01)
+        for task in self._tasks:
+            task.cancel()
+        if self._back_end:
+            await self._back_end.close()
+
+    async def _dispatch(self) -> None:
+        """Make batches of what waits, and have them computed."""
+        while True:
+            await self._work.wait()
+            await self._slots.acquire()
+            batch = self._next_batch()
+            if not batch:
+                self._slots.release()
+                self._work.clear()
+                continue
+            task = asyncio.create_task(self._compute(batch))
+            self._batches.add(task)
+            task.add_done_callback(self._batches.discard)
+
+    def _next_batch(self) -> list[_Item]:
+        """Take the first examples that wait, and those that fit in a batch with them."""
+        queue, batch, room = self._queue, list[_Item](), self.service.largest_batch
+        now = asyncio.get_running_loop().time()
+        while queue and (not batch or (queue[0].kind == batch[0].kind and queue[0].count <= room)):
+            item = queue.popleft()
+            self._queued -= item.count
+            if item.answer.done():  # whoever asked is gone
+                continue
+            if now > item.deadline:
+                self._metrics.rejected.labels("deadline").inc()
+                item.answer.set_exception(_too_late(self._limits))
+                continue
+            batch.append(item)
+            room -= item.count
+        return batch
+
+    async def _compute(self, batch: list[_Item]) -> None:
+        try:
+            await self._answer(batch)
+        finally:
+            self._slots.release()
+
+    async def _answer(self, batch: list[_Item]) -> None:
+        """Compute a batch, and answer those that wait for it."""
+        count = sum(item.count for item in batch)
+        inputs = self._joined(batch, count)
+        try:
+            outputs = await self._outputs(inputs, max(item.deadline for item in batch))
+        except (ModelError, _DeadlyError) as error:
+            if len(batch) > 1:  # only one of them may be wrong
+                for item in batch:
+                    await self._answer([item])
+            elif isinstance(error, ModelError):
+                _fail(batch, RequestError(f"the model cannot compute these examples: {error}"))
+            else:
+                _fail(batch, error)
+            return
+        except RequestError as error:
+            _fail(batch, error)
+            return
+        self._metrics.batch_size.observe(count)
+        start = 0
+        for item in batch:
+            if not item.answer.done():
+                item.answer.set_result({name: each[start : start + item.count] for name, each in outputs.items()})
+            start += item.count
+
+    def _joined(self, batch: Sequence[_Item], count: int) -> Arrays:
+        """The examples of a batch, filled up with the last one."""
+        size = count
+        if self.service.model.format in FILLED_UP:
+            size = next((each for each in self.service.batch_sizes if each >= count), count)
+        if len(batch) == 1 and size == count:
+            return batch[0].inputs
+        found = {}
+        for name in batch[0].inputs:
+            parts = [item.inputs[name] for item in batch]
+            if size > count:
+                parts.append(np.repeat(parts[-1][-1:], size - count, axis=0))
+            found[name] = np.concatenate(parts)
+        return found
+
+    async def _outputs(self, inputs: Arrays, deadline: float) -> Outputs:
+        """Compute a batch, again if its back end dies.
+
+        Raises:
+            ModelError: The model cannot compute it.
+            RequestError: It takes too long, or no back end survives it (:class:`_DeadlyError`).
+        """
+        for _ in range(ATTEMPTS):
+            back_end = None
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._alive.wait()
+                    back_end = self._back_end
+                    assert back_end is not None  # noqa: S101 (it is alive)
+                    with self._metrics.batch_seconds.time():
+                        return await back_end.compute(inputs)
+            except BackEndGoneError:
+                continue
+            except TimeoutError:
+                if back_end is None:
+                    raise RequestError("the model is being started again", 503, retry_after=5) from None
+                LOG.warning("a batch took more than %g s: the back end is started again", self._limits.seconds)
+                back_end.kill()
+                raise _too_late(self._limits) from None
+        raise _DeadlyError(f"the process of the model ended {ATTEMPTS} times while it computed these examples", 503)
+
+    async def _supervise(self) -> None:
+        """Start a back end again when it has died."""
+        pause = 0.0
+        while True:
+            if self._back_end is not None:
+                await self._back_end.gone.wait()
+                self._alive.clear()
+                LOG.warning("the back end (process %d) is gone: it is started again", self._back_end.pid)
+                self._back_end = None
+                self._metrics.restarts.inc()
+            await asyncio.sleep(pause)
+            try:
+                self._back_end = await BackEnd.start(self.folder, self._limits.threads)
+            except (ModelError, OSError) as error:
+                LOG.warning("cannot start the back end again: %s", error)
+                pause = min(LONGEST_PAUSE, pause * 2 or 0.5)
+                continue
+            pause = 0.0
+            LOG.info("the back end is process %d", self._back_end.pid)
+            self._alive.set()
+
+
+def _too_late(limits: Limits) -> RequestError:
+    return RequestError(f"no answer within {limits.seconds:g} s", 504)
+
+
+def _fail(batch: Sequence[_Item], error: RequestError) -> None:
+    for item in batch:
+        if not item.answer.done():
+            item.answer.set_exception(RequestError(str(error), error.status, error.retry_after))

@@ -1,0 +1,87 @@
+"""What the front end and the back end send each other through a socket: a head of MessagePack, and raw arrays."""
+
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.inference.runtime import Arrays
+
+LENGTHS = struct.Struct("<IQ")
+"""Bytes of the head and of the body."""
+
+
+def packed(head: Mapping[str, Any], arrays: Arrays | None = None) -> Iterator[bytes | memoryview]:
+    """The parts of a message.
+
+    Args:
+        head: Plain values.
+        arrays: Numbers and texts.
+    """
+    specs, parts, size = list[tuple[Any, ...]](), list[memoryview](), 0
+    for name, array in (arrays or {}).items():
+        if array.dtype.kind in "OUS":
+            specs.append((name, "string", array.shape, array.reshape(-1).tolist()))
+            continue
+        array = np.ascontiguousarray(array)
+        specs.append((name, array.dtype.str, array.shape, array.nbytes))
+        if array.nbytes:
+            parts.append(array.reshape(-1).view(np.uint8).data)
+        size += array.nbytes
+    encoded = msgspec.msgpack.encode({**head, "arrays": specs})
+    yield LENGTHS.pack(len(encoded), size)
+    yield encoded
+    yield from parts
+
+
+def unpacked(head: bytes, body: bytes | bytearray) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """The plain values and the arrays of a message; texts are objects."""
+    values = msgspec.msgpack.decode(head)
+    arrays, start = dict[str, npt.NDArray[Any]](), 0
+    for name, dtype, shape, content in values.pop("arrays"):
+        if dtype == "string":
+            array = np.empty(len(content), object)
+            array[:] = content
+        else:
+            array = np.frombuffer(body, dtype, int(np.prod(shape)), start)
+            start += content
+        arrays[name] = array.reshape(shape)
+    return values, arrays
+
+
+def send(link: socket.socket, head: Mapping[str, Any], arrays: Arrays | None = None) -> None:
+    """Send a message.
+
+    Raises:
+        OSError: The other end is gone.
+    """
+    for part in packed(head, arrays):
+        link.sendall(part)
+
+
+def receive(link: socket.socket) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
+    """Wait for a message; ``None`` if the other end is gone."""
+    lengths = _exactly(link, LENGTHS.size)
+    if lengths is None:
+        return None
+    head_size, body_size = LENGTHS.unpack(lengths)
+    head, body = _exactly(link, head_size), _exactly(link, body_size)
+    return None if head is None or body is None else unpacked(bytes(head), body)
+
+
+def _exactly(link: socket.socket, size: int) -> bytearray | None:
+    content = bytearray(size)
+    rest = memoryview(content)
+    while len(rest):
+        try:
+            count = link.recv_into(rest)
+        except OSError:
+            return None
+        if not count:
+            return None
+        rest = rest[count:]
+    return content

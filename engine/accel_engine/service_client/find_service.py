@@ -1,0 +1,156 @@
+"""Finds the model and the protocol of a service's URL."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from accel_engine.errors import UsageError
+from accel_engine.service_client.grpc_v2 import GrpcV2
+from accel_engine.service_client.rest_v1 import RestV1
+from accel_engine.service_client.rest_v2 import RestV2, has_binary
+from accel_engine.service_client.service_runtime import ServiceRuntime
+from accel_engine.service_client.transport import ServiceError, Transport, UnreachableError
+
+PROTOCOLS = ("auto", "v2", "v2-binary", "v1", "grpc")
+"""How a service can be asked; ``auto`` takes the first that it speaks."""
+
+REFUSED = (401, 403)
+"""The statuses of a server that wants another token."""
+
+_PATH = re.compile(r"/?(?:(v[12])(?:/models/([^/:]+)(?:/versions/([^/:]+))?)?(?:[/:][a-z]+)?)?/?")
+_GRPC_PATH = re.compile(r"/?([^/]*)/?")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceUrl:
+    """The parts of a service's URL."""
+
+    scheme: str
+    """``http``, ``https``, ``grpc`` or ``grpcs``."""
+    address: str
+    """Host and port."""
+    protocol: str = ""
+    """``v1`` or ``v2``, if the path tells."""
+    model: str = ""
+    """The model's name, if the path tells."""
+    version: str = ""
+    """Its version, if the path tells."""
+
+    @property
+    def is_grpc(self) -> bool:
+        """Whether it is spoken with gRPC."""
+        return self.scheme.startswith("grpc")
+
+
+def parse_url(text: str) -> ServiceUrl:
+    """Parse a URL: ``127.0.0.1:8501``, ``http://host/v2/models/digits``, ``grpc://host:9000/digits``.
+
+    Raises:
+        UsageError: It is none.
+    """
+    url = text if "://" in text else f"http://{text}"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise _no_url(text) from error
+    if parts.scheme not in ("http", "https", "grpc", "grpcs") or not parts.hostname or parts.query or parts.username:
+        raise _no_url(text)
+    is_grpc = parts.scheme.startswith("grpc")
+    if is_grpc and port is None:
+        raise UsageError(f"{text!r} has no port, which gRPC needs: give one such as grpc://127.0.0.1:9000")
+    found = (_GRPC_PATH if is_grpc else _PATH).fullmatch(parts.path)
+    if not found:
+        raise UsageError(
+            f"{text!r} is no URL of a model: its path is empty, or such as /v2/models/digits or /v1/models/digits"
+        )
+    if is_grpc:
+        return ServiceUrl(parts.scheme, parts.netloc, "grpc", unquote(found[1]))
+    protocol, model, version = found.groups(default="")
+    return ServiceUrl(parts.scheme, parts.netloc, protocol, unquote(model), unquote(version))
+
+
+def _no_url(text: str) -> UsageError:
+    return UsageError(f"{text!r} is no URL of a service: give one such as http://127.0.0.1:8501 or grpc://host:9000")
+
+
+def find_service(
+    url: ServiceUrl, names: Sequence[str], protocol: str = "auto", *, token: str = "", ca: str = ""
+) -> ServiceRuntime:
+    """Find the model of a service, and the protocol that it speaks.
+
+    Args:
+        url: The service.
+        names: Names that its model may have, tried in order if the URL does not tell it.
+        protocol: One of :data:`PROTOCOLS`.
+        token: Sent as a bearer token, if there is one.
+        ca: A file with the certificates that are trusted; empty for the system's.
+
+    Raises:
+        ServiceError: It cannot be reached, or has no such model.
+        UsageError: The protocol is not for the URL, or gRPC is not installed.
+    """
+    if url.is_grpc != (protocol == "grpc") and protocol != "auto":
+        raise UsageError(
+            f"--protocol {protocol} does not go with {url.scheme}://: "
+            "gRPC has a port of its own, such as grpc://127.0.0.1:9000"
+        )
+    if url.is_grpc:
+        secure = url.scheme == "grpcs"
+
+        def connect(name: str) -> ServiceRuntime:
+            return GrpcV2(url.address, name, token=token, is_secure=secure, ca=ca)
+
+        return _first(url, [(name, connect) for name in _models(url, names, list)])
+    transport = Transport(f"{url.scheme}://{url.address}", token, ca)
+    candidates = list(_models(url, names, lambda: _listed(transport)))
+    wanted = url.protocol or ("" if protocol == "auto" else protocol)
+    tries: list[tuple[str, Callable[[str], ServiceRuntime]]] = []
+    if not wanted.startswith("v1"):
+        binary = protocol == "v2-binary" or (protocol == "auto" and has_binary(transport))
+        tries += [(name, lambda name: RestV2(transport, name, url.version, binary=binary)) for name in candidates]
+    if not wanted.startswith("v2"):
+        tries += [(name, lambda name: RestV1(transport, name, url.version)) for name in candidates]
+    return _first(url, tries)
+
+
+def _first(url: ServiceUrl, tries: Sequence[tuple[str, Callable[[str], ServiceRuntime]]]) -> ServiceRuntime:
+    """The first model that is there.
+
+    Raises:
+        ServiceError: There is none, or the server cannot be reached.
+    """
+    refused: dict[str, ServiceError] = {}
+    for name, connect in tries:
+        try:
+            return connect(name)
+        except UnreachableError:
+            raise
+        except ServiceError as error:
+            if error.status in REFUSED:
+                raise
+            refused.setdefault(name, error)
+    if url.model:
+        raise next(iter(refused.values()))
+    server, names = f"{url.scheme}://{url.address}", " or ".join(refused)
+    example = f"{server}/NAME" if url.is_grpc else f"{server}/v2/models/NAME"
+    raise ServiceError(f"{server} has no model of the name {names}: give its name in the URL, such as {example}")
+
+
+def _models(url: ServiceUrl, names: Sequence[str], listed: Callable[[], Sequence[str]]) -> Iterator[str]:
+    """The names to try: the URL's own, or those that the server lists, and those that the model may have."""
+    yield from (url.model,) if url.model else dict.fromkeys((*listed(), *names))
+
+
+def _listed(transport: Transport) -> list[str]:
+    """The models that a server lists, by Triton's extension of the protocol; none if it has it not."""
+    try:
+        found = transport.send("POST", "/v2/repository/index", b"{}", {"Content-Type": "application/json"}).json()
+        return [str(each["name"]) for each in found]
+    except UnreachableError:
+        raise
+    except (ServiceError, KeyError, TypeError) as error:
+        if isinstance(error, ServiceError) and error.status in REFUSED:
+            raise
+        return []

@@ -1,0 +1,77 @@
+"""A model of a service as a runtime: what all protocols have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.structure import ArraySpec
+from accel_engine.errors import ModelError
+from accel_engine.inference.runtime import Arrays, check_inputs
+from accel_engine.service_client.transport import patiently
+
+LARGEST = 32
+"""Examples of a request at most: servers limit the size of requests, or of batches."""
+
+
+class ServiceRuntime(ABC):
+    """A model of a service; see :class:`accel_engine.inference.runtime.Runtime`. Usable from several threads.
+
+    Attributes:
+        version: Its version; empty if the service does not tell.
+        platform: What runs it, as the service tells: ``onnx_onnxv1``, ``tensorflow_savedmodel``; empty if unknown.
+        server: The server's name and version; empty if the service does not tell.
+    """
+
+    name: str
+    """The protocol."""
+    size = 0
+    inputs: Mapping[str, ArraySpec]
+    outputs: Mapping[str, ArraySpec]
+    model: str
+    """The model's name."""
+    version = ""
+    platform = ""
+    server = ""
+
+    def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
+        """See :meth:`accel_engine.inference.runtime.Runtime.run`; in requests of at most :data:`LARGEST` examples."""
+        check_inputs(inputs, self.inputs)
+        count = len(next(iter(inputs.values())))
+        parts = []
+        for start in range(0, count, LARGEST):
+            request = self.prepare({name: array[start : start + LARGEST] for name, array in inputs.items()})
+            parts.append(self.parse(patiently(self.send, request)))
+        found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        for name, array in found.items():
+            if len(array) != count:
+                raise ModelError(f"the output {name} has {len(array)} examples, not {count}")
+        return found
+
+    @abstractmethod
+    def prepare(self, inputs: Arrays) -> Any:
+        """A request with some examples, as it is sent."""
+
+    @abstractmethod
+    def send(self, request: Any) -> Any:
+        """The answer to a request as it comes; what is measured.
+
+        Raises:
+            ServiceError: There is none.
+        """
+
+    @abstractmethod
+    def parse(self, answer: Any) -> dict[str, npt.NDArray[Any]]:
+        """The outputs of an answer.
+
+        Raises:
+            ModelError: They are not readable.
+        """
+
+
+def example_spec(shape: list[Any] | tuple[Any, ...], dtype: str) -> ArraySpec:
+    """The spec of an example from a tensor's shape with its batch, in which -1 is any size."""
+    sides = tuple(None if side is None or int(side) < 0 else int(side) for side in shape[1:])
+    return ArraySpec(sides, dtype)
