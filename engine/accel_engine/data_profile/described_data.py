@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,6 @@ from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.structure import Batch, Structure, named_leaves
 from accel_engine.data_profile.picture import DataPicture, data_picture
-from accel_engine.requests.protocol.request import Send, reports
-
-if TYPE_CHECKING:
-    from accel_engine.requests.preview_data import PreviewRequest
 
 SAMPLES = 3
 """Number of examples that are described."""
@@ -72,15 +68,6 @@ class DescribedData:
 
 def _specs(structure: Structure) -> Iterator[tuple[str, str]]:
     return ((name, str(spec)) for name, spec in named_leaves(structure))
-
-
-def answer_preview(request: "PreviewRequest", send: Send) -> DescribedData:
-    """Describe the data of a plan for a form, in an engine process.
-
-    Raises:
-        AccelError: The data cannot be read.
-    """
-    return describe_loaded(request.plan.data, request.plan.data_options, progress=reports(send))
 
 
 def describe_loaded(

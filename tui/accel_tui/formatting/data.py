@@ -50,8 +50,7 @@ def share_bars(
     gap = 0
     if len(classes) > most:
         classes.sort(key=lambda each: -each[1])
-        smallest = (most - 1) // 3
-        largest = most - 1 - smallest
+        largest, smallest = most * 3 // 5, most // 4
         gap = len(classes) - largest - smallest
         classes = [*classes[:largest], (f"({gap} more)", 0), *classes[-smallest:]]
     longest = max(*counts, 1)

@@ -56,7 +56,7 @@ def preview_lines(
         *_plain(_classes(entry, width)),
         *_plain(_beginning(entry, width)),
         *_plain(_findings(entry, picture, width)),
-        *_plain(_source(picture, found, width)),
+        *_plain(_source(entry, picture, found, width)),
     ]
     return [PreviewLine(line.content.truncate(width, ellipsis=True), line.column) for line in lines]
 
@@ -159,15 +159,15 @@ def _findings(entry: DatasetEntry, picture: DataPicture, width: int) -> Iterator
         yield from _wrapped(f"baseline: {printable_line(picture.baseline)}: {reached}", width)
 
 
-def _source(picture: DataPicture, found: Preview | None, width: int) -> Iterator[Content]:
+def _source(entry: DatasetEntry, picture: DataPicture, found: Preview | None, width: int) -> Iterator[Content]:
     """What the preview is made from."""
     if found is None:
         yield Content.styled("reading the data…", "$text-disabled")
     elif found.reason:
         yield from _wrapped(printable_line(found.reason), width, "$text-disabled")
-    elif picture.columns and picture.columns[0].count:
-        counted = max(column.count for column in picture.columns)
-        yield Content.styled(f"histograms of {counted:,} training values", "$text-disabled")
+    elif _is_table(entry) and (counted := max((column.count for column in picture.columns), default=0)):
+        of = "all" if counted == entry.examples else f"{counted:,}"
+        yield Content.styled(f"distributions of {of} training rows", "$text-disabled")
 
 
 def _wrapped(text: str, width: int, style: str = "$text-muted") -> Iterator[Content]:

@@ -139,7 +139,7 @@ def _field_hint(field: Field, filled: ResolvedPlan) -> Content:
         doc = f"{doc} ({_TYPED_DATA_HINT if name == 'data' else _TYPED_HINT})"
     if field.error:
         return Content.assemble(doc, "\n", (printable_line(field.error), "$text-error"))
-    value = printable_line(form.describe_value(name, filled))
+    value = printable_line(form.describe_value(name, filled) or (field.note if field.cuts_note else ""))
     reset = "; f7 resets it" if field.is_changed else ""
     return Content(f"{doc}\n{value or form.default_reason(name)}{reset}")
 

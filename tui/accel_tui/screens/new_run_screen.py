@@ -40,6 +40,7 @@ from accel_tui.screens.new_run_keys import (
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar, TopBar
+from accel_tui.widgets.list_keys import ItemList
 from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.panel import panel_of
@@ -251,6 +252,8 @@ class NewRunScreen(DirtyRegionScreen):
         place = stops.index(self.focused) + by if self.focused in stops else 0
         if 0 <= place < len(stops):
             self._focus(stops[place])
+            if isinstance(stops[place], ItemList):  # which begins where it is entered
+                cast(ItemList, stops[place]).enter(by)
 
     def action_panel(self, by: int) -> None:
         """Focus the first field of the next panel; after the last one, the recent runs."""
@@ -292,7 +295,7 @@ class NewRunScreen(DirtyRegionScreen):
         self.call_after_refresh(host_of(self).launcher.warm_engine)
         for table in self.query("RunsTable").results():
             cast("RunsTable", table).refresh_runs()
-        self.form.refresh_folder()
+            self.form.refresh_folder()
 
     def watch_focused(self) -> None:
         """Show the help text of the focused field, and close the finder when the focus has left it."""

@@ -195,7 +195,7 @@ class DataList(ItemList):
 
     def _row(self, place: Place) -> Content:
         room = max(self.scrollable_content_region.width - _KIND - _SIZE - 4, 8)
-        is_chosen = place.text == self._chosen
+        is_chosen = place.text.rstrip("/") == self._chosen.rstrip("/")
         return Content.assemble(
             ("▸ " if is_chosen else "  ", "$accent bold"),
             (fit(printable_line(place.name), room), "bold" if is_chosen else "" if place.is_data else "$text-muted"),

@@ -13,7 +13,6 @@ from textual.timer import Timer
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.text import printable_fields
 from accel_tui.host import settings_of
@@ -137,7 +136,7 @@ class DataPreview(ItemList):
     @work(thread=True, exclusive=True, exit_on_error=False, group="preview")
     def _read(self, reading: "Reading", filled: ResolvedPlan) -> None:
         subject = survey_subject(filled.plan)
-        self.call_later(self._take, subject, reading.read(Plan(**_data_values(filled.plan)), filled.data))
+        self.call_later(self._take, subject, reading.read(filled.plan, filled.data))
 
     def _take(self, subject: SurveySubject, found: "Preview") -> None:
         self._reading = None
@@ -181,7 +180,3 @@ class DataPreview(ItemList):
 
         blocks = not self.app.no_color and settings_of(self).glyphs != "ascii"
         return draw_pictures(pictures, _PICTURE, blocks=blocks, dark=self.app.current_theme.dark)
-
-
-def _data_values(plan: Plan) -> dict[str, object]:
-    return {name: getattr(plan, name) for name in ("data", *DATA_FIELDS)}

@@ -86,6 +86,11 @@ class Field(Widget):
         room = self.size.width - beside
         return Content.assemble(label, " " * (beside - label.cell_length), (fit(note[0], room), note[1]))
 
+    @property
+    def cuts_note(self) -> bool:
+        """Whether there is no room for all of the note."""
+        return self.size.height < 2 or len(self.note) > self.size.width - 2
+
     def on_descendant_focus(self) -> None:
         self.refresh()
 

@@ -269,7 +269,8 @@ class Picker(Widget):
         """Accept the highlighted choice, or what was typed and focus the next field; else open the list, if any."""
         if self.is_open:
             self._accept()
-            self.finish()
+            if not self._is_list:  # of which more is typed
+                self.finish()
         elif self.choices and self.value == self._value_before:
             self._open_list(self.choices)
         else:

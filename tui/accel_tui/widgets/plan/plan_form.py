@@ -18,7 +18,8 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.errors import FieldValue
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.fields import PlanFields
-from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.plan_file import valid_part
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.search.definition import Parameter
 from accel_tui.plan import data_places, form, search_fields
 from accel_tui.plan.data_look import SurveyError, is_data, survey_subject
@@ -134,7 +135,7 @@ class PlanForm(Widget):
         return [
             each
             for each in self.walk_children(Widget)
-            if each.focusable and all(above.display for above in (each, *_within_panel(each)))
+            if each.focusable and all(field.display for field in each.ancestors if isinstance(field, Field))
         ]
 
     def show_one_panel(self, is_single: bool) -> None:
@@ -354,16 +355,26 @@ class PlanForm(Widget):
         relevant = {name for name in ORDER if self._is_relevant(name, filled)}
         ranges = search_fields.range_texts(self.parameters)
         changed = {name for name in relevant if name in ranges or is_changed(name, filled, self.defaults)}
-        self._show_others(relevant & {*changed, *_referred_to(filled), self._visited}, relevant, changed)
+        wanted = {*changed, *_referred_to(filled), *self._revealed(filled, relevant, changed), self._visited}
+        self._show_others(relevant & wanted, relevant, changed)
         for field in self.shown:
             name = field.field
             field.error = word(filled.errors.get(name, ()))
             field.note = self._note(name)
             field.is_changed = name in changed
-            field.picker.choices = form.choices(name, filled, self._known_devices or ())
+            # Those of the data are in its list.
+            field.picker.choices = form.choices(name, filled, self._known_devices or ()) if name != "data" else ()
             field.picker.placeholder = form.resolved_placeholder(name, filled)
         self.places.show_chosen(self._texts["data"])
         self.post_message(self.Changed(filled))
+
+    def _revealed(self, filled: ResolvedPlan, relevant: AbstractSet[str], changed: AbstractSet[str]) -> frozenset[str]:
+        """The fields that only fit the plan because others are changed, such as those of a time series."""
+        others = changed - {*FIRST}
+        if not others:
+            return frozenset()
+        plain = resolve(valid_part({name: getattr(filled.plan, name) for name in FIRST})[0]).with_data(filled.data)
+        return frozenset(name for name in relevant if name not in FIRST and not self._is_relevant(name, plain))
 
     def _show_others(self, wanted: AbstractSet[str], relevant: AbstractSet[str], changed: AbstractSet[str]) -> None:
         """Show the fields that are always shown and fit the plan, and the wanted ones of all others."""
@@ -376,18 +387,11 @@ class PlanForm(Widget):
             if (field := self._fields.get(name)) is None:
                 continue
             if not is_shown and field.has_focus_within and before:
-                before.picker.input.focus()
+                self.screen.set_focus(before.picker.input)  # now, as another field may be about to have it
             field.display = is_shown
             before = field if is_shown and name not in DATA else before
         self.query_one("#plan-panel", Panel).state = f"{len(changed)} of {len(relevant)} changed" if changed else ""
         self.query_one("#others", Static).update(f"/ finds any of {len(relevant)} settings")
-
-
-def _within_panel(widget: Widget) -> Iterator[Widget]:
-    for above in widget.ancestors:
-        if isinstance(above, Panel) or not isinstance(above, Widget):
-            return
-        yield above
 
 
 def _referred_to(filled: ResolvedPlan) -> Iterator[str]:

@@ -157,10 +157,8 @@ class SummaryPanel(Widget, can_focus=False):
 
     def _take_measured(self, filled: ResolvedPlan, rows: tuple[PreviewRow, ...]) -> None:
         if filled is self._filled:
-            had_rows = self._measured is not None and bool(self._measured[1])
             self._measured = (filled, rows)
-            if rows or had_rows:
-                self._update(filled)
+            self._update(filled)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="ports")
     def _check_ports(self, filled: ResolvedPlan) -> None:
