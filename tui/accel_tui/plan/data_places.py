@@ -116,7 +116,7 @@ def typed_parts(typed: str) -> tuple[Path | None, str]:
     before, slash, name = typed.rpartition("/")
     if typed in ("~", ".", ".."):
         before, slash, name = typed, "/", ""
-    return (user_path(before or "/"), name) if slash else (None, name)
+    return (Path(os.path.abspath(user_path(before or "/"))), name) if slash else (None, name)
 
 
 def path_text(path: Path) -> str:

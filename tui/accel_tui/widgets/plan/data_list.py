@@ -63,6 +63,7 @@ class DataList(ItemList):
     def __init__(self) -> None:
         super().__init__(compact=True)
         self._listing = Listing(Path.cwd())
+        self._is_listed = False
         self._typed = ""
         self._chosen = ""
         self._recent: tuple[str, ...] = ()
@@ -150,7 +151,8 @@ class DataList(ItemList):
         self.call_later(self._take, data_places.list_folder(folder))
 
     def _take(self, listing: Listing) -> None:
-        if listing != self._listing:
+        if listing != self._listing or not self._is_listed:
+            self._is_listed = True
             is_other, self._listing = listing.folder != self._listing.folder, listing
             self._fill()
             if is_other and self.has_focus:
@@ -183,7 +185,7 @@ class DataList(ItemList):
         if listing.problem:
             yield f"{listing.folder}: {listing.problem}", ()
         elif not listing.places and not self._typed:
-            yield "no data in this folder", ()
+            yield "no data in this folder" if self._is_listed else "…", ()
         if folder is None:
             recent = data_places.matching(data_places.recent(self._recent, listing.places), name)
             if recent:

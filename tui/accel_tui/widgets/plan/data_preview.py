@@ -14,8 +14,9 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.text import printable_fields
+from accel_engine.text import printable_fields, printable_line
 from accel_tui.host import settings_of
+from accel_tui.plan import field_labels
 from accel_tui.plan.data_look import DATA_FIELDS, SurveySubject, survey_subject
 from accel_tui.widgets.list_keys import ItemList
 
@@ -150,9 +151,10 @@ class DataPreview(ItemList):
         filled = self._filled
         if filled is None or not self.size.width or not self._may_read:
             return
-        if {"data", *DATA_FIELDS} & filled.errors.keys():
+        if wrong := [name for name in ("data", *DATA_FIELDS) if name in filled.errors]:
             self._columns = ()
-            self.clear_options()
+            text = printable_line(f"{field_labels.label(wrong[0])}: {field_labels.word(filled.errors[wrong[0]])}")
+            self.set_options([Option(Content.styled(text, "$text-error"), disabled=True)])
             return
         from accel_tui.plan.data_preview import preview_lines
 
