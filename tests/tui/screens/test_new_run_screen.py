@@ -225,7 +225,7 @@ async def test_arrows_walk_through_the_fields_of_all_panels() -> None:
         await pilot.press("down")
         places = screen_of(pilot).form.places
         assert places.has_focus
-        await pilot.press(*["down"] * len(places.places), "down")
+        await pilot.press(*["down"] * len(places.places))
         assert field(pilot, "model").picker.input.has_focus
         await shows(pilot, "batch size")
         await pilot.press("down", "down", "up")

@@ -46,7 +46,6 @@ class DataPreview(ItemList):
         & > .option-list--option-disabled { color: $foreground; }
         & > .option-list--option-highlighted { background: transparent; text-style: none; }
         &:focus > .option-list--option-highlighted { background: $foreground 15%; }
-        &:nocolor:focus > .option-list--option-highlighted { text-style: reverse; }
     }
     """
 
@@ -70,6 +69,7 @@ class DataPreview(ItemList):
         self._pause: Timer | None = None
         self._may_read = False
         self._columns: Sequence[str] = ()
+        self.can_focus = False  # without columns there is nothing to choose
 
     def preview(self, filled: ResolvedPlan) -> None:
         """Show the data of a form, which is read once the user has stopped choosing."""
@@ -97,14 +97,10 @@ class DataPreview(ItemList):
         self._show()
 
     def action_move(self, lines: int) -> None:
-        """Highlight the next column, or the previous one; without columns, scroll; at an end, leave the preview."""
-        if not self._columns:
-            is_at_end = self.scroll_offset.y == (self.max_scroll_y if lines > 0 else 0)
-            self._leave(lines) if is_at_end else self.scroll_relative(y=lines, animate=False)
-        elif (
-            self.highlighted is not None and self.options[self.highlighted].id == self._columns[-1 if lines > 0 else 0]
-        ):
-            self._leave(lines)
+        """Highlight the next column, or the previous one; at an end, leave the preview."""
+        at = self.highlighted_option
+        if at is None or at.id == self._columns[-1 if lines > 0 else 0]:
+            self.screen.run_worker(self.screen.run_action(f"move({lines})"), exit_on_error=False)
         else:
             super().action_move(lines)
 
@@ -113,9 +109,6 @@ class DataPreview(ItemList):
         event.stop()
         if event.option.id:
             self.post_message(self.TargetTaken(event.option.id))
-
-    def _leave(self, lines: int) -> None:
-        self.screen.run_worker(self.screen.run_action(f"move({lines})"), exit_on_error=False)
 
     def _begin(self) -> None:
         filled = self._filled
@@ -164,6 +157,7 @@ class DataPreview(ItemList):
         at = self.options[self.highlighted].id if self.highlighted is not None else None
         self.set_options(Option(line.content, id=line.column or None, disabled=not line.column) for line in lines)
         self._columns = [line.column for line in lines if line.column]
+        self.can_focus = bool(self._columns)
         self.highlighted = self.get_option_index(at) if at in self._columns else None
 
     def _pictures(self, width: int) -> list[Content]:

@@ -58,14 +58,6 @@ class PlanForm(Widget):
         #field-name, #naming { height: 1; }
         #field-name Picker { margin: 0 0 0 12; }
         #go { height: auto; margin: 0 1; }
-        #start {
-            width: 100%;
-            background: $accent 30%;
-            color: $foreground;
-        }
-        #start:hover { background: $accent 50%; }
-        #start:focus { background: $accent; color: $background; text-style: bold; background-tint: transparent; }
-        #start:nocolor:focus { text-style: bold reverse; }
         #status { width: 100%; height: 2; }
     }
     """
