@@ -1,7 +1,7 @@
 # All checks are defined here: `make check` runs them, `.ci/run` does so in a fresh environment.
 BIN ?= .venv/bin/
 
-.PHONY: check static format tests campaign gallery scripts fuzz kills disk faults mutants
+.PHONY: check static format tests campaign gallery scripts fuzz kills disk faults mutants container
 
 check: static tests
 
@@ -48,6 +48,11 @@ mutants:
 # Fills the disk of running engines, as root, and adds to the totals. With others: DISK="--seed 7 --minutes 60".
 disk:
 	PYTHONPATH=tests $(BIN)python -m campaigns.disk $(DISK)
+
+# Builds the container that `accel-tui deploy RUN --to` writes, and runs it, as root; see tests/campaigns/container.py.
+# With other formats: CONTAINER="--formats onnx,tflite,savedmodel".
+container:
+	PYTHONPATH=tests $(BIN)python -m campaigns.container $(CONTAINER)
 
 format:
 	$(BIN)ruff format

@@ -14,6 +14,12 @@ WIDE, HIGH = 10, 20
 
 FONT = "font:16.6px 'DejaVu Sans Mono',Menlo,Consolas,monospace"
 
+STYLE = (
+    f"text{{{FONT};white-space:pre}}.b{{font-weight:bold}}.u{{text-decoration:underline}}"
+    "path{fill:none;stroke-linecap:round}"
+)
+"""Style rules of all drawings."""
+
 _DOTS = ((0x01, 0, 0), (0x02, 0, 1), (0x04, 0, 2), (0x40, 0, 3), (0x08, 1, 0), (0x10, 1, 1), (0x20, 1, 2), (0x80, 1, 3))
 """Braille: a bit of the character, its column and its row."""
 
@@ -49,18 +55,18 @@ Row = Sequence[tuple[str, Look]]
 def draw(rows: Sequence[Row], ground: str) -> str:
     """Draw rows on a background colour."""
     wide, high = max(map(len, rows)) * WIDE, len(rows) * HIGH
-    parts = [part for number, row in enumerate(rows) for part in _row(row, number * HIGH, ground)]
+    parts = [part for number, row in enumerate(rows) for part in draw_row(row, number * HIGH, ground)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -10 {wide + 20} {high + 20}" width="{wide + 20}">'
-        f"<style>text{{{FONT};white-space:pre}}.b{{font-weight:bold}}.u{{text-decoration:underline}}"
-        "path{fill:none;stroke-linecap:round}</style>"
+        f"<style>{STYLE}</style>"
         f'<rect x="-10" y="-10" width="{wide + 20}" height="{high + 20}" fill="{ground}"/>\n'
         + "\n".join(parts)
         + "\n</svg>\n"
     )
 
 
-def _row(row: Row, top: int, ground: str) -> Iterator[str]:
+def draw_row(row: Row, top: int, ground: str) -> Iterator[str]:
+    """The elements of a row whose upper edge is at ``top`` pixels, on a background colour."""
     for left, cells in _stretches(row, lambda _, look: look.ground):
         if cells[0][1].ground != ground:
             yield (

@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 import wave
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -219,3 +220,13 @@ def test_the_tests_that_the_document_on_reliability_names_exist() -> None:
     assert len(named) > 30
     missing = [f"{file}::{name}" for file, name in named if f"def {name}(" not in (ROOT / file).read_text()]
     assert not missing
+
+
+def test_the_moving_picture_plays_in_a_page_that_lets_it_load_nothing() -> None:
+    picture = (ROOT / "screenshots" / "training.svg").read_text()
+    assert len(picture.encode()) < 1_500_000
+    names = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(picture).iter()}
+    assert names <= {"svg", "style", "rect", "g", "text", "path"}
+    assert picture.count("http") == 1  # the name of the format
+    assert "url(" not in picture
+    assert (ROOT / "README.md").read_text().split("\n")[2].endswith("(screenshots/training.svg)")

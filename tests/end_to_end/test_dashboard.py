@@ -89,7 +89,7 @@ def test_open_see_the_cpu_train_pause_go_on_stop_and_leave(
     terminal.send("p")
     terminal.wait_for("‖ paused")
     paused_at = steps(directory)
-    terminal.send("c")
+    terminal.send("C")
     wait_until(lambda: any(isinstance(event, CheckpointSaved) for event in events(directory)), "a checkpoint")
     assert steps(directory) == paused_at
 

@@ -38,13 +38,13 @@ WALKS = {
     "layers": (("r", "enter", "w", "6"), "1,500 parameters"),
     "advice": (("r", "A"), "Looked at"),
     "comparison": (("r", "space", "space", "c"), "results"),
-    "deletion": (("r", "D"), "This cannot be undone"),
+    "deletion": (("r", "delete"), "This cannot be undone"),
     "labels": (("r", "e"), "Edit "),
     "palette": (("r", "ctrl+p", *"open"), "open "),
 }
 """The keys that lead to each screen, and what of our own is seen there."""
 
-LEADING = ("r", "enter", "w", "A", "c", "D", "e", "a", "ctrl+p")
+LEADING = ("r", "enter", "w", "A", "c", "delete", "e", "a", "ctrl+p")
 """The keys that lead to another screen."""
 
 

@@ -11,13 +11,14 @@ from accel_tui.settings import user_settings
 from accel_tui.settings.user_settings import Settings, SettingSource
 
 KEYS = """
-app.help=question_mark,f1 app.interrupt=ctrl+c app.palette=ctrl+p app.quit=q app.repaint=ctrl+l
+app.help=question_mark,f1 app.new-run=N app.queue=Q app.runs=r,ctrl+r app.searches=S
+app.interrupt=ctrl+c app.palette=ctrl+p app.quit=q app.repaint=ctrl+l
 app.suspend=ctrl+z app.theme=t,f2 charts.back=escape charts.clip=o charts.cursor=v charts.down=down
 charts.end=end charts.far-left=shift+left charts.far-right=shift+right charts.full-screen=f,enter
 charts.home=home charts.in=plus,equals_sign charts.left=left charts.log=y charts.out=minus charts.right=right
 charts.select=a charts.smooth=m charts.up=up charts.whole=0 charts.x=x compare.table=tab
 confusion.down=down confusion.far-left=shift+left confusion.far-right=shift+right confusion.left=left
-confusion.list=f confusion.page-down=pagedown confusion.page-up=pageup confusion.percent=percent_sign
+confusion.list=ampersand confusion.page-down=pagedown confusion.page-up=pageup confusion.percent=percent_sign
 confusion.right=right confusion.up=up diagnostics.back=w diagnostics.quit=q diagnostics.tab-1=1
 diagnostics.tab-2=2 diagnostics.tab-3=3 diagnostics.validate=V dialog.back=escape dialog.down=down dialog.up=up
 gallery.end=end gallery.filter=ampersand gallery.home=home
@@ -25,16 +26,16 @@ gallery.larger=plus,equals_sign gallery.next=right,pagedown,down gallery.previou
 gallery.smaller=minus help.close=question_mark,f1,q list.down=j,down
 list.end=end list.home=home list.left=left list.page-down=pagedown list.page-up=pageup list.right=right
 list.up=k,up log.close=escape log.filter=ampersand log.level=L log.next=n log.previous=N log.search=slash
-new-run.copy=c,f5 new-run.defaults=d,f6 new-run.down=down new-run.page-down=pagedown
+new-run.copy=Y,f5 new-run.defaults=f6 new-run.down=down new-run.page-down=pagedown
 new-run.panel=tab new-run.panel-back=shift+tab data.take=enter data.open=right data.up=left preview.target=enter
-new-run.page-up=pageup new-run.runs=r,ctrl+r new-run.start=s,ctrl+s new-run.up=up picker.accept=tab
+new-run.page-up=pageup new-run.start=s,ctrl+s new-run.up=up picker.accept=tab
 picker.close=escape picker.down=down picker.enter=enter picker.page-down=pagedown picker.page-up=pageup
 picker.up=up question.next=right,down question.previous=left,up screen.back=escape
-run.checkpoint=c run.continue=R run.detach=d run.details=i run.diagnostics=w run.learning-rate=r run.log=l
+run.checkpoint=C run.continue=R run.detach=d run.details=i run.diagnostics=w run.learning-rate=e run.log=l
 run.pause=p,space run.quit=q run.search=slash run.stop=s runs.compare=c runs.continue=R
-runs.delete=D,delete runs.duplicate=n runs.edit=e runs.filter=slash runs.new-run=p runs.open-newest=enter
-select-charts.default=d select-charts.done=a,q table.open=enter
-table.reverse=o table.select-down=shift+down table.select-up=shift+up table.select=space
+runs.delete=delete,backspace runs.duplicate=n runs.edit=e runs.filter=slash runs.open-newest=enter
+select-charts.default=f6 select-charts.done=a,q table.open=enter
+table.reverse=exclamation_mark table.select-down=shift+down table.select-up=shift+up table.select=space
 table.sort-previous=less_than_sign table.sort=greater_than_sign
 """
 """Ids that settings may have, with their default keys."""

@@ -51,7 +51,7 @@ async def test_the_form_begins_with_what_is_settled_and_goes_back_to_it() -> Non
         form = app.screen.query_one(PlanForm)
         form.set("epochs", "10")
         await shows(pilot, "accel-tui train --model mlp --epochs 10")  # the built-in default has to be said now
-        await pilot.press("d", "r")
+        await pilot.press("f6", "r")
         await shows(pilot, "accel-tui train --model mlp --epochs 3")
 
 

@@ -38,12 +38,12 @@ PLACES = {
     "bench": (("r", "b"), "The most that p99 may be"),
     "export": (("r", "E"), "by format"),
     "predict": (("r", "P"), "File or folder with the examples"),
-    "question": (("r", "D"), "This cannot be undone"),
+    "question": (("r", "delete"), "This cannot be undone"),
     "labels": (("r", "e"), "ctrl+s saves"),
 }
 """The keys that lead to each screen, and what is seen there."""
 
-LEADING = ("r", "enter", "question_mark", "w", "A", "c", "D", "e", "b", "E", "P", "a")
+LEADING = ("r", "enter", "question_mark", "w", "A", "c", "delete", "e", "b", "E", "P", "a")
 """The keys that lead to another screen."""
 
 

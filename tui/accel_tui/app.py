@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -13,7 +14,7 @@ from textual import on, work
 from textual.actions import SkipAction
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.events import Resize
+from textual.events import Key, Resize
 from textual.notifications import SeverityLevel
 from textual.reactive import reactive
 from textual.screen import Screen
@@ -23,6 +24,7 @@ from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import AccelError, RunError
 from accel_engine.process.warm_engine import WarmEngine
+from accel_engine.run import RunSummary, Status
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart, measure_colours
@@ -31,12 +33,13 @@ from accel_tui.host import Host, Screens
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record_device
-from accel_tui.screens.asking import ask_user
+from accel_tui.screens.asking import WorkingScreen, ask_user, awaiting
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.user_settings import Settings, SettingsError, settings_path
 from accel_tui.terminal.incremental_app import EarlyInputApp, ScreenshotApp
 from accel_tui.terminal.notifications import Notifier
+from accel_tui.terminal.pixel_images import PixelImages
 
 if TYPE_CHECKING:
     from accel_tui.run_state.cure_trials import AdviceNotes
@@ -47,8 +50,20 @@ _HERE = Path(__file__).parent
 GARBAGE_SECONDS = 60.0
 """Seconds between two full garbage collections; each blocks the event loop as long as a key press may."""
 
+COUNT_SECONDS = 4.0
+"""Seconds between two counts of the live runs, unless a list of runs is on the screen."""
+
 GARBAGE_OBJECTS = 10_000
 """Allocations that trigger a collection of the youngest generation."""
+
+
+_OPENED_BY = {
+    "show_plan": Screens.NEW_RUN,
+    "show_runs": Screens.RUNS,
+    "show_queue": Screens.QUEUE,
+    "open_searches": Screens.SEARCHES,
+}
+"""The screens that keys open everywhere, by their actions."""
 
 
 class AccelApp(ScreenshotApp, EarlyInputApp):
@@ -61,6 +76,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         open_run: Directory of a run to open instead of the New run form.
         settings: User settings.
         keeps_engine: Whether a process is kept that answers requests about trained models; else each has its own.
+        has_pixels: Whether the terminal shows pictures in real pixels.
         make_engine: Makes a warm engine.
         make_sampler: Makes a device sampler.
     """
@@ -80,6 +96,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             "ctrl+z", "suspend_process", id="app.suspend", tooltip="Suspend accel-tui; fg in the shell brings it back"
         ),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Quit accel-tui; active runs keep training"),
+        Binding("r,ctrl+r", "show_runs", "Runs", id="app.runs", tooltip="List all runs"),
+        Binding("N", "show_plan", "New run", id="app.new-run", tooltip="Go to the New run form"),
+        Binding("Q", "show_queue", "Queue", id="app.queue", tooltip="Show the runs that wait for free devices"),
+        Binding("S", "open_searches", "Searches", id="app.searches", tooltip="Show the searches for the best plan"),
         Binding(
             "ctrl+c",
             "interrupt",
@@ -101,6 +121,9 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
     """State of the warm engine, and of starting a run."""
 
+    run_counts: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
+    """Number of live runs, and of runs that wait in the queue."""
+
     can_list_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether the modules for the list of runs are imported."""
 
@@ -110,6 +133,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         *,
         settings: Settings = Settings(),  # noqa: B008 (it is frozen)
         keeps_engine: bool = False,
+        has_pixels: bool = False,
         make_engine: MakeEngine = WarmEngine,
         make_sampler: MakeSampler | None = None,
     ) -> None:
@@ -124,7 +148,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self.settings_error: SettingsError | None = None
         """Why the app exits: invalid settings."""
         self._open_run = open_run
+        self._counted_at = float("-inf")
         self._keeps_engine, self._ends = keeps_engine, ExitStack()
+        self.pixel_images = PixelImages(self.send) if has_pixels else None
+        """The pictures that the terminal shows in real pixels; ``None`` if it shows none."""
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = DARK.name if settings.theme == "auto" else settings.theme
@@ -144,11 +171,16 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Textual's commands that no key of ours covers."""
         ours = ("Theme", "Screenshot")
         yield from (command for command in super().get_system_commands(screen) if command.title in ours)
-        yield SystemCommand("Queue", "Show the runs that wait for free devices", self.action_show_queue)
+        from accel_engine.deployment.deployments import running_text  # seldom needed
+
+        about = f"Show the models that this machine serves: {running_text()}"
+        yield SystemCommand("Deployments", about, self.action_show_deployments)
         yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.save_theme)
 
     def on_mount(self) -> None:
         """Start what the first paint does not need."""
+        if self.pixel_images:
+            self.app_resume_signal.subscribe(self, lambda _: self.action_repaint())
         self.call_after_refresh(self._sampling.start)
         self.call_after_refresh(self._import_remaining)
 
@@ -157,7 +189,15 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self._sampling.stop()
         self.launcher.close()
         self._ends.close()
+        if self.pixel_images:
+            self.pixel_images.close()
         self.notifier.restore()
+
+    def action_repaint(self) -> None:
+        """Repaint the screen, with pictures that the terminal may have lost."""
+        if self.pixel_images:
+            self.pixel_images.send_again()
+        super().action_repaint()
 
     def watch_launch(self, before: LaunchState, launch: LaunchState) -> None:
         """Notify of why a run could not be started or continued, unless the form shows it."""
@@ -207,6 +247,25 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         super().notify(
             printable(message), title=printable_line(title), severity=severity, timeout=timeout, markup=False
         )
+
+    def on_key(self, event: Key) -> None:
+        """Say why a key does nothing that is shown dimmed."""
+        active = self.screen.active_bindings.get(event.key)
+        if active and not active.enabled:
+            event.prevent_default()  # no other binding of the key instead
+            why_not = getattr(active.node, "why_not", None)
+            reason = why_not(active.binding.action) if why_not else ""
+            self.notify(
+                reason or "That is not possible now.",
+                title=active.binding.description or active.tooltip,
+                severity="warning",
+                timeout=4,
+            )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (the base's)
+        """Offer no key that opens the screen that is shown."""
+        opened = _OPENED_BY.get(action)
+        return opened is None or type(self.screen).__name__ != opened.value.partition(".")[2]
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
@@ -294,17 +353,25 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             made.add_class(max(point for point in breakpoints or () if point[0] <= cells)[1])
         return made
 
-    def action_show_plan(self) -> None:
+    @awaiting
+    async def action_show_plan(self) -> None:
         """Go to New run, with the form as it was left."""
-        self.open_screen(Screens.NEW_RUN)
+        await self._go_to(Screens.NEW_RUN)
 
-    def action_show_runs(self) -> None:
+    @awaiting
+    async def action_show_runs(self) -> None:
         """Go to Runs."""
-        self.open_screen(Screens.RUNS)
+        await self._go_to(Screens.RUNS)
 
-    def action_show_queue(self) -> None:
+    @awaiting
+    async def action_show_queue(self) -> None:
         """Go to Queue."""
-        self.open_screen(Screens.QUEUE)
+        await self._go_to(Screens.QUEUE)
+
+    @awaiting
+    async def action_show_deployments(self) -> None:
+        """Go to Deployments."""
+        await self._go_to(Screens.DEPLOYMENTS)
 
     @work(exclusive=True, exit_on_error=False, group="searches")
     async def action_open_searches(self) -> None:
@@ -312,7 +379,40 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         from accel_engine.search.study_paths import studies  # seldom needed
 
         found = await asyncio.to_thread(studies)
-        self.open_screen(Screens.SEARCH, found[0]) if len(found) == 1 else self.open_screen(Screens.SEARCHES)
+        if len(found) == 1:
+            self.open_screen(Screens.SEARCH, found[0])
+        else:
+            await self._go_to(Screens.SEARCHES)
+
+    async def _go_to(self, screen: Screens) -> None:
+        """Open a screen, or go back to it; asks first where that closes a screen whose work would end."""
+        if any(isinstance(each, screen.kind) for each in self.screen_stack):
+            for above in reversed(self.screen_stack):
+                if isinstance(above, screen.kind):
+                    break
+                if isinstance(above, WorkingScreen) and not await above.may_end():
+                    return
+        self.open_screen(screen)
+
+    def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
+        """Count the runs that a list has read."""
+        if event.whole:
+            self._set_counts(event.runs)
+
+    def _set_counts(self, runs: Iterable[RunSummary]) -> None:
+        self._counted_at = time.monotonic()
+        statuses = [run.status for run in runs]
+        queued = statuses.count(Status.QUEUED)
+        self.run_counts = sum(each is not None and each.live for each in statuses) - queued, queued
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="counts")
+    def _count_runs(self) -> None:
+        """Read the runs for the badge, where no list on the screen does."""
+        from accel_tui.widgets.runs_table import RunsTable
+
+        if time.monotonic() - self._counted_at >= COUNT_SECONDS:
+            RunsTable.listing.refresh()
+            self.call_later(self._set_counts, RunsTable.listing.runs)
 
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Open the run, or show why it cannot be read."""
@@ -344,6 +444,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     def _finish_import(self) -> None:
         """Let the form list runs, and start garbage collection."""
         self.can_list_runs = True
+        self._count_runs()
+        self.set_interval(COUNT_SECONDS, self._count_runs)
         if not gc.isenabled():  # disabled by the command that opens the dashboard
             gc.freeze()  # objects that exist now are never collected
             # full collections run only by the timer below

@@ -1,5 +1,6 @@
 """The app as screens and widgets use it, which do not import it, and the screens by their names."""
 
+from dataclasses import replace
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +10,7 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen
 
 from accel_engine.devices.device_types import Inventory
+from accel_engine.errors import AccelError
 from accel_tui.run_launcher import RunLauncher
 from accel_tui.settings.user_settings import Settings
 from accel_tui.terminal.notifications import Notifier
@@ -27,12 +29,17 @@ class Screens(Enum):
     SEARCHES = "searches_screen.SearchesScreen"
     SEARCH = "search_screen.SearchScreen"
     COMPARE = "compare_screen.CompareScreen"
+    COMPARE_MANY = "compare_many_screen.CompareManyScreen"
     DIAGNOSTICS = "diagnostics_screen.DiagnosticsScreen"
     ADVICE = "advice_screen.AdviceScreen"
     EVALUATE = "evaluate_screen.EvaluateScreen"
     EVALUATED = "evaluate_screen.EvaluatedScreen"
     BENCH = "bench_screen.BenchScreen"
     EXPORT = "export_screen.ExportScreen"
+    DEPLOY = "deploy_screen.DeployScreen"
+    DEPLOYMENTS = "deployments_screen.DeploymentsScreen"
+    DEPLOYMENT = "deployment_screen.DeploymentScreen"
+    DEPLOYMENT_BENCH = "deployment_bench_screen.DeploymentBenchScreen"
     PREDICT = "predict_screen.PredictScreen"
     PROFILE = "profile_screen.ProfileScreen"
     RACE = "race_screen.RaceScreen"
@@ -54,7 +61,14 @@ class Screens(Enum):
     @property
     def is_single(self) -> bool:
         """Whether there is at most one: whoever opens it goes back to it, which closes the screens above."""
-        return self in (Screens.NEW_RUN, Screens.RUNS, Screens.RUN, Screens.QUEUE, Screens.SEARCHES)
+        return self in (
+            Screens.NEW_RUN,
+            Screens.RUNS,
+            Screens.RUN,
+            Screens.QUEUE,
+            Screens.SEARCHES,
+            Screens.DEPLOYMENTS,
+        )
 
 
 class Host(Protocol):
@@ -97,3 +111,17 @@ def open_screen(node: MessagePump, screen: Screens, *subject: Any) -> None:
 def settings_of(node: MessagePump) -> Settings:
     """The user settings; the defaults for a widget in another app."""
     return getattr(node.app, "settings", None) or Settings()
+
+
+def change_setting(node: MessagePump, name: str, value: str | tuple[str, ...]) -> None:
+    """Change a setting from now on, and save it in the user settings; notify if it cannot be saved."""
+    from accel_tui.settings.user_settings import ATTRIBUTES, save_setting, settings_path  # rarely needed
+
+    settings = settings_of(node)
+    changed: dict[str, Any] = {ATTRIBUTES[name]: value}
+    host_of(node).settings = replace(settings, **changed)
+    try:
+        file = settings.source.path or settings_path()
+        save_setting(file, name, value if isinstance(value, str) else list(value) or "auto")
+    except AccelError as error:
+        node.app.notify(str(error), title="Not saved", severity="error", markup=False)

@@ -26,11 +26,80 @@ SHARED_SCREENS = (
     frozenset({"run", "charts", "log", "table", "list"}),
     frozenset({"new-run", "picker", "field", "finder", "data", "preview", "list"}),
     frozenset({"search", "searches", "table", "list"}),
-    *(frozenset({each, "table", "list"}) for each in ("runs", "queue", "diagnostics", "gallery", "compare", "logged")),
-    *(frozenset({"job", each, "table", "list"}) for each in ("predict", "race", "evaluate", "find", "profile")),
+    *(
+        frozenset({each, "table", "list"})
+        for each in ("runs", "queue", "deployments", "diagnostics", "gallery", "compare", "logged")
+    ),
+    *(
+        frozenset({"job", each, "table", "list"})
+        for each in ("predict", "race", "evaluate", "find", "profile", "export", "deploy")
+    ),
     *(frozenset({family, "list"}) for family in ("advice", "lines")),
 )
 """Groups of binding ids whose keys are active on the same screen, besides the ids of ``screen``."""
+
+MEANINGS: tuple[tuple[str, str, str], ...] = (
+    (
+        "a",
+        "add: charts to the view, columns to the list, the run to the queue, a cure to the plan",
+        "charts.select runs.columns select-charts.done *.queue *.apply",
+    ),
+    ("A", "advice", "*.advice advice.back"),
+    ("b", "measure speed: bench a model, race a plan", "*.bench new-run.race"),
+    ("B", "take the best: plan, threshold", "search.take-best scores.best"),
+    ("c", "compare", "*.compare"),
+    ("C", "checkpoint", "run.checkpoint"),
+    ("d", "detach", "run.detach"),
+    ("D", "deploy; what is deployed", "*.deploy deploy.deployments"),
+    (
+        "e",
+        "edit: notes and tags, options, the learning rate, numbers",
+        "*.edit *.options *.learning-rate *.trials *.limit",
+    ),
+    ("E", "export", "*.export"),
+    ("f", "full screen", "*.full-screen"),
+    ("F", "find by measuring: rate, batch size, operations", "new-run.measure run.find-rate advice.profile"),
+    ("g", "groups of runs", "runs.group"),
+    ("G", "all groups: fold, unfold", "runs.fold-all"),
+    ("h", "hold in the queue, or release", "queue.hold"),
+    ("H", "report as HTML", "*.report"),
+    ("i", "information: details", "run.details"),
+    ("j", "down in lists and texts", "list.down"),
+    ("J", "move down in the queue", "queue.move-down"),
+    ("k", "up in lists and texts", "list.up"),
+    ("K", "move up in the queue", "queue.move-up"),
+    ("l", "log", "run.log"),
+    ("L", "level of the log", "log.level"),
+    ("m", "smooth curves", "charts.smooth"),
+    ("M", "masks over images", "gallery.blend"),
+    ("n", "new run from this one: its plan into the form", "*.duplicate search.take advice.new-run"),
+    ("n", "next match, while the log has the focus", "log.next"),
+    ("N", "new run: the form as it was left", "app.new-run"),
+    ("N", "previous match, while the log has the focus", "log.previous"),
+    ("o", "outliers", "charts.clip"),
+    ("O", "output of the model", "diagnostics.output"),
+    ("p", "pause, resume", "run.pause"),
+    ("P", "predict", "*.predict"),
+    ("q", "quit; in help and in lists of choices, close", "*.quit help.close select-charts.done"),
+    ("Q", "queue", "app.queue queue.back"),
+    ("r", "runs", "app.runs"),
+    ("R", "train on: continue, more epochs", "*.continue search.prolong search.resume"),
+    ("s", "start, or stop what is running", "new-run.start job.start run.stop search.stop deployments.stop"),
+    ("S", "searches; on New run, search", "app.searches new-run.search search.list"),
+    ("t", "theme: light or dark", "app.theme"),
+    ("T", "try a cure", "advice.try"),
+    ("u", "undo: a cure, the new version of a deployment", "advice.undo deployments.undo"),
+    ("v", "values at a cursor", "charts.cursor"),
+    ("V", "evaluate, validate", "*.evaluate diagnostics.validate"),
+    ("w", "diagnostics", "*.diagnostics diagnostics.back"),
+    ("W", "write to a file: predictions, a chart", "predict.save charts.save"),
+    ("x", "x axis", "charts.x"),
+    ("X", "stop all of a search", "search.stop-all"),
+    ("y", "y axis", "charts.log"),
+    ("Y", "copy a command", "*.copy"),
+    ("z", "random samples", "gallery.random"),
+)
+"""What each letter means on all screens: the letter, its meaning, and patterns of the ids that have it."""
 
 _MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 _NAMES = frozenset(

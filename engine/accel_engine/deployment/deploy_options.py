@@ -10,7 +10,7 @@ from accel_engine.requests.check_service import TOKEN_FILE
 from accel_engine.requests.protocol.model_reference import CHECKPOINT, DEVICE
 
 SERVED_FORMATS = ("onnx", "tflite", "savedmodel")
-"""The formats that the model server runs, the usually fastest first."""
+"""The formats that the model server runs, in the order in which they are tried."""
 
 TARGETS = {
     target_name(each.name, precision.name): (each.name, precision.name)
@@ -22,7 +22,7 @@ TARGETS = {
 """What can be served, by format and precision in a word: see :func:`accel_engine.formats.target_name`."""
 
 AUTO = "auto"
-"""The format that is fastest of :data:`SERVED_FORMATS`, each in the trained model's own precision."""
+"""The first of :data:`SERVED_FORMATS` that is equal to the trained model."""
 
 DEFAULT_PORT = 8501
 """The port of TensorFlow Serving's REST protocol."""
@@ -72,10 +72,11 @@ class DeployOptions:
     format: str = option(
         AUTO,
         OptionSpec(
-            "Format of the model; auto: the fastest of those that are equal.",
+            f"Format: {', '.join(TARGETS)}; auto: the first of {', '.join(SERVED_FORMATS)} that is equal.",
             str,
             choices=(AUTO, *TARGETS),
-            notes={AUTO: "the fastest of those that are equal to the trained model"},
+            notes={AUTO: f"the first of {', '.join(SERVED_FORMATS)} that is equal to the trained model"},
+            metavar="FORMAT",
         ),
     )
     checkpoint: str = option("auto", CHECKPOINT)

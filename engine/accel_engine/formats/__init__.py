@@ -18,6 +18,9 @@ from accel_engine.inference.text_encoding import TextEncoding, sidecar_of
 from accel_engine.user_code import reason
 from accel_engine.user_paths import exists, is_directory
 
+BATCHING_FILE = "batching.config"
+"""The batching configuration of TensorFlow Serving, beside the versions of a SavedModel."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precision:

@@ -4,13 +4,10 @@ import os
 from pathlib import Path
 
 from accel_engine.errors import UsageError
-from accel_engine.formats import ModelFormat, ModelToWrite, Precision, explaining
+from accel_engine.formats import BATCHING_FILE, ModelFormat, ModelToWrite, Precision, explaining
 from accel_engine.inference.origin import DESCRIPTION
 from accel_engine.inference.runtime import Runtime
 from accel_engine.user_paths import exists, is_directory
-
-BATCHING_FILE = "batching.config"
-"""The batching configuration of TensorFlow Serving, beside the versions of a model."""
 
 WARM_UP_BATCHES = (1, 8, 32)
 """Examples in each warm-up request."""

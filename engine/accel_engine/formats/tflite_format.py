@@ -195,7 +195,7 @@ class LiteRTRuntime:
     def __init__(self, path: Path, *, threads: int | None = None) -> None:
         self.size = path.stat().st_size
         try:
-            interpreter: Any = _interpreter_class()(model_path=str(path), num_threads=threads)
+            interpreter: Any = import_interpreter()(model_path=str(path), num_threads=threads)
             interpreter.allocate_tensors()  # fails for operations that LiteRT lacks
         except (RuntimeError, ValueError) as error:
             raise ModelError(f"LiteRT cannot load {path.name}: {reason(error)}") from error
@@ -222,7 +222,12 @@ class LiteRTRuntime:
         return outputs
 
 
-def _interpreter_class() -> Any:
+def import_interpreter() -> Any:
+    """The class of LiteRT's interpreter.
+
+    Raises:
+        ModelError: LiteRT is not installed.
+    """
     try:
         return importlib.import_module("ai_edge_litert.interpreter").Interpreter
     except ImportError as error:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import RunError
-from accel_engine.formats import format_named, open_model
-from accel_engine.formats.savedmodel_format import BATCHING_FILE
+from accel_engine.formats import BATCHING_FILE, format_named, open_model
 from accel_engine.inference.output_differences import OutputScale
 from accel_engine.inference.runtime import Runtime
 from accel_engine.inference.text_encoding import sidecar_of

@@ -15,7 +15,7 @@ from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
 from accel_engine.requests.bench_models import BenchedModel, BenchOptions
 from accel_engine.requests.held_out_metrics import HeldOutRequest, MetricsOfModels
-from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, choose_monitor
 from accel_engine.trained.bench.trained_runtime import computing_in, device_names, precisions
 from accel_engine.trained.open_trained import TrainedModel, open_trained
@@ -32,6 +32,7 @@ def held_out_metrics(request: HeldOutRequest, send: Send = unheard) -> MetricsOf
     """
     found: list[dict[str, HeldOutMetrics]] = [{} for _ in request.models]
     notes: list[str] = []
+    tells(send)("computing metrics")
     for members in _by_data(request.models):
         models = [request.models[index] for index in members]
         try:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from accel_engine.devices.energy_meter import IntervalMeter
 from accel_engine.errors import ModelError
-from accel_engine.formats.savedmodel_format import BATCHING_FILE
+from accel_engine.formats import BATCHING_FILE
 from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.measurement.window import TOLERANCE

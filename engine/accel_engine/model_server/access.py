@@ -4,6 +4,7 @@ import hmac
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,6 +28,7 @@ HEADERS = {
 """Headers of every answer: a page runs the server's own script only, and no other page can frame it."""
 
 
+@lru_cache(100)
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches a host name or an address."""
     try:

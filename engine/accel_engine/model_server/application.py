@@ -1,13 +1,16 @@
 """The application: what is answered at each address, within the limits of the server."""
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 import orjson
 from starlette.applications import Starlette
@@ -16,6 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from accel_engine.formats import target_name
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server import open_inference, rest_v1
 from accel_engine.model_server.access import HEADERS, Access
@@ -113,7 +117,7 @@ def application(state: ServerState) -> Any:
 
         return answer
 
-    routes, model, version = list[Route](), "/v2/models/{name}", "/versions/{version}"
+    model, version = "/v2/models/{name}", "/versions/{version}"
     get: tuple[tuple[str, Endpoint], ...] = (
         ("/", _page),
         ("/page.js", _static),
@@ -135,7 +139,6 @@ def application(state: ServerState) -> Any:
         ("/v1/models/{name}/metadata", _metadata),
         ("/v1/models/{name}/versions/{version}/metadata", _metadata),
     )
-    routes += [Route(path, endpoint(function), methods=["GET"]) for path, function in get]
     post: tuple[tuple[str, Endpoint, str], ...] = (
         (f"{model}/infer", _infer, "v2"),
         (f"{model}{version}/infer", _infer, "v2"),
@@ -143,7 +146,8 @@ def application(state: ServerState) -> Any:
         ("/v1/models/{name}/versions/{version}:predict", _predict_v1, "v1"),
         ("/predict", _predict_file, "predict"),
     )
-    routes += [Route(path, counted(function, protocol), methods=["POST"]) for path, function, protocol in post]
+    routes = [Route(path, counted(function, protocol), methods=["POST"]) for path, function, protocol in post]
+    routes += [Route(path, endpoint(function), methods=["GET"]) for path, function in get]
     found = Starlette(
         routes=routes,
         exception_handlers={
@@ -276,10 +280,22 @@ def _too_large(limit: int) -> RequestError:
     return RequestError(f"the body is larger than {limit:,} bytes, which the server takes: send fewer examples", 413)
 
 
-def _parsed(content: bytes) -> Any:
+def parsed(content: bytes, *, takes_nan: bool = False) -> Any:
+    """The value of a body.
+
+    Args:
+        content: JSON.
+        takes_nan: Whether ``NaN`` and ``Infinity`` are numbers, which TensorFlow Serving takes, and its clients write.
+
+    Raises:
+        RequestError: It is not JSON.
+    """
     try:
         return orjson.loads(content)
     except ValueError as error:
+        if takes_nan and (b"NaN" in content or b"Infinity" in content):
+            with suppress(ValueError, RecursionError):
+                return json.loads(content)
         raise RequestError(f"the body is not valid JSON: {error}") from None
 
 
@@ -295,7 +311,7 @@ def _model_of(state: ServerState, request: Request) -> ServedModel:
 async def _predict_v1(state: ServerState, request: Request) -> Response:
     model = _model_of(state, request)
     with await _body(state, request) as content:
-        read = await _in_thread(content, lambda: rest_v1.inputs_of(_parsed(content), model.service))
+        read = await _in_thread(content, lambda: rest_v1.inputs_of(parsed(content, takes_nan=True), model.service))
         outputs = await state.infer(model, read[0])
         return _json(rest_v1.answer(outputs, is_by_row=read[1]))
 
@@ -311,7 +327,7 @@ async def _infer(state: ServerState, request: Request) -> Response:
         size = int(length)
 
         def parse() -> tuple[Arrays, dict[str, bool], str]:
-            return open_inference.inputs_of(_parsed(content[:size]), content[size:], model.service)
+            return open_inference.inputs_of(parsed(content[:size]), content[size:], model.service)
 
         inputs, wanted, identifier = await _in_thread(content, parse)
         outputs = await state.infer(model, inputs)
@@ -330,7 +346,7 @@ async def _predict_file(state: ServerState, request: Request) -> Response:
     model = state.served()
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     with await _body(state, request) as content:
-        name, part = request.headers.get("x-file-name", ""), content
+        name, part = unquote(request.headers.get("x-file-name", "")), content
         if media_type == "multipart/form-data":
             part, name, media_type = await _part(request, content)
         examples = await asyncio.to_thread(read_file, part, name, media_type, model.service)
@@ -391,6 +407,7 @@ async def _about(state: ServerState, _request: Request) -> Response:
     return _json(
         {
             **{name: getattr(service, name) for name in shown},
+            "format": target_name(service.model.format, service.model.quantize),
             "takes": service.files.kind,
             "columns": columns or [{"name": name, "kind": "number"} for name in service.files.features],
         }

@@ -124,9 +124,9 @@ async def serve(settings: Settings) -> int:
     read_service(settings.folder)  # before anything is started
     metrics = Metrics()
     state = ServerState(settings.limits, settings.access, metrics)
-    listener = _listener(settings)
     loop, end, reload = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     server = _Uvicorn(_configuration(settings, state))
+    listener = _listener(settings)
 
     first = 0.0
 
@@ -142,6 +142,7 @@ async def serve(settings: Settings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_end)
     loop.add_signal_handler(signal.SIGHUP, reload.set)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGHUP,))  # which who starts detached processes holds back
     serving = asyncio.create_task(server.serve([listener]))
     host, port = listener.getsockname()[:2]
     remote = None

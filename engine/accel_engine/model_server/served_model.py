@@ -26,8 +26,8 @@ LOG = logging.getLogger("model_server")
 IN_FLIGHT = 2
 """Batches that the back end has at most: one that it computes, and the next one, so that it never waits."""
 
-ATTEMPTS = 2
-"""How often a batch is computed whose back end dies."""
+ATTEMPTS, ATTEMPTS_ALONE = 2, 4
+"""How often a batch is computed whose back end dies, and then each of its requests alone: one of them may be why."""
 
 LONGEST_PAUSE = 10.0
 """Seconds between two starts of a back end that dies at once, at most."""
@@ -208,7 +208,8 @@ class ServedModel:
         count = sum(item.count for item in batch)
         inputs = self._joined(batch, count)
         try:
-            outputs = await self._outputs(inputs, max(item.deadline for item in batch))
+            attempts = ATTEMPTS if len(batch) > 1 else ATTEMPTS_ALONE
+            outputs = await self._outputs(inputs, max(item.deadline for item in batch), attempts)
         except (ModelError, _DeadlyError) as error:
             if len(batch) > 1:  # only one of them may be wrong
                 for item in batch:
@@ -243,14 +244,14 @@ class ServedModel:
             found[name] = np.concatenate(parts)
         return found
 
-    async def _outputs(self, inputs: Arrays, deadline: float) -> Outputs:
+    async def _outputs(self, inputs: Arrays, deadline: float, attempts: int) -> Outputs:
         """Compute a batch, again if its back end dies.
 
         Raises:
             ModelError: The model cannot compute it.
             RequestError: It takes too long, or no back end survives it (:class:`_DeadlyError`).
         """
-        for _ in range(ATTEMPTS):
+        for _ in range(attempts):
             back_end = None
             try:
                 async with asyncio.timeout_at(deadline):
@@ -267,7 +268,7 @@ class ServedModel:
                 LOG.warning("a batch took more than %g s: the back end is started again", self._limits.seconds)
                 back_end.kill()
                 raise _too_late(self._limits) from None
-        raise _DeadlyError(f"the process of the model ended {ATTEMPTS} times while it computed these examples", 503)
+        raise _DeadlyError(f"the process of the model ended {attempts} times while it computed these examples", 503)
 
     async def _supervise(self) -> None:
         """Start a back end again when it has died."""

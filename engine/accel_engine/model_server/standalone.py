@@ -36,7 +36,7 @@ FILES = ("model_server/page/page.html", "model_server/page/page.css", "model_ser
 
 SERVER = (
     *("msgspec", "numpy", "orjson", "prometheus-client", "python-multipart", "starlette", "uvicorn", "httptools"),
-    *("uvloop", "grpcio", "grpcio-health-checking", "grpcio-reflection", "protobuf", "pillow", "soundfile"),
+    *("uvloop", "grpcio", "grpcio-health-checking", "grpcio-reflection", "protobuf", "pillow", "psutil", "soundfile"),
 )
 """The libraries of a server."""
 

@@ -9,7 +9,7 @@ from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate, HeldOutMetrics
 from accel_engine.inference.origin import origin_of
 from accel_engine.plan import Plan
-from accel_engine.process.ask import EngineCall
+from accel_engine.process.ask import EngineCall, warm_kept_engine
 from accel_engine.requests.bench_models import BenchedModel, BenchOptions, BenchRequest
 from accel_engine.requests.held_out_metrics import HeldOutRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
@@ -49,19 +49,27 @@ class InferenceBench:
         self._call: EngineCall[Any] | None = None
         self._notes: dict[str, None] = {}
         self._is_cancelled = False
+        self._on_doing: Callable[[str], object] = unheard
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings for the user so far, also after an error."""
         return tuple(self._notes)
 
-    def measure(self, on_part: Callable[[Any], object] = unheard, *, is_live: bool = False) -> tuple[str, ...]:
+    def measure(
+        self,
+        on_part: Callable[[Any], object] = unheard,
+        *,
+        is_live: bool = False,
+        on_doing: Callable[[str], object] = unheard,
+    ) -> tuple[str, ...]:
         """Measure. Takes at least as long as importing TensorFlow, for each model.
 
         Args:
             on_part: Called with each candidate when it has been measured, with the examples that were read, and with
                 what has been measured of a candidate so far.
             is_live: Whether what has been measured so far is wanted.
+            on_doing: Called with what is being done.
 
         Returns:
             Warnings for the user; of what was measured before, if it is cancelled.
@@ -70,6 +78,7 @@ class InferenceBench:
             EngineMissingError: No usable TensorFlow is installed.
             RunError: A model cannot be measured; why.
         """
+        self._on_doing = on_doing
         found = self._metrics(on_part) if self._options.metrics else [{} for _ in self._models]
         for model, metrics in zip(self._models, found, strict=True):
 
@@ -106,7 +115,9 @@ class InferenceBench:
         """The answer of a new process; ``None`` once cancelled."""
         with EngineCall(request) as call:
             self._call = call
-            return None if self._is_cancelled else call.result(on_part)
+            if request.is_batch:  # the measurement that follows gets a process that has imported TensorFlow meanwhile
+                warm_kept_engine()
+            return None if self._is_cancelled else call.result(on_part, self._on_doing)
 
     def cancel(self) -> None:
         """Kill the process and start no other, from any thread; a waiting :meth:`measure` raises."""

@@ -1,13 +1,14 @@
-"""HTTP requests to a service over connections that are kept, one for each thread."""
+"""HTTP requests to a service over connections that are kept."""
 
 import http.client
 import json
 import math
 import socket
 import ssl
-import threading
 import time
+from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -67,7 +68,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Transport:
-    """Sends requests to one server; usable from several threads, each with its own connection."""
+    """Sends requests to one server; usable from several threads, each of which takes a connection that is idle."""
 
     url: str
     """Scheme, host and port, without a path."""
@@ -75,7 +76,11 @@ class Transport:
     """Sent as a bearer token, if there is one."""
     ca: str = ""
     """A file with the certificates that are trusted; empty for the system's."""
-    _local: threading.local = field(default_factory=threading.local)
+    checks_name: bool = True
+    """Whether the certificate must be for the host's name; not for this machine's own servers."""
+    seconds: float = SECONDS
+    """How long an answer may take."""
+    _idle: deque[http.client.HTTPConnection] = field(default_factory=deque)
 
     def get(self, path: str) -> Answer:
         """The answer to a GET; see :meth:`send`."""
@@ -100,15 +105,14 @@ class Transport:
         return answer
 
     def _exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """Send on the thread's connection; once more if the server had closed it meanwhile."""
-        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if connection is not None:
+        """Send on an idle connection, or a new one; once more if the server had closed it meanwhile."""
+        with suppress(IndexError):
+            connection = self._idle.pop()
             try:
                 return self._once(connection, method, path, body, headers)
             except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
                 pass  # it was idle, and the server need not keep it
-        self._local.connection = connection = self._connect()
-        return self._once(connection, method, path, body, headers)
+        return self._once(self._connect(), method, path, body, headers)
 
     def _once(
         self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes, headers: Mapping[str, str]
@@ -118,30 +122,34 @@ class Transport:
             response = connection.getresponse()
             data = response.read()
         except BaseException:
-            self._local.connection = None
             connection.close()
             raise
         if response.will_close:
-            self._local.connection = None
             connection.close()
+        else:
+            self._idle.append(connection)
         return Answer(response.status, {name.lower(): value for name, value in response.headers.items()}, data)
 
     def _connect(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.url)
         host = parts.hostname or ""
         if parts.scheme == "https":
-            return http.client.HTTPSConnection(host, parts.port, timeout=SECONDS, context=_context(self.ca))
-        connection = http.client.HTTPConnection(host, parts.port, timeout=SECONDS)
+            return http.client.HTTPSConnection(
+                host, parts.port, timeout=self.seconds, context=_context(self.ca, self.checks_name)
+            )
+        connection = http.client.HTTPConnection(host, parts.port, timeout=self.seconds)
         connection.connect()
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
     def close(self) -> None:
-        """Close this thread's connection."""
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        """Close the connections that are idle."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def read_token(path: str) -> str:
@@ -175,11 +183,15 @@ def patiently(send: Any, *arguments: Any) -> Any:
     return send(*arguments)
 
 
-def _context(ca: str) -> ssl.SSLContext:
+def _context(ca: str, checks_name: bool) -> ssl.SSLContext:
     try:
-        return ssl.create_default_context(cafile=ca or None)
+        context = ssl.create_default_context(cafile=ca or None)
     except OSError as error:
         raise UsageError(f"{ca} has no certificates: {error.strerror or error}") from error
+    if ca:  # which may be the server's own, signed by another
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.check_hostname = checks_name
+    return context
 
 
 def _seconds(text: str) -> float | None:

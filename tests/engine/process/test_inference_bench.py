@@ -50,7 +50,7 @@ class Stand:
     def __exit__(self, *_):
         pass
 
-    def result(self, on_part):
+    def result(self, on_part, on_doing):
         if isinstance(self._request, HeldOutRequest):
             if isinstance(self.metrics, Exception):
                 raise self.metrics
@@ -186,7 +186,7 @@ def test_files_of_the_same_name_are_told_apart(query) -> None:
 
 
 def test_notes_are_known_after_an_error(query, monkeypatch) -> None:
-    def fail(self, on_part):
+    def fail(self, on_part, on_doing):
         if self._request.models[0].name == "bad.onnx":
             raise RunError("the engine exited")
         return BenchNotes(("a note",))

@@ -23,7 +23,7 @@ class AccelApp(App):
 
     settings_error = None
 
-    def __init__(self, open_run, settings):
+    def __init__(self, open_run, settings, **_):
         super().__init__()
         self.open_run = open_run
         {in_init}

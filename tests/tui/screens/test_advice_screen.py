@@ -261,9 +261,9 @@ async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(
 ) -> None:
     find(monkeypatch, SLOW)
     async with opened(run.directory, sees="expected: 1.7 times") as pilot:
-        await pilot.press("enter")
+        await pilot.press("T")
         await shows(pilot, "trying ━━━━━━━━──", "40%  taking turns")
-        await pilot.press("enter")
+        await pilot.press("T")
         assert trials.asked == [{"xla": "on"}]
         assert trials.purposes == [Quantity.SPEED]
         trials.may_end.set()
@@ -292,7 +292,7 @@ async def test_what_a_trial_measured_is_said_as_it_is(
     trials.may_end.set()
     find(monkeypatch, SLOW)
     async with opened(run.directory, sees="expected") as pilot:
-        await pilot.press("enter")
+        await pilot.press("T")
         await shows(pilot, words)
 
 
@@ -301,7 +301,7 @@ async def test_escape_and_quit_ask_before_they_end_a_trial(
 ) -> None:
     find(monkeypatch, SLOW)
     async with opened(run.directory, sees="expected") as pilot:
-        await pilot.press("enter")
+        await pilot.press("T")
         await shows(pilot, "trying ━")
         await pilot.press("q")
         await shows(pilot, "End the trial?")
@@ -323,7 +323,7 @@ async def test_what_keeps_a_cure_from_being_tried_is_said(
     trials.may_end.set()
     find(monkeypatch, SLOW)
     async with opened(run.directory, sees="expected") as pilot:
-        await pilot.press("enter")
+        await pilot.press("T")
         await shows(pilot, "✗ not tried: the machine has no room")
 
 
@@ -450,7 +450,7 @@ async def test_the_command_of_a_cure_or_its_words_are_copied(
 ) -> None:
     find(monkeypatch, SLOW)
     async with opened(run.directory, sees="Decode the images once") as pilot:
-        await pilot.press(*keys, "c")
+        await pilot.press(*keys, "Y")
         await shows(pilot, "copied")
         assert pilot.app.clipboard.startswith(text)
 
@@ -458,7 +458,7 @@ async def test_the_command_of_a_cure_or_its_words_are_copied(
 async def test_evidence_is_shown_in_the_charts_of_the_run(run: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     find(monkeypatch, POOR)
     async with opened(run.directory, sees="It fell") as pilot:
-        await pilot.press("f")
+        await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
         charts = pilot.app.screen.query_one(RunCharts)
         assert charts.window == StepWindow.around(150, 90, 150)
@@ -475,7 +475,7 @@ async def test_evidence_of_a_run_of_the_list_is_shown_in_its_charts(
         await shows(pilot, "1 run")
         await pilot.press("A")
         await shows(pilot, "The processors are 97% busy")
-        await pilot.press("f")
+        await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
         charts = pilot.app.screen.query_one(RunCharts)
         await until(pilot, lambda: charts.window == StepWindow.around(150, 40, 120), "the steps of the evidence")
@@ -488,7 +488,7 @@ async def test_a_script_gets_words_and_nothing_to_try(home: Path, monkeypatch: p
     async with opened(script.directory, sees="Pass jit_compile=True") as pilot:
         assert "--xla" not in text_of(pilot)
         assert not {"Try", "Apply"} & set(text_of(pilot).split())
-        await pilot.press("c")
+        await pilot.press("Y")
         await shows(pilot, "Text copied")
     script.close()
 
@@ -512,7 +512,7 @@ async def test_try_is_offered_for_cures_that_can_be_tried_only(
     async with opened(run.directory) as pilot:
         await shows(pilot, "Stop early", "cannot be tried: --patience, --restore-best changes nothing")
         assert "Try" not in text_of(pilot).split()
-        await pilot.press("enter")
+        await pilot.press("T")
         assert "trying" not in text_of(pilot)
         await pilot.press("tab", "down")
         await until(pilot, lambda: "Try" in text_of(pilot).split(), "the cure that can be tried")

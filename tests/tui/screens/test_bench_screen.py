@@ -52,7 +52,7 @@ class Bench:
         self.notes: tuple[str, ...] = ()
         self._is_cancelled = False
 
-    def measure(self, on_part: Callable[[object], object], *, is_live: bool) -> tuple[str, ...]:
+    def measure(self, on_part: Callable[[object], object], *, is_live: bool, on_doing: object) -> tuple[str, ...]:
         assert is_live
         on_part(ExamplesDone(256, 1024))
         for each in self.measured:
@@ -105,6 +105,8 @@ async def test_what_is_measured_is_shown_at_once(home: Path, bench: type[Bench],
         assert bench.asked[0][1] == BenchOptions()
         bench.may_end.set()
         await shows(pilot, "Batch 8 of k3fp on cpu:0, float32 has the best throughput: 4.00k examples/s")
+        await shows(pilot, "p99 ms over examples/s")
+        assert screen.query_one(LatencyHistogram).display is (size[0] >= 160), "where there is room for three"
         await shows(pilot, "a note[/]\\x1b[2J")
 
 
@@ -221,7 +223,7 @@ async def test_after_an_error_there_are_conclusions_and_a_way_back_to_the_choice
     monkeypatch.setattr(bench, "problem", "the engine exited: [/]")
     async with StubApp().run_test(size=(120, 40)) as pilot:
         screen = await open_bench(pilot)
-        await pilot.press("o")
+        await pilot.press("e")
         assert not screen.has_class("-form")
         bench.may_end.set()
         await shows(
@@ -230,7 +232,7 @@ async def test_after_an_error_there_are_conclusions_and_a_way_back_to_the_choice
         monkeypatch.setattr(bench, "problem", "")
         monkeypatch.setattr(bench, "measured", MEASURED[:1])
         bench.may_end.clear()
-        await pilot.press("o")
+        await pilot.press("e")
         await shows(pilot, "scenario", "k3fp-a")
         assert screen.focused is screen.query_one("#target_latency")
         await pilot.press(*"10ms", "enter")

@@ -25,8 +25,11 @@ from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
+from accel_tui.settings.user_settings import read
 from accel_tui.widgets import runs_table as runs_table
+from accel_tui.widgets.run_card import RunCard
 from accel_tui.widgets.runs_table import RunsTable
+from accel_tui.widgets.table import Heading
 from tui.fake_engine import FakeEngine, close_all
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
@@ -35,6 +38,7 @@ SMALL, WIDE = (80, 24), (200, 50)
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunsTable, "changed_groups", set())
     monkeypatch.setattr(runs_table, "INTERVAL", 0.1)
 
 
@@ -99,7 +103,7 @@ async def test_keys_and_clicks_on_the_header_order_the_list(made: Callable[..., 
         await open_runs(pilot)
         assert shown(pilot) == [net.name, mlp.name, cnn.name]
         await shows(pilot, "▼created")
-        await pilot.press("o")
+        await pilot.press("!")
         await shows(pilot, "▲created")
         assert shown(pilot) == [cnn.name, mlp.name, net.name]
         await pilot.press(">")
@@ -207,13 +211,13 @@ async def test_deleting_asks_and_says_what_goes(made: Callable[..., Path]) -> No
     (gone / "model.keras").write_bytes(b"x" * 2_000_000)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await pilot.press("space", "space", "D")
+        await pilot.press("space", "space", "delete")
         await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
         await shows(pilot, "Delete 2 runs?", "1 trained", "undone")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
         assert len(list_runs()) == 3
-        await pilot.press("D")
+        await pilot.press("delete")
         await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question again")
         await pilot.press("d")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
@@ -227,7 +231,7 @@ async def test_a_live_run_is_not_offered_for_deletion(made: Callable[..., Path])
     made(Plan(name="live"), None)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await pilot.press("delete", "D")
+        await pilot.press("delete", "backspace")
         await pilot.pause()
         assert isinstance(pilot.app.screen, RunsScreen)
         assert len(list_runs()) == 1
@@ -237,10 +241,10 @@ async def test_a_run_that_is_lost_meanwhile_is_told(made: Callable[..., Path]) -
     made(Plan(name="live"), None)
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await shows(pilot, "● running")
+        await shows(pilot, "●")
         close_all()
         await until(pilot, lambda: [note.title for note in pilot.app._notifications] == ["Run lost"], "what is told")
-        await shows(pilot, "? lost", "exited unexpectedly")
+        await shows(pilot, "?", "exited unexpectedly")
 
 
 async def test_escape_leads_back_to_the_plan_in_the_end(made: Callable[..., Path]) -> None:
@@ -303,3 +307,62 @@ async def test_some_runs_are_shown_before_all_were_read_and_the_newest_is_where_
             ready.set()
         await until(pilot, lambda: shown(pilot) == [newest.name, written_last.name], "all runs")
         await until(pilot, lambda: table(pilot).current.directory == newest, "the first run")  # type: ignore[union-attr]
+
+
+async def test_groups_are_folded_by_keys_and_clicks_and_filtered(made: Callable[..., Path]) -> None:
+    digits = [made(Plan(name=f"d{seed}", seed=seed)) for seed in range(2)]
+    other = made(Plan(model="mlp", data="mnist"))
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await shows(pilot, "▾ digits  2", "▾ mnist  1")
+        runs = table(pilot)
+        await pilot.press("end", "left")
+        assert isinstance(runs.current_line, Heading)
+        await shows(pilot, "▸ ")
+        folded = len(runs.lines)
+        await pilot.press("enter")
+        await until(pilot, lambda: len(runs.lines) > folded, "the runs of the group")
+        assert await pilot.click(runs, offset=(20, 1))  # the first heading
+        await until(pilot, lambda: runs.lines[0].is_folded, "the folded group")  # type: ignore[union-attr]
+        assert len(runs.shown) == 3, "folded runs are in the list"
+        await pilot.press("space")
+        assert runs.selected == {*runs.lines[0].rows}, "a heading selects its runs"  # type: ignore[union-attr]
+        await pilot.press("G")
+        await until(pilot, lambda: len(runs.lines) == 2, "the headings alone")
+        await pilot.press("G")
+        await until(pilot, lambda: len(runs.lines) == 5, "all groups")
+        await pilot.press("slash", *"mnist", "enter")
+        await until(pilot, lambda: [run.directory for run in runs.shown] == [other], "what is found")
+        assert len(runs.lines) == 1, "one group needs no heading"
+        await pilot.press("escape", "g")
+        await shows(pilot, "by model", "▾ mlp  1", "▾ cnn  2")
+        assert {run.directory for run in runs.shown} == {*digits, other}
+
+
+async def test_the_columns_are_chosen_and_saved(
+    made: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(tmp_path / "settings.toml"))
+    made(Plan())
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await until(pilot, lambda: table(pilot).shown, "the run")
+        titles = table(pilot).visible_titles
+        await pilot.press("a")
+        await shows(pilot, "[x] status")
+        await pilot.press("space", "escape")  # the status is the first
+        await until(pilot, lambda: table(pilot).visible_titles == titles[1:], "the other columns")
+        assert read(tmp_path / "settings.toml")[0].runs_columns == titles[1:]
+        await pilot.press("p", "r")
+        await until(pilot, lambda: table(pilot).visible_titles == titles[1:], "the same columns")
+
+
+async def test_the_card_shows_the_current_run_and_what_can_be_done(made: Callable[..., Path]) -> None:
+    made(Plan(model="mlp", learning_rate=0.5), annotations=Annotations(note="too fast", tags=("x",)))
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await open_runs(pilot)
+        await shows(pilot, "✓ finished", "mlp · learning rate 0.5", "too fast", "#x", "$ accel-tui train --model mlp")
+        await shows(pilot, "loss", "Duplicate", "Evaluate")
+        await pilot.resize_terminal(*SMALL)
+        await until(pilot, lambda: not pilot.app.screen.query_one(RunCard).size, "no card")
+        await shows(pilot, "$ accel-tui train --model mlp")

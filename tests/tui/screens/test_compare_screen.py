@@ -10,11 +10,14 @@ from accel_engine.plan import Plan
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.host import Screens
 from accel_tui.screens import compare_screen
+from accel_tui.screens.compare_many_screen import CompareManyScreen
 from accel_tui.screens.compare_screen import CompareScreen, CompareTable
 from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartOptions
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
+from accel_tui.widgets.results_table import ResultsTable
+from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
 
@@ -77,7 +80,7 @@ async def test_the_legends_have_the_values_of_the_table(home: Path) -> None:
     async with StubApp().run_test(size=HUGE) as pilot:
         await open_comparison(pilot, worse.directory, better.directory)
         await shows(pilot, "results (last epoch) ─", "0.0313", "0.0100")
-        loss, accuracy, speed = charts(pilot)[:3]
+        accuracy, loss, speed = charts(pilot)[:3]
         await until(
             pilot, lambda: [each.value for each in loss.series] == pytest.approx([0.0313, 0.01]), "the means of epochs"
         )
@@ -113,12 +116,12 @@ async def test_series_that_only_one_run_has_are_shown_on_a_key(home: Path) -> No
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_comparison(pilot, one.directory, other.directory)
         await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names[2:3] == ["mae"], "all series")
-        assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["loss", "accuracy"]
+        assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["accuracy", "loss"]
         await pilot.press("a")
         assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["mae", "steps/s"]
         await until(pilot, lambda: [each.curve.end_step for each in charts(pilot)[0].series] == [0, 2], "the curves")
         await pilot.press("a")
-        assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["learning rate", "loss"]
+        assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["learning rate", "accuracy"]
     other.close()
 
 
@@ -129,11 +132,11 @@ async def test_rates_and_metrics_of_validations_are_compared_whichever_program_w
     newer.say(Validated, epoch=1, step=2, metrics={"loss": 1.0, "f1_score": 0.75}, seconds=0.1)
     async with StubApp().run_test(size=HUGE) as pilot:
         await open_comparison(pilot, older.directory, newer.directory)
-        names = ["loss", "accuracy", "f1_score", THROUGHPUT, "learning_rate"]
+        names = ["accuracy", "loss", "f1_score", THROUGHPUT, "learning_rate"]
         await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names == names, "all series")
         await shows(pilot, "f1 score ━━ b 0.75", "learning rate ── a 0.001  ── b 0.25")
         await pilot.press("m", "o", "y")
-        rate, loss = charts(pilot)[4], charts(pilot)[0]
+        rate, loss = charts(pilot)[4], charts(pilot)[1]
         assert (rate.options, loss.options) == (
             ChartOptions(log=True, clip=False),
             ChartOptions(log=True, smoothing=0.6, clip=False),
@@ -223,7 +226,7 @@ async def test_runs_of_other_speed_and_batch_are_compared_by_epoch_and_by_time(h
         loss, told = charts(pilot)[0], pilot.app.screen.query_one(CompareCharts)
         await until(pilot, lambda: [each.curve.end_step for each in loss.series] == [100, 20], "the curves")
         await pilot.press("x")
-        await shows(pilot, "epoch  0")
+        await shows(pilot, "epoch 0")
         assert loss.scale
         assert loss.series[0].curve.end_step * 2 == pytest.approx(loss.series[1].curve.end_step, rel=1e-2)
         await pilot.press("x", "plus", "v")
@@ -256,3 +259,46 @@ async def test_what_only_a_short_run_has_is_on_the_axis_of_all(home: Path) -> No
         await pilot.press("plus")
         await until(pilot, lambda: loss.window is not None and loss.window == mae.window, "one window")
     other.close()
+
+
+async def test_results_are_sorted_with_bars_and_what_differs(home: Path) -> None:
+    worse, better = trained(Plan(name="worse")), trained(Plan(model="mlp", name="better"), ended=False)
+    better.say(Validated, epoch=1, step=100, metrics={"loss": 0.1, "accuracy": 0.995}, seconds=0.1)
+    better.close()
+    async with StubApp().run_test(size=HUGE) as pilot:
+        await open_comparison(pilot, worse.directory, better.directory)
+        results = pilot.app.screen.query_one(ResultsTable)
+        await until(
+            pilot, lambda: [row.run.directory for row in results.shown] == [better.directory, worse.directory], "all"
+        )
+        lines = [results.render_line(line).text for line in range(3)]
+        assert "best val acc" in lines[0]
+        assert "━b better" in lines[1]
+        assert "★" in lines[1]
+        assert "model mlp" in lines[1]
+        assert "★" not in lines[2]
+        assert [chart.title for chart in charts(pilot)][:2] == ["▸ accuracy", "loss"], "the metric that counts is first"
+        await shows(pilot, "a 0.9911", "b 0.")
+        await pilot.press("tab", "equals_sign")
+        await until(pilot, lambda: "equal ─" in text_of(pilot), "the equal fields")
+
+
+async def test_many_runs_are_a_band_of_which_some_are_compared(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [trained(Plan(seed=seed, learning_rate=0.001 * (1 + seed)), 20, ended=seed > 0) for seed in range(10)]
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "Start")
+        await pilot.press("r")
+        await until(pilot, lambda: len(pilot.app.screen.query_one(RunsTable).shown) == len(runs), "the runs")
+        await pilot.press("ctrl+a", "c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CompareManyScreen), "the comparison")
+        await shows(pilot, "Compare 10 runs", "10-90%", "median", "learning rate  0.001 to 0.01", "seed")
+        results = pilot.app.screen.query_one(ResultsTable)
+        await until(pilot, lambda: len(results.shown) == len(runs), "all results")
+        assert pilot.app.screen.check_action("compare", ()) is None
+        await pilot.press("down", "space", "space")
+        assert pilot.app.screen.check_action("compare", ())
+        chosen = {row.run.directory for row in results.selected_rows}
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "two of them")
+        assert {*pilot.app.screen._directories} == chosen  # type: ignore[attr-defined]
+    runs[0].close()

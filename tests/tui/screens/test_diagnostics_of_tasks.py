@@ -13,6 +13,7 @@ from accel_engine.run.diagnostics import OutputReport, ValidationReport
 from accel_tui.appearance.theme import LIGHT
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
+from accel_tui.terminal.pixel_images import PLACEHOLDER, PixelImages
 from accel_tui.widgets.diagnostics.class_table import ClassList, ClassTable
 from accel_tui.widgets.diagnostics.example_table import ExampleText
 from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
@@ -91,7 +92,7 @@ async def test_classes_are_sorted_by_f1_from_the_lowest_and_by_other_columns(eng
         assert re.search(r"mid +0\.7317 +0\.9375 +0\.6000 +50", text_of(pilot))
         await pilot.press(">", ">")
         await until(pilot, lambda: names() == ["mid", "low", "high"], "by recall")
-        await pilot.press("o")
+        await pilot.press("!")
         await until(pilot, lambda: names() == ["low", "mid", "high"], "reversed")
         await shows(pilot, "highest first")
         await pilot.click(ClassList, offset=(3, 0))
@@ -106,7 +107,7 @@ async def test_a_threshold_moves_with_its_figures(engine: FakeEngine) -> None:
         await shows(pilot, "threshold 0.555")
         await pilot.press(*["shift+right"] * 10)
         await shows(pilot, "threshold 1.000: precision -  recall 0.0000  F1 0.0000")
-        await pilot.press("b")
+        await pilot.press("B")
         await hides(pilot, "threshold 1.000")
         plots = screen_of(pilot).query_one(ScorePlots)
         assert 0.4 < plots.threshold < 0.8
@@ -119,8 +120,8 @@ async def test_a_threshold_moves_with_its_figures(engine: FakeEngine) -> None:
 async def test_several_labels_are_chosen_one_by_one(engine: FakeEngine) -> None:
     async with diagnosed(engine, example_reports.multi_label()) as pilot:
         await pilot.press("2")
-        await shows(pilot, "label tag0 (1 of 3, n next)")
-        await pilot.press("n", "n")
+        await shows(pilot, "label tag0 (1 of 3, . next)")
+        await pilot.press(".", ".")
         await shows(pilot, "label tag2 (3 of 3")
         await pilot.press("3")
         await shows(pilot, "✗ tag0, tag1", "tag1 75%", "✓ tag2")
@@ -159,7 +160,7 @@ async def test_masks_are_beside_or_over_the_image_in_the_colours_of_their_classe
             return {segment.style.color.triplet for segment in line if segment.style and segment.style.color}
 
         await until(pilot, lambda: (230, 159, 0) in colours(), "the colour of the road")
-        await pilot.press("b")
+        await pilot.press("M")
         await until(pilot, lambda: (230, 159, 0) not in colours(), "the mask over the image")
         pilot.app.no_color = True
         gallery.rebuild()
@@ -207,8 +208,8 @@ async def test_a_forecast_is_drawn_over_its_truth(engine: FakeEngine) -> None:
     async with diagnosed(engine, example_reports.forecast()) as pilot:
         await shows(pilot, "MAE of load", "MAE of price", "repeats the last value")
         await pilot.press("2")
-        await shows(pilot, "1 to 6 of 12", "━━ true", "━━ predicted", "series load (2, n next)", "example 5")
-        await pilot.press("right", "n")
+        await shows(pilot, "1 to 6 of 12", "━━ true", "━━ predicted", "series load (2, . next)", "example 5")
+        await pilot.press("right", ".")
         await shows(pilot, "7 to 12 of 12", "series price", "example 11")
         await pilot.press("f")
         await shows(pilot, "7 to 7 of 12")
@@ -244,9 +245,9 @@ async def test_outputs_are_chosen_by_key_and_in_a_list(engine: FakeEngine) -> No
 
 async def test_random_samples_are_shown_where_there_are_some(engine: FakeEngine) -> None:
     async with diagnosed(engine, example_reports.binary()) as pilot:
-        await pilot.press("4", "r")
+        await pilot.press("4", "z")
         await shows(pilot, "1 to 1 of 1, random (1 error)")
-        await pilot.press("r")
+        await pilot.press("z")
         await shows(pilot, "1 to 3 of 3, highest loss first")
         assert not (await _random_is_offered(pilot, engine))
 
@@ -266,3 +267,18 @@ async def test_a_new_report_of_another_task_changes_the_tabs(engine: FakeEngine)
         await shows(pilot, "1 Errors", "2 Samples", "━━ true", "example 5")
         await pilot.press("1")
         await shows(pilot, "MAE of load")
+
+
+async def test_pictures_are_real_pixels_where_the_terminal_has_them(engine: FakeEngine) -> None:
+    sent: list[str] = []
+    async with diagnosed(engine, example_reports.segmentation()) as pilot:
+        pilot.app.pixel_images = PixelImages(sent.append)  # type: ignore[attr-defined]
+        await pilot.press("3")
+        await shows(pilot, PLACEHOLDER)
+        assert text_of(pilot).count(PLACEHOLDER) > 100
+        assert "▀" not in text_of(pilot)
+        count = len(sent)
+        await pilot.press("ctrl+l")  # other programs may have removed them
+        await until(pilot, lambda: len(sent) == 2 * count, "the pictures again")
+    assert all(each.startswith("\x1b_Ga=d") for each in sent[2 * count :])
+    assert len(sent) == 3 * count

@@ -87,9 +87,9 @@ async def test_what_is_confused_is_a_map_with_counts_shares_and_the_worst_pairs(
         assert re.search(r"\bname3 .*\b30\b +7\b +81%", text_of(pilot))
         await pilot.press("%")
         await until(pilot, lambda: re.search(r"name3 +81% +19%", text_of(pilot)), "shares")
-        await pilot.press("f")
+        await pilot.press("&")
         await shows(pilot, "Most confused", "name1 as name0")
-        await pilot.press("f", "up", "left")
+        await pilot.press("&", "up", "left")
         await shows(pilot, "true name2, predicted name4: 0 of 30")
 
 
@@ -133,7 +133,7 @@ async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngin
 async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
     engine.writer.write_diagnostics(ValidationReport((ClassificationReport(counts=np.zeros((0, 0), np.int64)),)), 30)
     async with looked_into(engine) as pilot:
-        await pilot.press("down", "%", "f", "2", "right", "1")
+        await pilot.press("down", "%", "&", "2", "right", "1")
         await shows(pilot, "No validation yet")
 
 

@@ -89,10 +89,8 @@ async def test_metrics_and_differences_are_shown_once_they_are_measured(
     async with StubApp().run_test(size=size) as pilot:
         await open_evaluation(pilot)
         query.may_answer.set()
-        await shows(
-            pilot, "2,000 test examples, on the CPU; 95% confidence", "k3fp-a at step 40", "0.5000 (0.4000 to 0.6000)"
-        )
-        await shows(pilot, "m8w3-b - k3fp-a", "-0.1000 (-0.2000 to -0.0500)", "better", "may be chance")
+        await shows(pilot, "2,000 test examples, on the CPU; 95% confidence", "k3fp-a at step 40", "0.4000 to 0.6000")
+        await shows(pilot, "m8w3-b minus k3fp-a", "-0.1000", "-0.2000 to -0.0500", "better", "may be chance", "├─")
 
 
 async def test_what_keeps_runs_from_being_evaluated_is_said(home: Path, query: Any) -> None:
@@ -120,17 +118,17 @@ async def test_back_from_the_options_shows_what_was_found_again(home: Path, quer
         await open_evaluation(pilot)
         query.may_answer.set()
         await shows(pilot, "k3fp-a at step 40")
-        await pilot.press("o")
+        await pilot.press("e")
         await shows(pilot, "resamples", "s Start")
         await pilot.press("escape")
-        await shows(pilot, "k3fp-a at step 40", "o Options")
+        await shows(pilot, "k3fp-a at step 40", "e Options")
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(pilot.app.screen, EvaluateScreen), "the screen below")
 
 
 async def open_form(pilot: Any, query: Any) -> OptionForm:
     await open_evaluation(pilot)
-    await pilot.press("o")
+    await pilot.press("e")
     await shows(pilot, "End the evaluation?")
     await pilot.press("e")
     await until(pilot, query.cancelled.is_set, "the end of the engine")
@@ -154,7 +152,7 @@ async def test_data_split_and_checkpoint_are_chosen(
         data = form.query_one("#data", PathInput)
         await until(pilot, lambda: data.value == "tes" and data.check_action("complete", ()), "the suggestion")
         await pilot.press("tab", "enter")
-        await shows(pilot, "2,000 test examples, on the CPU; 95% confidence", "may be chance", "o Options")
+        await shows(pilot, "2,000 test examples, on the CPU; 95% confidence", "may be chance", "e Options")
         assert text_of(pilot).count("may be chance") == 1
     assert query.asked == [
         EvaluationOptions(),
@@ -186,7 +184,7 @@ async def test_a_gpu_that_is_not_there_is_told_before_the_engine_starts(home: Pa
         form = await open_form(pilot, query)
         form.query_one("#device", Picker).value = "gpu:99"
         await pilot.press("enter")
-        await shows(pilot, "no device gpu:99: this machine has cpu", "o Options")
+        await shows(pilot, "no device gpu:99: this machine has cpu", "e Options")
     assert len(query.asked) == 1
 
 

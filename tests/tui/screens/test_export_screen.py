@@ -110,8 +110,10 @@ async def test_each_format_appears_when_it_was_compared_and_the_fastest_is_marke
         query.may_compare.set()
         await shows(pilot, "measuring the latency of savedmodel", "2.00 ms", "39.1 KiB", "written")
         query.may_answer.set()
-        await shows(pilot, "k3fp-digits at step 40, verified on 360 test examples", "a note", "500 µs  fastest")
+        await shows(pilot, "k3fp-digits at step 40, verified on 360 test examples", "a note", "500 µs", "fastest")
         await shows(pilot, "Not written", f"tflite-int8: {PROBLEM}"[:60], "SIGNATURE", "uint8 8x8x1")
+        await pilot.resize_terminal(160, 40)
+        await shows(pilot, "TOLERANCE USED", "██")
         pilot.app.screen.query_one("#result").scroll_end(animate=False)
         await shows(pilot, "Written to", f"{run.directory.name}-float16.tflite")
         assert f"{run.directory.name}-int8.tflite" not in text_of(pilot)
@@ -292,8 +294,8 @@ async def test_what_the_engine_says_is_shown_and_options_lead_back(run: FakeEngi
         await pilot.press("s")
         query.may_compare.set()
         query.may_answer.set()
-        await shows(pilot, query.problem, "o Options")
-        await pilot.press("o")
+        await shows(pilot, query.problem, "e Options")
+        await pilot.press("e")
         await shows(pilot, "formats", "s Start")
 
 

@@ -95,7 +95,7 @@ async def test_devices_data_plan_outcome_command_and_start_are_all_there(size: t
         await show_panel(pilot, 2)
         await shows(pilot, "cnn: 94,634 in 14 layers", "23 per epoch, 230 total", "64 on cpu:0, last 29", "/ finds any")
         await show_panel(pilot, 3)
-        await shows(pilot, "11.4 MiB", "3 checkpoints", "R races the plan", "predict, export", "Start")
+        await shows(pilot, "11.4 MiB", "3 checkpoints", "b races the plan", "predict, export", "Start")
         for each in screen_of(pilot).form.shown:
             if size != SMALL:
                 assert pilot.app.screen.region.contains_region(each.region), each.field
@@ -242,7 +242,7 @@ async def test_arrows_walk_through_the_fields_of_all_panels() -> None:
 async def test_with_the_focus_alone_letters_are_keys_and_enter_starts_no_training() -> None:
     app = StubApp()
     async with app.run_test(size=WIDE) as pilot:
-        await shows(pilot, "engine: ready", "s Start  Q Queue")
+        await shows(pilot, "engine: ready", "s Start")
         keys = text_of(pilot).splitlines()[-1]
         await pilot.press("tab", "down")
         assert text_of(pilot).splitlines()[-1] == keys  # the bar does not depend on the focus
@@ -253,7 +253,7 @@ async def test_with_the_focus_alone_letters_are_keys_and_enter_starts_no_trainin
         assert field(pilot, "epochs").picker.value == "5x"
         await pilot.press("escape", "7")
         assert field(pilot, "epochs").picker.value == "7"
-        await pilot.press("enter", "c")
+        await pilot.press("enter", "Y")
         assert app.clipboard == "accel-tui train --epochs 7"
         assert list_runs() == []
 
@@ -263,7 +263,7 @@ async def test_a_key_that_needs_a_valid_plan_goes_to_what_is_wrong() -> None:
     async with app.run_test(size=SMALL) as pilot:
         await stays(pilot)
         screen_of(pilot).form.set("patience", "many")
-        for key in ("c", "R", "F", "Q"):
+        for key in ("Y", "b", "F", "a"):
             await pilot.press(key)
             await until(pilot, lambda: field(pilot, "patience").picker.input.has_focus, key)
             await shows(pilot, "must be an integer of at least 1")
@@ -546,9 +546,9 @@ async def test_the_palette_fills_fields_in() -> None:
 async def test_where_keys_have_no_room_the_palette_is_offered_which_finds_them() -> None:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await shows(pilot, "engine: ready", "^p Commands")
-        assert "R Race" not in text_of(pilot)
+        assert "b Race" not in text_of(pilot)
         await pilot.press("ctrl+p", *"race")
-        await shows(pilot, "(R)")
+        await shows(pilot, "(b)")
 
 
 async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_called() -> None:
@@ -695,16 +695,16 @@ async def test_what_differs_from_the_defaults_is_seen_and_can_be_reset() -> None
 async def test_resetting_the_form_asks_first_where_something_would_be_lost() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await stays(pilot)
-        await pilot.press("d")
+        await pilot.press("f6")
         assert screen_of(pilot)  # there is nothing to ask
         screen_of(pilot).form.set("epochs", "ma")
         await shows(pilot, "• epochs")
-        await pilot.press("d")
+        await pilot.press("f6")
         await shows(pilot, "Reset the form?", "1 field: epochs")
         await pilot.press("enter")
         await hides(pilot, "Reset the form?")
         assert field(pilot, "epochs").picker.value == "ma"
-        await pilot.press("d", "r")
+        await pilot.press("f6", "r")
         await hides(pilot, "• epochs")
         assert field(pilot, "epochs").picker.value == "10"
 

@@ -21,7 +21,6 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_tui.host import Screens
-from accel_tui.predictions.rows import bar
 from accel_tui.screens import job, predict_screen
 from accel_tui.screens.predict_screen import GrowingText, PredictScreen
 from accel_tui.widgets.text_table import TextTable
@@ -137,7 +136,7 @@ async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query
         await shows(pilot, "predicting: 1 of 3 examples", "esc End")
         query.may_answer.set()
         await shows(pilot, "k3fp-pets at step 40: 2 of 3 examples predicted", "a.png: resized to 8x8")
-        await shows(pilot, "97.5% ━━━━━━━━━━", "75.0% ━━━━━━━╸", "dog 2.5%")
+        await shows(pilot, "97.5%  ███████", "75.0%  ███████", "dog 2.5%")
         await shows(pilot, "Not predicted", "b.png is damaged")
         assert isinstance(pilot.app.focused, TextTable)
     asked = query.asked[0]
@@ -311,14 +310,14 @@ async def test_predictions_are_saved_and_files_overwritten_after_a_question(run:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
-        await shows(pilot, "w Save")
-        await pilot.press("w")
+        await shows(pilot, "W Save")
+        await pilot.press("W")
         await shows(pilot, f"{run.directory.name}-predictions.csv", "ctrl+s saves")
         await pilot.press("enter")
         path = Path(f"{run.directory.name}-predictions.csv")
         await until(pilot, path.is_file, "the file")
         assert path.read_text().splitlines()[0] == "example,label,probability cat,probability dog,problem"
-        await pilot.press("w")
+        await pilot.press("W")
         field = await _file_field(pilot)
         field.value = "out.txt"
         await shows(pilot, "out.txt must end with .csv, .jsonl, .npz")
@@ -343,8 +342,8 @@ async def test_any_error_of_saving_is_told(run: FakeEngine, query: Any, monkeypa
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
-        await shows(pilot, "w Save")
-        await pilot.press("w")
+        await shows(pilot, "W Save")
+        await pilot.press("W")
         await shows(pilot, "ctrl+s saves")
         await pilot.press("enter")
         await until(pilot, lambda: pilot.app._notifications, "the reason")
@@ -358,8 +357,8 @@ async def test_names_of_files_that_are_no_text_are_escaped(run: FakeEngine, quer
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
-        await shows(pilot, "w Save")
-        await pilot.press("w")
+        await shows(pilot, "W Save")
+        await pilot.press("W")
         await shows(pilot, "ctrl+s saves")
         await pilot.press("enter")
         path = Path(f"{run.directory.name}-predictions.csv")
@@ -382,10 +381,3 @@ async def test_a_key_opens_it(run: FakeEngine, query: Any, place: str) -> None:
         await pilot.press("P")
         await until(pilot, lambda: isinstance(pilot.app.screen, PredictScreen), "the prediction")
         await shows(pilot, "examples")
-
-
-@pytest.mark.parametrize(
-    ("share", "shown"), [(0.0, ""), (0.04, "╸"), (0.5, "━━━━━"), (0.96, "━━━━━━━━━╸"), (1.0, "━━━━━━━━━━")]
-)
-def test_a_bar_has_half_cells(share: float, shown: str) -> None:
-    assert bar(share) == shown.ljust(10)

@@ -57,7 +57,7 @@ def ended() -> FakeEngine:
 async def open_profile(pilot: Any) -> None:
     await pilot.press("A")
     await shows(pilot, "Profile")
-    await pilot.press("p")
+    await pilot.press("F")
     await until(pilot, lambda: isinstance(pilot.app.screen, ProfileScreen), "the profile")
 
 
@@ -71,11 +71,11 @@ async def test_an_ended_run_is_profiled_and_the_profile_is_shown_again(query: An
         query.may_answer.set()
         await shows(pilot, "100 steps of 20.0 ms", "net/conv/Conv2D", "40% compute", "A note of the profile.", "Gaps")
         assert diagnostics.read(engine.directory).operations == PROFILE
-        await pilot.press("c")
+        await pilot.press("Y")
         assert pilot.app.clipboard == f"xprof --logdir {engine.directory}/profiles"
         await pilot.press("escape")
         await hides(pilot, "net/conv/Conv2D")
-        await pilot.press("p")
+        await pilot.press("F")
         await shows(pilot, "100 steps of 20.0 ms", "net/conv/Conv2D")
 
 

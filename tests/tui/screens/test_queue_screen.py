@@ -21,6 +21,8 @@ from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.queue_screen import QueueScreen, QueueTable
 from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.runs_screen import RunsScreen
+from accel_tui.widgets.key_bar import RunsBadge
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until
 
@@ -67,8 +69,8 @@ async def open_queue(pilot: Pilot[None]) -> QueueTable:
 async def test_an_empty_queue_says_how_to_fill_it() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_queue(pilot)
-        await shows(pilot, "The queue is empty.", "Press p for a new run, then Q")
-        await pilot.press("p")
+        await shows(pilot, "The queue is empty.", "Press N for a new run, then a")
+        await pilot.press("N")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "New run")
 
 
@@ -98,7 +100,7 @@ async def test_a_started_run_shows_its_progress() -> None:
             await until(pilot, lambda: table.current, "a row")
             assert table.current.entry.run == one
             assert "h Hold" not in text_of(pilot)
-            await pilot.press("c")
+            await pilot.press("delete")
             await shows(pilot, f"Stop {one}?")
     assert waiting() == [other]
 
@@ -118,6 +120,22 @@ async def test_the_timeline_shows_who_holds_which_device_until_when() -> None:
             await shows(pilot, "Timeline", "gpu:1", "unknown  start of never")
 
 
+async def test_the_badge_counts_live_and_waiting_runs_on_every_screen_and_a_click_lists_them() -> None:
+    one, _ = add("one"), add("other")
+    with closing(start(one)) as engine:
+        engine.train(10)
+        async with StubApp().run_test(size=SMALL) as pilot:
+            await open_queue(pilot)
+            await shows(pilot, "● 1 live  ○ 1 queued")
+            await pilot.click(RunsBadge, offset=(1, 0))
+            await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the runs")
+            await shows(pilot, "● 1 live  ○ 1 queued")
+            await pilot.click(RunsBadge, offset=(14, 0))
+            await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen), "the queue")
+        async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+            await shows(pilot, "● 1 live  ○ 1 queued", engine.directory.name)
+
+
 async def test_keys_change_the_order_and_the_cursor_stays_on_its_run() -> None:
     runs = [add(name) for name in ("one", "two", "three")]
     async with StubApp().run_test(size=SMALL) as pilot:
@@ -132,7 +150,7 @@ async def test_keys_change_the_order_and_the_cursor_stays_on_its_run() -> None:
         await until(pilot, lambda: table.current.entry.position == 3, "the new order")
         await pilot.press("plus", "h")
         await until(pilot, lambda: any(entry.is_held for entry in queue.entries()), "the hold")
-        await shows(pilot, "h Release", "K Move up", "c Cancel run", "q Quit", "? Help")
+        await shows(pilot, "h Release", "K Move up", "del Cancel run", "q Quit", "? Help")
         await pilot.press("h")
         await until(pilot, lambda: not any(entry.is_held for entry in queue.entries()), "the release")
 
@@ -142,9 +160,9 @@ async def test_a_run_is_taken_out_after_a_question() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
         await until(pilot, lambda: table.shown, "the rows")
-        await pilot.press("c")
+        await pilot.press("delete")
         await shows(pilot, f"Cancel run {one}?")
-        await pilot.press("escape", "c")
+        await pilot.press("escape", "delete")
         await shows(pilot, f"Cancel run {one}?")
         await pilot.press("c")
         await shows(pilot, "The queue is empty.")
@@ -156,7 +174,7 @@ async def test_the_limit_is_asked_for() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
         await until(pilot, lambda: table.shown, "the rows")
-        await pilot.press("L")
+        await pilot.press("e")
         await shows(pilot, "Most runs at once")
         await pilot.press("end", *["backspace"] * 4, "0")
         await shows(pilot, "must be a number from 1 to 1,000, or auto")
@@ -194,12 +212,12 @@ async def test_a_queued_run_is_cancelled_from_its_screen() -> None:
 async def test_a_plan_is_queued_from_the_form() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await begun(pilot)
-        await pilot.press("Q")
+        await pilot.press("a")
         await until(pilot, waiting, "the queued run")
         said = f"{waiting()[0]}, position 1"
         await until(pilot, lambda: said in [each.message for each in pilot.app._notifications], "the toast")
         assert isinstance(pilot.app.screen, NewRunScreen)
-        await pilot.press("Q")
+        await pilot.press("a")
         await until(pilot, lambda: len(waiting()) == 2, "the second one")
 
 

@@ -51,3 +51,19 @@ async def test_what_is_done_with_a_trained_model_is_done_from_a_search_too(home:
         await until(pilot, lambda: isinstance(pilot.app.screen, BenchScreen), "its bench")
         await shows(pilot, engine.directory.name)
     engine.close()
+
+
+async def test_the_report_and_the_selected_chart_are_files_of_the_working_directory(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    engine = FakeEngine(Plan(epochs=30)).begin().build().train(100)
+    name = engine.directory.name
+    async with StubApp(open_run=engine.directory).run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "epoch 2/30", "A Advice")
+        await pilot.press("H")
+        await until(pilot, Path(f"{name}.html").exists, "the report")
+        await pilot.press("W")
+        await until(pilot, Path(f"{name}-loss.png").exists, "the chart")
+    assert {path.name for path in Path.cwd().iterdir()} == {f"{name}.html", f"{name}-loss.svg", f"{name}-loss.png"}

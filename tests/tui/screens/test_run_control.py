@@ -54,8 +54,8 @@ async def test_a_paused_run_goes_on_when_asked_while_it_does_something_else(engi
 
 async def test_what_was_asked_shows_until_it_is_answered(engine: FakeEngine) -> None:
     async with opened(engine.directory) as pilot:
-        await shows(pilot, "training", "c Checkpoint")
-        await pilot.press("c")
+        await shows(pilot, "training", "C Checkpoint")
+        await pilot.press("C")
         await shows(pilot, "requested: checkpoint")
         await until(pilot, lambda: engine.answer_commands(obeyed=False) == ["checkpoint"], "the command")
         await until(pilot, lambda: "not now" in told(pilot), "the refusal")
@@ -65,7 +65,7 @@ async def test_what_was_asked_shows_until_it_is_answered(engine: FakeEngine) -> 
 async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
     async with opened(obedient.directory, WIDE) as pilot:
         await shows(pilot, "learning rate  0.001")
-        await pilot.press("r")
+        await pilot.press("e")
         await shows(pilot, "Current: 0.001")
         await pilot.press("x", "0", ".", "5")
         await shows(pilot, "enter sets 0.0005")

@@ -82,7 +82,7 @@ async def test_lines_of_output_cannot_be_paused(script: FakeScript) -> None:
         assert [screen.check_action(action, ()) for action in ("pause", "learning_rate", "stop")] == [None, None, True]
         keys = {key.action: key.is_enabled for key in screen.query_one(KeyBar).keys}
         assert (keys["pause"], keys["learning_rate"], keys["stop"]) == (False, False, True)
-        await pilot.press("p", "r")
+        await pilot.press("p", "e")
         assert pilot.app.screen is screen
         await pilot.press("s")
         await shows(pilot, "Interrupt the script?")

@@ -154,11 +154,11 @@ async def test_keys_command_the_trial_under_the_cursor_and_answers_are_shown(run
         await pilot.press("s")
         await shows(pilot, "Stop trial 35?", "What it has reached counts")
         await pilot.press("escape")
-        for keys, name in (("ss", "stop_trial"), ("x", "prune")):
+        for keys, name in (("ss", "stop_trial"), (("delete", "p"), "prune")):
             await pilot.press(*keys)
             command = await sent(pilot, running)
             assert (command.name, command.trial) == (name, 35)
-        await pilot.press("down", "down", "l")
+        await pilot.press("down", "down", "R")
         await shows(pilot, "Prolong trial 33")
         await pilot.press(*"x", "enter")
         await shows(pilot, "must be a number of epochs")
@@ -196,7 +196,7 @@ async def test_without_a_process_nothing_is_commanded_but_the_search_is_continue
     monkeypatch.setattr(launch, "resume_study", continued.append)
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, study)
-        for key in "sxleX":
+        for key in ("s", "delete", "e", "X"):
             await pilot.press(key)
         assert isinstance(pilot.app.screen, SearchScreen)
         with StudyDatabase(study) as database:
@@ -224,7 +224,7 @@ async def test_trials_are_runs_that_are_opened_and_compared_and_plans_for_the_fo
         await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "the search again")
         await pilot.press("greater_than_sign", "greater_than_sign")
         assert number(pilot) == 26, "by the objective, best first"
-        await pilot.press("N")
+        await pilot.press("B")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
         await until(pilot, lambda: "optimizer" in screen_form(pilot).changed, "the best plan")
         assert screen_form(pilot).filled.plan.optimizer == "adamw"

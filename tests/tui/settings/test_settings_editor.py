@@ -8,6 +8,7 @@ import tomlkit
 from tomlkit.exceptions import ParseError
 
 from accel_engine.errors import UsageError
+from accel_tui.settings import user_settings
 from accel_tui.settings.user_settings import save_setting
 
 
@@ -45,6 +46,30 @@ def test_new_settings_are_private_under_any_umask_and_old_ones_stay_as_they_are(
         assert file.stat().st_mode & 0o777 == 0o640
     finally:
         os.umask(before)
+
+
+def test_a_device_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = tmp_path / "settings.toml"
+    link.symlink_to("/dev/null")
+    monkeypatch.setattr(user_settings, "replacing", lambda file: pytest.fail(f"{file} would be replaced"))
+    with pytest.raises(UsageError, match="no regular file; add it yourself"):
+        save_setting(link, "theme", "nord")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", '[runs]\ngroup = "tag"\n'),
+        ('[runs]\ngroup = "none"\n', '[runs]\ngroup = "tag"\n'),
+        ('[runs]\n# group = "data"\n', '[runs]\ngroup = "tag"\n'),
+        ('theme = "nord"\nruns.group = "none"\n', 'theme = "nord"\nruns.group = "tag"\n'),
+    ],
+)
+def test_a_setting_is_put_in_its_table(tmp_path: Path, before: str, after: str) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(before)
+    save_setting(file, "runs.group", "tag")
+    assert file.read_text() == after
 
 
 @pytest.mark.parametrize("text", ["them = 3\n", "theme = \n"])

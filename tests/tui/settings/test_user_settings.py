@@ -177,7 +177,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     for name, spec in SETTINGS.items():
         default = getattr(Settings(), user_settings.ATTRIBUTES[name])
-        shown = "auto" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
+        shown = "auto" if default in (None, ()) else str(default).lower() if isinstance(default, bool) else str(default)
         row = next((line for line in text.splitlines() if line.startswith(f"| `{name}` | `{shown}` |")), "")
         assert row, (name, shown)
         assert all(f"`{choice}`" in row for choice in spec.choices), (name, spec.choices)

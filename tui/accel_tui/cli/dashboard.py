@@ -75,14 +75,16 @@ def _run(run: Path | None, error_output: TextIO) -> int:
 
     from accel_tui.app import AccelApp
     from accel_tui.keymap import theme_errors
+    from accel_tui.terminal.pixel_images import find_pixels
     from accel_tui.terminal.textual_private import DisconnectSafeDriver
 
     if errors := theme_errors(settings):
         raise SettingsError(errors)
     if settings.glyphs == "ascii":  # ASCII has no eighths of a cell for the ends of a bar
         ScrollBarRender.VERTICAL_BARS = ScrollBarRender.HORIZONTAL_BARS = [" "] * 8
+    has_pixels = settings.images == "auto" and not _is_served() and find_pixels(os.environ)
     with asyncio.Runner() as runner:
-        app = AccelApp(open_run=run, settings=settings, keeps_engine=True)
+        app = AccelApp(open_run=run, settings=settings, keeps_engine=True, has_pixels=has_pixels)
         if not _is_served():
             app.driver_class = DisconnectSafeDriver
         app.error_console = Console(file=error_output, width=100, markup=False, highlight=False)

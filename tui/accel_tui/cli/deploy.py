@@ -1,20 +1,54 @@
 """``accel-tui deploy``: serves trained models on this machine, checks services, and lists, updates and ends them."""
 
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import click
 
+from accel_engine import clock
+from accel_engine.deploy_folder.folder_options import FolderOptions
+from accel_engine.deployment.deploy_options import DeployOptions
+from accel_engine.deployment.deployments import LOG, Deployment, find_deployment, server_process
+from accel_engine.deployment.server_control import require_server, stop_server
+from accel_engine.plan.options import default_of
 from accel_engine.process.ask import ask
 from accel_engine.requests.check_service import CheckOptions, CheckServiceRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
+from accel_engine.requests.protocol.request import EngineRequest
 from accel_engine.run import find
+from accel_engine.run_queue.request_device import placed
 from accel_engine.service_client.find_service import parse_url
 from accel_engine.service_client.transport import read_token
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import json_option, print_to_stderr, table, write, write_json
-from accel_tui.formatting.deployment import check_header, check_lines, check_rows, check_values
+from accel_tui.cli.signals import interruptible
 
 EPILOG = """\b
 Examples:
+  accel-tui deploy last                        serve it on 127.0.0.1:8501
+  accel-tui deploy k3fp --name digits --port 9000 --grpc-port 9001
+  accel-tui deploy k3fp --target-latency 20ms --target-rate 500
+  accel-tui deploy last --to ./service         a folder that stands alone
+  accel-tui deploy last --to ./service --for kubernetes --image digits:1
   accel-tui deploy check http://127.0.0.1:8501 last
+  accel-tui deploy list
+  accel-tui deploy update digits m8w3          another model, no request lost
+  accel-tui deploy update digits --back        the one before again
+  accel-tui deploy stop digits
+
+\b
+Exit status:
+  0    success
+  1    error; the last line gives the reason
+  2    wrong usage
+  130  interrupted by Ctrl-C: nothing of what was begun stays
+"""
+
+START_EPILOG = """\b
+Example:
+  accel-tui deploy start k3fp --name digits
 """
 
 CHECK_EPILOG = """\b
@@ -32,6 +66,17 @@ Exit status:
 """
 
 
+LIST_SECONDS = 0.5
+"""Between the two readings of a list."""
+
+LOG_SECONDS = 0.2
+"""Between two looks at a log that is followed."""
+
+
+OF_SERVERS = ("port", "grpc_port", "host", "token_file", "tls_certificate", "tls_key", "max_queue")
+"""Options of servers that are started here; a folder's server is told them where it is started."""
+
+
 class DeployGroup(click.Group):
     """The commands below ``deploy``; what is none of them is deployed: ``deploy RUN`` is ``deploy start RUN``."""
 
@@ -41,18 +86,154 @@ class DeployGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command, or deploy a run."""
-        if args and args[0] not in self.commands and self.DEFAULT in self.commands:
+        if args and args[0] not in self.commands:
             return self.DEFAULT, self.commands[self.DEFAULT], args
         return super().resolve_command(ctx, args)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of the default command, then the commands."""
+        with click.Context(self.commands[self.DEFAULT], info_name=ctx.info_name, parent=ctx.parent) as context:
+            click.Command.format_options(self.commands[self.DEFAULT], context, formatter)
+        self.format_commands(ctx, formatter)
+
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         """How it is called."""
-        return ["[OPTIONS] RUN", "|", "COMMAND [ARGS]..."]
+        return ["[OPTIONS] RUN", "|", "COMMAND ..."]
 
 
-@click.group("deploy", cls=DeployGroup, epilog=EPILOG, context_settings={"ignore_unknown_options": True})
-def deploy() -> None:
-    """Serve the trained model of RUN on this machine, proved to answer as the trained model does."""
+@click.group(
+    "deploy",
+    cls=DeployGroup,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    context_settings={"ignore_unknown_options": True},
+)
+@click.pass_context
+def deploy(context: click.Context) -> None:
+    """Serve the trained model of RUN on this machine, proved to answer as the trained model does.
+
+    The model is exported and verified, and served by a process of its own, which stays when this command
+    ends. It is told only once the server's answers to held-out examples are the trained model's. The server
+    speaks the Open Inference Protocol and TensorFlow Serving's REST protocol, takes files, and has a page
+    to try it. What it does is listed by 'accel-tui deploy list'.
+    """
+    if context.invoked_subcommand is None:
+        raise click.UsageError("give the RUN to deploy, or a command such as list")
+
+
+@deploy.command(epilog=START_EPILOG)
+@click.argument("run")
+@takes(DeployOptions, "options")
+@takes(FolderOptions, "folder")
+@click.option("--foreground", is_flag=True, help="Stay, show the log, and end the server with this command.")
+@json_option
+def start(run: str, options: DeployOptions, folder: FolderOptions, foreground: bool, as_json: bool) -> int:
+    """Deploy RUN, as 'accel-tui deploy RUN' does."""
+    directory = find(run)
+    check_steps((directory,), options.checkpoint)
+    if folder.to:
+        given = [name for name in OF_SERVERS if getattr(options, name) != default_of(DeployOptions, name)]
+        if given or foreground:
+            flag = (given or ["foreground"])[0].replace("_", "-")
+            raise click.UsageError(f"--{flag} is for a server that is started here: leave out --to")
+        return _write_folder(directory, options, folder, as_json=as_json)
+    require_server()
+    from accel_engine.deployment.deploy import Deployer
+
+    deployer = Deployer(_ask, lambda step: print_to_stderr(step.words))
+    found = deployer.deploy(directory, options)
+    _show(found, as_json=as_json)
+    return _stay(found.deployment) if foreground else 0
+
+
+@deploy.command(epilog="\b\nExamples:\n  accel-tui deploy update digits m8w3\n  accel-tui deploy update digits --back")
+@click.argument("name")
+@click.argument("run", required=False)
+@takes(DeployOptions, "options", only=("format", "checkpoint", "device"))
+@click.option("--back", is_flag=True, help="Let the version of before take over again.")
+@json_option
+def update(name: str, run: str | None, options: DeployOptions, back: bool, as_json: bool) -> None:
+    """Let the model of RUN take over the deployment NAME, or with --back the one before.
+
+    The new version is served beside and checked first. Then it takes over the port: requests that the old
+    one has accepted are answered by it, and none is lost. If anything is wrong, the old one stays.
+    """
+    if bool(run) == back:
+        raise click.UsageError("give the RUN that is to take over, or --back")
+    deployment = find_deployment(name)
+    directory = find(run) if run else None
+    require_server()
+    from accel_engine.deployment.deploy import Deployer
+
+    deployer = Deployer(_ask, lambda step: print_to_stderr(step.words))
+    found = deployer.update(deployment.name, directory, options) if directory else deployer.back(deployment.name)
+    _show(found, as_json=as_json)
+
+
+@deploy.command(epilog="\b\nExample:\n  accel-tui deploy restart digits")
+@click.argument("name")
+@json_option
+def restart(name: str, as_json: bool) -> None:
+    """Start the server of NAME again, as after a restart of the machine; one that runs is ended first."""
+    find_deployment(name)
+    require_server()
+    from accel_engine.deployment.deploy import Deployer
+
+    _show(Deployer(_ask, lambda step: print_to_stderr(step.words)).restart(name), as_json=as_json)
+
+
+@deploy.command("list", epilog="\b\nExamples:\n  accel-tui deploy list\n  accel-tui deploy list --json | jq .url")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the deployments of this machine, with what each does.
+
+    REQUESTS/S is of the last half second; latencies and errors are since the server was started.
+    """
+    from accel_engine.deployment.status import StatusReader
+    from accel_tui.formatting.deployment import HEADER, status_row, status_values
+
+    reader = StatusReader()
+    found = reader.read()
+    if any(each.total for each in found):
+        time.sleep(LIST_SECONDS)
+        found = reader.read()
+    for problem in reader.problems:
+        print_to_stderr(problem)
+    if as_json:
+        write_json(*map(status_values, found))
+    elif found:
+        write(table(HEADER, [status_row(each, clock.now()) for each in found]))
+    else:
+        write("Nothing is deployed. Deploy a run: accel-tui deploy RUN")
+
+
+@deploy.command(epilog="\b\nExamples:\n  accel-tui deploy stop digits\n  accel-tui deploy stop digits --remove")
+@click.argument("name")
+@click.option("--remove", is_flag=True, help="Delete the deployment, too, with its models; the runs stay.")
+def stop(name: str, remove: bool) -> None:
+    """End the server of NAME, after it has answered what it has accepted.
+
+    The deployment stays: 'accel-tui deploy restart NAME' serves it again.
+    """
+    from accel_engine.deployment.deployments import remove_deployment
+
+    deployment = find_deployment(name)
+    ran = stop_server(deployment)
+    if remove:
+        remove_deployment(deployment)
+        write(f"{name}: removed")
+    else:
+        write(f"{name}: stopped" if ran else f"{name}: was not running")
+
+
+@deploy.command(epilog="\b\nExamples:\n  accel-tui deploy logs digits\n  accel-tui deploy logs digits -f")
+@click.argument("name")
+@click.option("-f", "--follow", is_flag=True, help="Go on as lines come, until Ctrl-C.")
+def logs(name: str, follow: bool) -> None:
+    """Print the log of the servers of NAME."""
+    path = find_deployment(name).directory / LOG
+    with interruptible() as interrupted:
+        _print_log(path, lambda: follow and not interrupted.is_set())
 
 
 @deploy.command(epilog=CHECK_EPILOG)
@@ -77,7 +258,76 @@ def check(url: str, run: str, options: CheckOptions, as_json: bool) -> int:
     for note in found.notes:
         print_to_stderr(note)
     if as_json:
+        from accel_tui.formatting.deployment import check_values
+
         write_json(check_values(found))
     else:
+        from accel_tui.formatting.deployment import check_header, check_lines, check_rows
+
         write("\n\n".join(("\n".join(check_lines(found)), table(check_header(found), check_rows(found)))))
     return 1 if found.served.problem else 0
+
+
+def _write_folder(directory: Path, options: DeployOptions, folder: FolderOptions, *, as_json: bool) -> int:
+    """Write a folder that stands alone, and print where it is and what was measured."""
+    from accel_engine.deploy_folder.deploy_to_folder import deploy_to_folder
+    from accel_tui.formatting.deployment import folder_lines, folder_values
+
+    found = deploy_to_folder(directory, options, folder, _ask, lambda step: print_to_stderr(step.words))
+    for note in found.notes:
+        print_to_stderr(note)
+    if as_json:
+        write_json(folder_values(found))
+    else:
+        write("\n".join(folder_lines(found)))
+    return 0
+
+
+def _ask(request: EngineRequest[Any]) -> Any:
+    """The answer of an engine, on the device that the request wants."""
+    with placed(request) as on_device:
+        return ask(on_device)
+
+
+def _show(found: Any, *, as_json: bool) -> None:
+    """Print what was deployed."""
+    from accel_tui.formatting.deployment import SIZING_HEADER, deployed_lines, deployed_values, sizing_rows
+
+    for note in found.notes:
+        print_to_stderr(note)
+    if as_json:
+        write_json(deployed_values(found))
+    else:
+        if found.sizings:
+            write(f"{table(SIZING_HEADER, sizing_rows(found))}\n")
+        write("\n".join(deployed_lines(found)))
+
+
+def _stay(deployment: Deployment) -> int:
+    """Show the log of a server until it ends, or end it when this command is to end; returns the exit status."""
+    print_to_stderr("Ctrl-C ends the server, after it has answered what it has accepted")
+    with interruptible() as interrupted:
+
+        def goes_on() -> bool:
+            return not interrupted.is_set() and server_process(deployment.directory) is not None
+
+        _print_log(deployment.directory / LOG, goes_on)
+        if not interrupted.is_set():
+            print_to_stderr("the server has ended")
+            return 1
+        stop_server(deployment)
+    return 0
+
+
+def _print_log(path: Path, goes_on: Callable[[], bool]) -> None:
+    """Print a log, and what comes to it while it goes on."""
+    if not path.exists():
+        return
+    with path.open("r", encoding="utf-8", errors="replace") as stream:
+        while True:
+            if text := stream.read():
+                write(text, end="")
+            elif not goes_on():
+                return
+            else:
+                time.sleep(LOG_SECONDS)

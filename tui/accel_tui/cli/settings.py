@@ -97,7 +97,7 @@ def template(keys: "dict[str, Any]") -> str:
     Args:
         keys: The key bindings, from :func:`accel_tui.app.key_bindings`.
     """
-    groups: dict[str, list[str]] = {"": [], "plan": [], "rates": [], "notify": [], "queue": [], "keys": []}
+    groups: dict[str, list[str]] = {"": [], "plan": [], "rates": [], "notify": [], "queue": [], "runs": [], "keys": []}
     defaults = Settings()
     for name, spec in SETTINGS.items():
         head, _, last = name.rpartition(".")

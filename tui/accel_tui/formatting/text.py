@@ -3,6 +3,7 @@
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePath
 
 from rich.cells import cell_len, set_cell_size
@@ -96,6 +97,7 @@ def _end(text: str, start: int, width: int) -> int:
     return end
 
 
+@lru_cache(maxsize=1024)
 def base_name(spec: str) -> str:
     """The name of a model or dataset without its folder: ``net.py:build``, ``mine.npz``."""
     return PurePath(spec).name or spec
@@ -118,6 +120,12 @@ def sparkline(values: Sequence[float | None], columns: int, low: float = 0, high
     """
     latest = values[-columns:] if columns > 0 else ()
     return "".join(_height(value, low, high) for value in latest).rjust(columns)
+
+
+def bar(share: float, columns: int) -> str:
+    """A bar in halves of a cell, at most ``columns`` long; empty for a share that is not a number or not positive."""
+    halves = round(2 * columns * min(share, 1.0)) if share > 0 else 0
+    return "━" * (halves // 2) + "╸" * (halves % 2)
 
 
 def _height(value: float | None, low: float, high: float) -> str:

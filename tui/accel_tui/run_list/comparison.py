@@ -22,6 +22,9 @@ from accel_tui.run_state.state import RunState
 MAX_COMPARED_RUNS = 8
 """The maximum number of runs in a comparison, limited by the colours of a chart."""
 
+MOST_RUNS_OF_BAND = 1000
+"""The maximum number of runs whose curves are shown as a band."""
+
 NO_VALUE = "—"
 """Shown where a run has no value."""
 
@@ -127,14 +130,31 @@ class Comparison:
     """The rows of plan fields that differ."""
     equal: Mapping[str, Any]
     """The equal fields that are not at their default, by name."""
-    defaults: int
-    """The number of fields at their default in all runs; 0 if none has an engine."""
+    at_default: Mapping[str, Any]
+    """The fields at their default in all runs, by name; empty if none has an engine."""
+
+    @property
+    def defaults(self) -> int:
+        """The number of fields at their default in all runs."""
+        return len(self.at_default)
+
+    @property
+    def equal_rows(self) -> tuple[ComparedRow, ...]:
+        """The rows of the equal fields, those at their default last."""
+        return tuple(
+            _plan_row(name, [value] * len(self.runs)) for name, value in {**self.equal, **self.at_default}.items()
+        )
 
     @property
     def kind_of_values(self) -> str:
         """What the values of training are in all runs, such as ``last epoch``; empty if the runs differ in that."""
         kinds = {each.kind_of_value for each in self.runs}
         return kinds.pop() if len(kinds) == 1 and not is_bench(self.runs) else ""
+
+    def differences(self, at: int) -> str:
+        """What differs in the plan of a run from the plan of the first."""
+        differing = (row for row in self.plan if row.texts[at] != row.texts[0])
+        return ", ".join(f"{row.label} {row.texts[at]}" for row in differing) or "nothing"
 
     @property
     def summary(self) -> str:
@@ -162,7 +182,13 @@ def compare_runs(runs: Sequence[ComparedRun]) -> Comparison:
     equal_fields = {name: values.pop() for name, values in known.items() if len(values) == 1}
     equal = {name: value for name, value in equal_fields.items() if value != defaults[name]}
     differing = [_plan_row(name, values) for name, values in columns.items() if name not in equal_fields]
-    return Comparison(tuple(runs), tuple(_results(runs)), tuple(differing), equal, len(equal_fields) - len(equal))
+    return Comparison(
+        tuple(runs),
+        tuple(_results(runs)),
+        tuple(differing),
+        equal,
+        {name: value for name, value in equal_fields.items() if name not in equal},
+    )
 
 
 def find_mixed_kinds(runs: Sequence[RunInfo]) -> str:

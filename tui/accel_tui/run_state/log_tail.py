@@ -26,7 +26,10 @@ class LogLine(NamedTuple):
     """The text, printable, without its line ending."""
 
     at: int | None = None
-    """Byte offset in the run's own log; ``None`` for another worker's line."""
+    """Byte offset in the run's own log; ``None`` for a line that is not from there."""
+
+    is_epoch: bool = False
+    """Whether it has the values of an epoch."""
 
 
 class LogTail:

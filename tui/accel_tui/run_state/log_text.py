@@ -2,6 +2,7 @@
 
 import enum
 import re
+import time
 from dataclasses import dataclass
 
 
@@ -25,6 +26,14 @@ _LEVEL_PATTERNS = {
     Level.WARNING: re.compile(r"^\S+ \S+: W |^W\d{4} |\bWARN(?:ING)?\b|^\S*:\d+: \w*Warning: |^\w*Warning: "),
 }
 
+_NOISE = re.compile(r"^\d{4}-\d\d-\d\d \S+: I |^I\d{4} |^WARNING: All log messages before absl::InitializeLog")
+"""What TensorFlow tells while it starts, which is no warning."""
+
+_STAMP = re.compile(
+    r"^(?:[IWEF]\d{4} \d\d:\d\d:(?P<seconds>\d{9,}\.\d+)"
+    r"|(?P<local>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+: [IWEF]) "
+)
+
 _WORKER = re.compile(r"^(?:worker|parameter server) \d+ │ ")
 
 
@@ -39,6 +48,21 @@ def level_of(text: str, before: Level = Level.INFO) -> Level:
     if message[:1].isspace():
         return before
     return next((level for level, pattern in _LEVEL_PATTERNS.items() if pattern.search(message)), Level.INFO)
+
+
+def is_noise(text: str) -> bool:
+    """Whether TensorFlow wrote a line, and it is neither a warning nor an error."""
+    return _NOISE.match(text) is not None
+
+
+def time_of(text: str) -> float | None:
+    """When TensorFlow wrote a line, in seconds since the Unix epoch; ``None`` if the line does not tell."""
+    stamp = _STAMP.match(text)
+    if stamp is None:
+        return None
+    if stamp["seconds"]:
+        return float(stamp["seconds"])
+    return time.mktime(time.strptime(stamp["local"], "%Y-%m-%d %H:%M:%S"))
 
 
 @dataclass(frozen=True, slots=True)

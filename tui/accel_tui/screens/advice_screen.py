@@ -48,7 +48,7 @@ class AdviceScreen(WorkingScreen):
     BINDING_GROUP_TITLE = "Advice"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "enter",
+            "T",
             "try_cure",
             "Try",
             id="advice.try",
@@ -59,10 +59,10 @@ class AdviceScreen(WorkingScreen):
         Binding(
             "n", "new_run", "New run", id="advice.new-run", tooltip="Fill the New run form in with the changed plan"
         ),
-        Binding("c", "copy", "Copy", id="advice.copy", tooltip="Copy the command, or what to change in the script"),
-        Binding("f", "chart", "Charts", id="advice.chart", tooltip="Show the evidence in the charts of the run"),
+        Binding("Y", "copy", "Copy", id="advice.copy", tooltip="Copy the command, or what to change in the script"),
+        Binding("enter", "chart", "Charts", id="advice.chart", tooltip="Show the evidence in the charts of the run"),
         Binding(
-            "p",
+            "F",
             "profile",
             "Profile",
             id="advice.profile",
@@ -97,8 +97,8 @@ class AdviceScreen(WorkingScreen):
         yield TopBar(f"Advice  {printable_line(self.directory.name)}")
         yield Static("reading the run…", id="about", markup=False)
         with Container(id="body"):
-            yield FindingList(compact=True)
-            with VerticalScroll(id="details", can_focus=False):
+            yield FindingList(compact=True).add_class("panel")
+            with VerticalScroll(id="details", classes="panel", can_focus=False):
                 yield Static(id="finding", markup=False)
                 yield EvidenceChart()
                 yield Static("Cures", id="cures-heading", markup=False)
@@ -140,6 +140,12 @@ class AdviceScreen(WorkingScreen):
                 has_chart = finding is not None and any(each.steps or each.series for each in finding.evidence)
                 return has_chart and (not self._runner.is_trying or None)  # leaving stops it
         return True
+
+    def why_not(self, action: str) -> str:
+        """Why an action is not possible whose key is dimmed."""
+        return (
+            "The trial of a cure is running; escape ends it." if self._runner.is_trying else "A cure is being applied."
+        )
 
     @property
     def _finding(self) -> Finding | None:

@@ -11,7 +11,6 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.content import Content
 from textual.events import ScreenResume
 from textual.reactive import reactive
 from textual.widgets import Static
@@ -27,11 +26,15 @@ from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts, letter, style_of
 from accel_tui.widgets.key_bar import KeyBar, TopBar
+from accel_tui.widgets.results_table import ResultRow, ResultsTable
 from accel_tui.widgets.table import Table
 from accel_tui.widgets.visibility import is_covered
 
+_ABOVE = frozenset({"loss", "val loss", "steps/s", "duration"})
+"""The results that the table of results has."""
+
 _MIN_WIDTH = 10
-_SHARE = 0.55  # of a wide screen
+_SHARE = 0.44  # of a wide screen
 _CHARTS = 66  # width at which chart headers fit the values of three runs
 _FRAME = 4  # cells of the panel, of the scrollbar, and before the labels
 
@@ -67,32 +70,37 @@ class CompareTable(Table[Line]):
     """
     opens = False
     sideways = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "equals_sign",
+            "toggle_equal",
+            "Equal",
+            id="compare.equal",
+            tooltip="Show or hide the fields of the plans that are equal",
+        ),
+    ]
 
     comparison: reactive[Comparison | None] = reactive(None, repaint=False)
     """The comparison; ``None`` before the runs are read."""
 
-    _has_names = True
-
     def key_of(self, row: Line) -> Hashable:
         return row.section, row.label, row.row is None
 
+    has_equal: reactive[bool] = reactive(default=False, repaint=False, init=False)
+    """Whether the equal fields are shown."""
+
+    def action_toggle_equal(self) -> None:
+        self.has_equal = not self.has_equal
+
     def watch_comparison(self) -> None:
         if self.comparison:
-            lines = list(_lines(self.comparison))
+            lines = list(_lines(self.comparison, has_equal=self.has_equal))
             self.show_rows(lines, self._columns(lines, [each.title for each in self.comparison.runs]))
+
+    watch_has_equal = watch_comparison
 
     def on_resize(self) -> None:
         self.watch_comparison()
-
-    @property
-    def legend(self) -> Content:
-        """The names of the runs after their letters; empty if the headers have them."""
-        if self.comparison is None or self._has_names:
-            return Content("")
-        return Content("   " if self.screen.has_class("-narrow") else "\n").join(
-            Content.assemble((_sign(at), f"${style_of(at)} bold"), f" {printable_line(each.title)}")
-            for at, each in enumerate(self.comparison.runs)
-        )
 
     def _columns(self, lines: Sequence[Line], names: Sequence[str]) -> list[Column[Line]]:
         """The columns of the labels and the runs, as wide as the charts leave room."""
@@ -101,8 +109,7 @@ class CompareTable(Table[Line]):
         titles = [f"{_sign(at)} {printable_line(name)}" for at, name in enumerate(names)]
         available = self._available(label + GAP * len(names), values)
         widths = [max(cell_len(title), value) for title, value in zip(titles, values, strict=True)]
-        self._has_names = sum(widths) <= available
-        if not self._has_names:
+        if sum(widths) > available:
             titles, widths = [_sign(at) for at in range(len(names))], _shares(values, available)
         rule = "─" * (label + sum(widths) + GAP * len(names))
         return [
@@ -129,7 +136,7 @@ class CompareTable(Table[Line]):
         return min(int(_SHARE * screen.size.width) - fixed, max(room - _CHARTS, sum(values)))
 
 
-def _lines(comparison: Comparison) -> Iterator[Line]:
+def _lines(comparison: Comparison, *, has_equal: bool) -> Iterator[Line]:
     """The lines below the headers."""
     yield Line("plan")
     for row in comparison.plan or (ComparedRow("no differences", (), ()),):
@@ -137,7 +144,12 @@ def _lines(comparison: Comparison) -> Iterator[Line]:
     section = f"results ({comparison.kind_of_values})" if comparison.kind_of_values else "results"
     yield Line(section)
     for row in comparison.results:
-        yield Line(section, row)
+        if row.label not in _ABOVE:
+            yield Line(section, row)
+    if has_equal:
+        yield Line("equal")
+        for row in comparison.equal_rows:
+            yield Line("equal", row)
 
 
 def _sign(at: int) -> str:
@@ -197,6 +209,7 @@ class CompareScreen(RunActionsScreen):
 
     def compose(self) -> ComposeResult:
         yield TopBar(f"Compare {len(self._directories)} runs")
+        yield ResultsTable(id="results")
         with Container(id="body"):
             yield CompareCharts()
             with Container(id="comparison"):
@@ -249,6 +262,9 @@ class CompareScreen(RunActionsScreen):
         found = compare_runs(runs)
         self._charts.runs = runs
         self._table.comparison = found
+        results = self.query_one(ResultsTable)
+        results.rows = tuple(_result_row(at, found) for at in range(len(runs)))
+        results.styles.height = len(runs) + 3  # with the header and the border
         self._describe()
 
     def on_resize(self) -> None:
@@ -256,10 +272,11 @@ class CompareScreen(RunActionsScreen):
         self._describe()
 
     def _describe(self) -> None:
-        """Show the names of the runs, if the table has no room for them, and what is equal."""
+        """Show what is equal."""
         about, found = self.query_one("#about", Static), self._table.comparison
-        texts = [self._table.legend, Content(found.summary if found else "")]
-        about.update(Content("\n").join(text for text in texts if text))
+        chance = "V evaluates the runs on the same examples: is a difference more than chance?"
+        texts = [found.summary if found else "", chance if self.check_action("evaluate", ()) else ""]
+        about.update("\n".join(filter(None, texts)))
         about.styles.max_width = None if self.has_class("-narrow") else self._table.virtual_size.width
 
     def _set_full_screen(self, full: bool) -> None:
@@ -270,6 +287,14 @@ class CompareScreen(RunActionsScreen):
         event.stop()
         for follower in self._followers:
             follower.load_visible_steps(event.visible_steps)
+
+
+def _result_row(at: int, comparison: Comparison) -> ResultRow:
+    """The results of a run, and the differences of its plan."""
+    compared = comparison.runs[at]
+    name = f"{_sign(at)} {printable_line(compared.title)}"
+    differs = comparison.differences(at) if at else "—"
+    return ResultRow(compared.run, name, style_of(at), compared.speed, compared.seconds, differs)
 
 
 def _summaries(directories: Sequence[Path]) -> tuple[RunSummary, ...]:

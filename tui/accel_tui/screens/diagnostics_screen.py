@@ -115,7 +115,7 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
             yield Tabs(*(Tab(label, id=f"{name}{_TAB}") for name, label in LABELS.items()))
             yield Select[tuple[int, str]]([("", (-1, ""))], allow_blank=False, compact=True, id="output")
         yield Static(id="about", markup=False)
-        with ContentSwitcher(initial="confusion"):
+        with ContentSwitcher(initial="confusion", classes="panel"):
             yield make_page("confusion")
         yield KeyBar()
 
@@ -143,6 +143,10 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
         if action != "validate":
             return True
         return (not self.progress or None) if self.reading.live or self.reading.has_checkpoint else False
+
+    def why_not(self, action: str) -> str:
+        """Why an action is not possible whose key is dimmed."""
+        return "A validation is in progress." if action == "validate" else ""
 
     def action_tab_at(self, number: int) -> None:
         """Switch to a tab, counted from 1; as soon as it is known what tabs there are."""

@@ -121,14 +121,7 @@ class JobScreen(WorkingScreen):
             "s,ctrl+s", "start", "Start", id="job.start", tooltip="Start with these options; in a field, enter does"
         ),
         Binding("s,ctrl+s", "again", "Again", id="job.start", tooltip="Start once more with the same options"),
-        Binding(  # before the tables of results, whose key reverses the order
-            "o",
-            "options",
-            "Options",
-            id="job.options",
-            tooltip="Choose other options; ends a job that runs",
-            priority=True,
-        ),
+        Binding("e", "options", "Options", id="job.options", tooltip="Edit the options; ends a job that runs"),
         Binding("down", "app.focus_next", id="job.next", tooltip="Next option"),
         Binding("up", "app.focus_previous", id="job.previous", tooltip="Previous option"),
         Binding("escape", "end", "End", id="screen.back", tooltip="End the job; what is found stays"),

@@ -29,7 +29,9 @@ from accel_tui.widgets.plan.plan_form import PlanForm
 
 BINDINGS: tuple[BindingType, ...] = (
     Binding("s,ctrl+s", "start", "Start", id="new-run.start", tooltip="Start training"),
-    Binding("Q", "queue", "Queue", id="new-run.queue", tooltip="Queue the run until devices are free"),
+    Binding(
+        "a", "queue", "Add to queue", id="new-run.queue", tooltip="Add the run to the queue, until devices are free"
+    ),
     Binding(
         "S,f4",
         "search",
@@ -37,17 +39,16 @@ BINDINGS: tuple[BindingType, ...] = (
         id="new-run.search",
         tooltip="Search for the best values of ranges",
     ),
-    Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
     Binding(
-        "R,f8",
+        "b,f8",
         "race",
         "Race",
         id="new-run.race",
         tooltip="Race the configurations of this plan",
     ),
-    Binding("c,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
+    Binding("Y,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
     Binding(
-        "d,f6",
+        "f6",
         "defaults",
         "Defaults",
         id="new-run.defaults",
@@ -87,7 +88,7 @@ BINDINGS: tuple[BindingType, ...] = (
 )
 """Keys that use the plan, find a field, and move between fields; while a field is edited, letters are text."""
 
-_START_HINT = "enter starts the run; ↑ ↓ select a field, tab goes to the next panel, / finds a setting"
+_START_HINT = "s starts the run; ↑ ↓ select a field, tab goes to the next panel, / finds a setting"
 """Hint while no field has the focus."""
 
 _DATA_HINT = "enter takes the data, → opens a folder, ← the folder above\ntype in the field above to filter"
@@ -154,13 +155,14 @@ _RATE = Answer("rate", "Learning rate", "l")
 _SIZE = Answer("size", "Batch size", "b")
 
 
-async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None) -> None:
+async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None, *, asks: bool = False) -> None:
     """Start a run; if other runs train on its devices, ask whether to wait for them.
 
     Args:
         screen: The screen.
         plan: The plan.
         machine: The machine's devices; ``None`` if they are not detected yet.
+        asks: Whether to ask in any case.
     """
     launcher = host_of(screen).launcher
     busy = await launcher.busy_runs(plan, machine)
@@ -175,6 +177,9 @@ async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device]
         )
         question = QuestionScreen("Start beside another run?", printable(detail), (_QUEUE, _START, CANCEL))
         chosen = await ask_user(screen, question)
+    elif asks:
+        detail = f"{plan.model} on {plan.data}, {numbers.counted(plan.epochs, 'epoch')}. The key s starts at once."
+        chosen = await ask_user(screen, QuestionScreen("Start training?", printable(detail), (_START, CANCEL)))
     if chosen == _START.id:
         launcher.start_run(plan, machine)
     elif chosen == _QUEUE.id:

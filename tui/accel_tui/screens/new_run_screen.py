@@ -45,7 +45,7 @@ from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.panel import panel_of
 from accel_tui.widgets.plan.picker import Picker
-from accel_tui.widgets.plan.plan_form import PlanForm
+from accel_tui.widgets.plan.plan_form import PlanForm, StartButton
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 
 if TYPE_CHECKING:
@@ -275,6 +275,12 @@ class NewRunScreen(DirtyRegionScreen):
     @on(Button.Pressed, "#start")
     def _start(self) -> None:
         self.action_start()
+
+    @on(StartButton.Entered)
+    @awaiting
+    async def _confirm_start(self) -> None:
+        if (filled := self._valid_plan()) is not None:
+            await start_plan(self, filled.plan, self._machine, asks=True)
 
     @on(ScreenSuspend)
     def _suspend(self) -> None:

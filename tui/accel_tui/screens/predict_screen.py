@@ -127,7 +127,7 @@ class PredictScreen(JobScreen):
     KEPT = "What is not predicted yet is lost."
     BINDING_GROUP_TITLE = "Predict"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("w", "save", "Save", id="predict.save", tooltip="Save the predictions to a file")
+        Binding("W", "save", "Save", id="predict.save", tooltip="Save the predictions to a file")
     ]
 
     def __init__(self, directory: Path) -> None:

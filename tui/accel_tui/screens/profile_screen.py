@@ -39,7 +39,7 @@ class ProfileScreen(JobScreen):
     KEPT = "Nothing is kept of it."
     BINDING_GROUP_TITLE = "Profile"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("c", "copy", "Copy", id="profile.copy", tooltip="Copy the command that opens the trace in XProf"),
+        Binding("Y", "copy", "Copy", id="profile.copy", tooltip="Copy the command that opens the trace in XProf"),
     ]
 
     def __init__(self, directory: Path) -> None:

@@ -138,7 +138,7 @@ INTERVAL = 1.0
 
 STOP = Answer("stop", "Stop with checkpoint", "s")
 
-EMPTY = "The queue is empty. Press p for a new run, then Q to let it wait for free devices."
+EMPTY = "The queue is empty. Press N for a new run, then a to let it wait for free devices."
 """Text where no run waits."""
 
 _WAITING = frozenset({"reorder", "prioritize", "hold", "release"})
@@ -158,13 +158,11 @@ class QueueScreen(RunActionsScreen):
         Binding("J,shift+down", "reorder(1)", "Move down", id="queue.move-down", tooltip="Let the run start later"),
         Binding("h", "hold", "Hold", id="queue.hold", tooltip="Let the run wait until you release it"),
         Binding("h", "release", "Release", id="queue.hold", tooltip="Let the held run start when its turn comes"),
-        Binding("c,delete", "cancel", "Cancel run", id="queue.cancel", tooltip="Cancel the run; asks first"),
+        Binding("delete,backspace", "cancel", "Cancel run", id="queue.cancel", tooltip="Cancel the run; asks first"),
         Binding("plus,equals_sign", "prioritize(1)", id="queue.raise", tooltip="Raise the priority of the run"),
         Binding("minus", "prioritize(-1)", id="queue.lower", tooltip="Lower the priority of the run"),
-        Binding("L", "limit", "Limit", id="queue.limit", tooltip="Change how many runs train at once"),
+        Binding("e", "limit", "Limit", id="queue.limit", tooltip="Change how many runs train at once"),
         Binding("Q", "back", "Back", id="queue.back", tooltip="Go back, with the key that opened this screen"),
-        Binding("p", "app.show_plan", "New run", id="queue.new-run", tooltip="Go to the New run form"),
-        Binding("r", "app.show_runs", "Runs", id="queue.runs", tooltip="List all runs"),
     ]
 
     _table = getters.query_one(QueueTable)

@@ -15,14 +15,14 @@ from accel_engine.plan.options import specs_of
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.requests.protocol.model_reference import check_checkpoint
 from accel_engine.run import Annotations, RunInfo, Status, request
-from accel_engine.run.runs.listing import summarize
+from accel_engine.run.runs.listing import list_runs, summarize
 from accel_engine.run.runs.removal import Contents, count_contents, remove
 from accel_engine.run.store.annotations import TagChanges, set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
-from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, find_mixed_kinds
+from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, MOST_RUNS_OF_BAND, find_mixed_kinds
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, awaiting
 from accel_tui.screens.entry_screen import OptionsScreen
@@ -37,6 +37,9 @@ from accel_tui.screens.run_questions import (
 from accel_tui.widgets.jobs.option_form import OptionForm
 
 DELETE = Answer("delete", "Delete", "d", is_destructive=True)
+
+SIMILAR_RUNS = 4
+"""How many runs *Compare* on *Run* shows, with the run of the screen."""
 
 RUN, RUNS, COMPARE, SEARCH = "run", "runs", "compare", "search"
 """The screens of runs, as their keys are called in the settings."""
@@ -107,6 +110,10 @@ class RunActionsScreen(AskingScreen):
         runs = self.runs_for(row)
         return row.is_offered(runs) if runs and self.PLACE in row.places else False
 
+    def why_not(self, action: str) -> str:
+        """Why an action is not possible whose key is dimmed."""
+        return ACTIONS[action].why_not if action in ACTIONS else ""
+
     @awaiting
     async def do_action(self, name: str) -> None:
         """Do something with the runs."""
@@ -163,6 +170,28 @@ class RunAction:
     """The action whose key it shares, which differs by what is offered."""
     is_shown: bool = True
     """Whether the line of keys has it."""
+    why_not: str = ""
+    """Why it is not possible while its key is dimmed."""
+
+    def binding_id(self, place: str) -> str:
+        """The id of its key on a screen, in the settings."""
+        return f"{place}.{(self.key_of or self.id).replace('_', '-')}"
+
+
+NEXT_STEPS = (
+    "predict",
+    "evaluate",
+    "export",
+    "compare_similar",
+    "train_longer",
+    "continue",
+    "deploy",
+    "duplicate",
+)
+"""The actions that *Run* offers as buttons once a run has ended, in their order."""
+
+_ONLY_BUTTONS = ("evaluate", "compare_similar", "duplicate")
+"""Those that the line of keys of *Run* leaves out."""
 
 
 def run_bindings(place: str) -> tuple[Binding, ...]:
@@ -172,9 +201,9 @@ def run_bindings(place: str) -> tuple[Binding, ...]:
             row.key,
             row.id,
             row.label,
-            id=f"{place}.{(row.key_of or row.id).replace('_', '-')}",
+            id=row.binding_id(place),
             tooltip=row.tooltip,
-            show=row.is_shown,
+            show=row.is_shown and not (place == RUN and row.id in _ONLY_BUTTONS),
         )
         for row in ACTIONS.values()
         if place in row.places
@@ -207,6 +236,11 @@ def _is_live(runs: Runs) -> bool:
 
 def _takes_commands(runs: Runs) -> bool:
     return runs[0].takes_commands
+
+
+def _is_readable(runs: Runs) -> bool:
+    """Whether a run can be read, as far as is known, and does not wait in the queue, where it has nothing to tell."""
+    return runs[0].is_readable and not runs[0].state.is_queued
 
 
 def _is_training(runs: Runs) -> bool:
@@ -297,12 +331,25 @@ async def _compare(screen: RunActionsScreen, runs: Runs) -> None:
     if len(directories) < 2:
         screen.notify("Select two or more with space, then compare them.", severity="warning")
         return
-    if len(directories) > MAX_COMPARED_RUNS:
-        screen.notify(
-            f"At most {MAX_COMPARED_RUNS} runs can be compared: "
-            f"showing the first {MAX_COMPARED_RUNS} of {len(directories)}."
-        )
-    open_screen(screen, Screens.COMPARE, tuple(directories[:MAX_COMPARED_RUNS]))
+    if len(directories) > MOST_RUNS_OF_BAND:
+        screen.notify(f"At most {MOST_RUNS_OF_BAND:,} runs can be compared: showing the first of {len(directories):,}.")
+    many = len(directories) > MAX_COMPARED_RUNS
+    open_screen(screen, Screens.COMPARE_MANY if many else Screens.COMPARE, tuple(directories[:MOST_RUNS_OF_BAND]))
+
+
+async def _compare_similar(screen: RunActionsScreen, runs: Runs) -> None:
+    """Compare a run with the latest others on the same data."""
+    run, data = runs[0], runs[0].info.plan_values.get("data") if runs[0].info else None
+    listed = await asyncio.to_thread(list_runs)
+    others = [
+        each.directory
+        for each in listed
+        if each.info and not each.info.bench and each.id != run.id and each.info.plan_values.get("data") == data
+    ]
+    if others and screen.is_active:
+        open_screen(screen, Screens.COMPARE, (run.directory, *others[: SIMILAR_RUNS - 1]))
+    else:
+        screen.notify("There is no other run on the same data.", title="Nothing to compare with", severity="warning")
 
 
 async def _open(target: Screens, screen: RunActionsScreen, runs: Runs) -> None:
@@ -386,6 +433,24 @@ async def _delete(screen: RunActionsScreen, runs: Runs) -> None:
         await screen.change(*(partial(remove, run.directory) for run in runs))
 
 
+async def _report(screen: RunActionsScreen, runs: Runs) -> None:
+    """Write the report on a run to the working directory, in place of an earlier one, and say where it is."""
+    directory = runs[0].directory
+    path = Path(f"{directory.name}.html").absolute()
+
+    def write() -> None:
+        from accel_tui.report.run_report import write_report  # seldom needed
+
+        write_report(directory, path)
+
+    try:
+        await asyncio.to_thread(write)
+    except AccelError as error:
+        screen.notify(str(error), title="No report", severity="error", markup=False)
+    else:
+        screen.notify(str(path), title="Report written", markup=False)
+
+
 def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
     """What is deleted with the runs, and its size."""
     size = numbers.size(sum(each.size for each in found))
@@ -400,8 +465,21 @@ def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
     return f"{names}: {what}, {size} in total. This cannot be undone."
 
 
+_NO_MODEL = "The run has no trained model yet; its first checkpoint will have one."
+
+_NO_TRAINING = "The script does not train now. Once it does, the key works."
+
 _ROWS = (
-    RunAction("pause", "p,space", "Pause", "Pause or resume training", (RUN,), partial(_send, "pause"), _can_pause),
+    RunAction(
+        "pause",
+        "p,space",
+        "Pause",
+        "Pause or resume training",
+        (RUN,),
+        partial(_send, "pause"),
+        _can_pause,
+        why_not=_NO_TRAINING,
+    ),
     RunAction(
         "resume",
         "p,space",
@@ -423,12 +501,13 @@ _ROWS = (
     ),
     RunAction(
         "learning_rate",
-        "r",
+        "e",
         "Learning rate",
         "Change the learning rate. In a script, of the current fit",
         (RUN,),
         _change_rate,
         _can_change_rate,
+        why_not=_NO_TRAINING,
     ),
     RunAction(
         "find_rate",
@@ -441,18 +520,29 @@ _ROWS = (
         is_shown=False,  # the keys that a run needs more often leave no room
     ),
     RunAction(
-        "checkpoint", "c", "Checkpoint", "Save a checkpoint now", (RUN,), partial(_send, "checkpoint"), _takes_commands
+        "checkpoint", "C", "Checkpoint", "Save a checkpoint now", (RUN,), partial(_send, "checkpoint"), _takes_commands
     ),
     RunAction("compare", "c", "Compare", "Compare the selected runs", (RUNS, SEARCH), _compare, takes_several=True),
     RunAction(
+        "compare_similar",
+        "c",
+        "Compare",
+        "Compare with the latest other runs on the same data",
+        (RUN,),
+        _compare_similar,
+        _is_training,
+        key_of="compare",
+    ),
+    RunAction(
         "evaluate",
-        "v",
+        "V",
         "Evaluate",
         "Evaluate runs on the same examples: which one is better?",
-        (RUNS, COMPARE, SEARCH),
+        (RUN, RUNS, COMPARE, SEARCH),
         partial(_open_of_all, Screens.EVALUATE),
         _has_model,
         takes_several=True,
+        why_not=_NO_MODEL,
     ),
     RunAction(
         "diagnostics",
@@ -481,6 +571,7 @@ _ROWS = (
         partial(_use_models, Screens.BENCH),
         _has_model,
         takes_several=True,
+        why_not=_NO_MODEL,
     ),
     RunAction(
         "export",
@@ -490,6 +581,17 @@ _ROWS = (
         (RUN, RUNS, SEARCH),
         partial(_use_model, Screens.EXPORT),
         _has_model,
+        why_not=_NO_MODEL,
+    ),
+    RunAction(
+        "deploy",
+        "D",
+        "Deploy",
+        "Serve the trained model on this machine",
+        (RUN, RUNS, SEARCH),
+        partial(_use_model, Screens.DEPLOY),
+        _has_model,
+        why_not=_NO_MODEL,
     ),
     RunAction(
         "predict",
@@ -499,6 +601,17 @@ _ROWS = (
         (RUN, RUNS, SEARCH),
         partial(_use_model, Screens.PREDICT),
         _has_model,
+        why_not=_NO_MODEL,
+    ),
+    RunAction(
+        "report",
+        "H",
+        "Report",
+        "Write a report on the run: an HTML file in the working directory",
+        (RUN, RUNS),
+        _report,
+        _is_readable,
+        is_shown=False,  # the keys that a run needs more often leave no room
     ),
     RunAction(
         "edit",
@@ -511,7 +624,7 @@ _ROWS = (
         takes_several=True,
     ),
     RunAction(
-        "duplicate", "n", "Duplicate", "Make a new run from the plan of this one", (RUNS,), _duplicate, _has_plan
+        "duplicate", "n", "Duplicate", "Make a new run from the plan of this one", (RUN, RUNS), _duplicate, _has_plan
     ),
     RunAction("continue", "R", "Continue", "Continue from the last checkpoint", (RUN, RUNS), _continue, _can_continue),
     RunAction(
@@ -526,7 +639,7 @@ _ROWS = (
     ),
     RunAction(
         "delete",
-        "D,delete",
+        "delete,backspace",
         "Delete",
         "Delete the run, or all selected runs; asks first",
         (RUNS,),

@@ -66,7 +66,7 @@ def cancel_question(run: str, key: str) -> QuestionScreen:
 
     Args:
         run: Its id.
-        key: The key that cancels it: the one that asks.
+        key: The key that cancels it.
     """
     cancel = Answer(CANCEL_RUN, "Cancel the run", key, is_destructive=True)
     return QuestionScreen(f"Cancel run {run}?", _DETAIL, (_KEEP, cancel))

@@ -1,13 +1,14 @@
 """Runs screen: lists, filters, compares, edits, continues and deletes runs."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Container, Horizontal
 from textual.events import ScreenResume
 from textual.widgets import Input, Label
 
@@ -15,12 +16,17 @@ from accel_engine.run import RunSummary, Status, runs_directory
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.formatting.runs import lost_reason
-from accel_tui.host import Screens, open_screen
+from accel_tui.host import Screens, change_setting, open_screen, settings_of
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.columns import has_model
-from accel_tui.screens.run_actions import RUNS, RunActionsScreen, TargetRun, run_bindings
+from accel_tui.screens.asking import awaiting
+from accel_tui.screens.run_actions import ACTIONS, RUNS, RunActionsScreen, TargetRun, run_bindings
+from accel_tui.screens.select_charts_screen import SelectChartsScreen
+from accel_tui.settings.user_settings import RUN_COLUMNS, RUN_GROUPS
+from accel_tui.widgets.chart_panels.run_panels import Panel
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.line_input import LineInput
+from accel_tui.widgets.run_card import CardKey, RunCard
 from accel_tui.widgets.runs_table import RunsTable, SelectedRun
 
 
@@ -50,6 +56,12 @@ class FilterInput(LineInput):
         await self.app.run_action("screen.back")
 
 
+class SelectColumnsScreen(SelectChartsScreen):
+    """Returns the titles of the selected columns."""
+
+    WHAT = "Columns"
+
+
 class RunsScreen(RunActionsScreen):
     """Lists the runs of this machine."""
 
@@ -61,30 +73,32 @@ class RunsScreen(RunActionsScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", id="runs.filter", tooltip="Show only matching runs"),
         *run_bindings(RUNS),
+        Binding("g", "group", "Group", id="runs.group", tooltip="Group the runs by data, model or tag, or not at all"),
+        Binding("a", "select_columns", id="runs.columns", tooltip="Select the columns, and save them"),
         # For a key that is pressed before the table is mounted.
         Binding("enter", "open", id="runs.open-newest", tooltip="Open the newest run"),
-        Binding(
-            "S", "app.open_searches", "Searches", id="runs.searches", tooltip="Show the searches for the best plan"
-        ),
-        Binding("p", "app.show_plan", "New run", id="runs.new-run", tooltip="Go to the New run form"),
-        Binding("Q", "app.show_queue", "Queue", id="runs.queue", tooltip="Show the runs that wait for free devices"),
     ]
 
     _filter_input = getters.query_one("#words", Input)
 
     def __init__(self) -> None:
         super().__init__()
-        hint = f"No runs yet in {printable(str(runs_directory()))}. Press p for a new run, then s to start it."
+        hint = f"No runs yet in {printable(str(runs_directory()))}. Press N for a new run, then s to start it."
         self.table = RunsTable(hint, selectable=True)
         self._statuses: dict[str, Status | None] = {}
 
     def compose(self) -> ComposeResult:
+        settings = settings_of(self)
+        self.table.set_reactive(RunsTable.grouping, settings.runs_group)
+        self.table.set_reactive(RunsTable.chosen, settings.runs_columns)
         yield TopBar("Runs")
         with Horizontal(id="finding"):
             yield FilterInput(placeholder="/ filter, e.g. cnn  status:failed  tag:paper", id="words", compact=True)
             yield Label(id="found", markup=False)
-        yield self.table
-        yield SelectedRun()
+        with Container(id="body"):
+            yield self.table
+            yield RunCard(self._card_keys)
+            yield SelectedRun()
         yield KeyBar()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -120,6 +134,23 @@ class RunsScreen(RunActionsScreen):
         else:
             open_screen(self, Screens.NEW_RUN)
 
+    def action_group(self) -> None:
+        """Group the runs in the next way."""
+        at = RUN_GROUPS.index(self.table.grouping)
+        self.table.grouping = RUN_GROUPS[(at + 1) % len(RUN_GROUPS)]
+        change_setting(self, "runs.group", self.table.grouping)
+        self._describe()
+
+    @awaiting
+    async def action_select_columns(self) -> None:
+        """Ask for the columns."""
+        panels = [Panel(title, title) for title in RUN_COLUMNS]
+        shown = self.table.chosen or self.table.visible_titles
+        chosen = await self.ask(SelectColumnsScreen(panels, shown))
+        if chosen is not None:
+            self.table.chosen = chosen
+            change_setting(self, "runs.columns", chosen)
+
     def action_open(self) -> None:
         self.table.action_open()
 
@@ -149,13 +180,28 @@ class RunsScreen(RunActionsScreen):
     @on(RunsTable.Moved)
     def _describe(self) -> None:
         self.query_one(SelectedRun).show_run(self.table.current)
+        self.query_one(RunCard).show(self.table.current or self.table.current_group)
         if self.table.runs is None:
             self.query_one("#found", Label).update("loading runs…")
             return
         everything, shown, selected_rows = len(self.table.runs), len(self.table.shown), len(self.table.selected_rows)
         counts = [f"{shown:,} of " * bool(self.table.filter) + numbers.counted(everything, "run")]
+        counts[0] += f" by {self.table.grouping}" * (self.table.grouping != "none")
         self.query_one("#found", Label).update(", ".join(counts + [f"{selected_rows} selected"] * bool(selected_rows)))
         self.refresh_bindings()
+
+    def _card_keys(self) -> Iterator[CardKey]:
+        """The actions that the current run allows, with their keys."""
+        if self.table.current is None:
+            return
+        yield CardKey("⏎", "Open", "open")
+        for binding in run_bindings(RUNS):
+            if binding.action in ACTIONS and ACTIONS[binding.action].is_offered((_target(self.table.current),)):
+                yield CardKey(self._first_key(binding), binding.description, binding.action)
+
+    def _first_key(self, binding: Binding) -> str:
+        """The first key of a binding, as shown."""
+        return self.app.get_key_display(replace(binding, key=binding.key.partition(",")[0]))
 
 
 def _target(run: RunSummary) -> TargetRun:

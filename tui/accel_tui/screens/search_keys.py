@@ -11,12 +11,12 @@ BINDINGS: tuple[BindingType, ...] = (
     Binding(
         "s", "stop_trial", "Stop", id="search.stop", tooltip="Stop the trial with a checkpoint; it counts; asks first"
     ),
-    Binding("x", "prune", "Prune", id="search.prune", tooltip="Prune the trial now"),
-    Binding("l", "prolong", "Prolong", id="search.prolong", tooltip="Train the trial for more epochs"),
+    Binding("delete,backspace", "prune", "Prune", id="search.prune", tooltip="Prune the trial now; asks first"),
+    Binding("R", "prolong", "Prolong", id="search.prolong", tooltip="Train the trial for more epochs"),
     Binding("e", "change_trials", "Trials", id="search.trials", tooltip="Change the number of trials"),
     Binding("n", "take", "To form", id="search.take", tooltip="Take the trial's plan into the form of New run"),
     Binding(
-        "N",
+        "B",
         "take_best",
         "Best to form",
         id="search.take-best",
@@ -34,7 +34,6 @@ BINDINGS: tuple[BindingType, ...] = (
     Binding("left", "shift(-1)", id="search.previous-parameter", tooltip="Previous parameter, or pair of them"),
     Binding("right", "shift(1)", id="search.next-parameter", tooltip="Next parameter, or pair of them"),
     Binding("f", "maximize", "Full screen", id="search.full-screen", tooltip="Show only the view, or the table too"),
-    Binding("r", "app.show_runs", "Runs", id="search.runs", show=False, tooltip="List all runs"),
     Binding("S", "show_searches", "Searches", id="search.list", show=False, tooltip="List all searches"),
 )
 """Keys of trials, of the search, and of its views."""

@@ -43,6 +43,7 @@ _TAB = "-tab"
 
 QUIT = Answer("quit", "Quit", "q")
 STOP = Answer("stop", "Stop the search", "s", is_destructive=True)
+PRUNE = Answer("prune", "Prune", "p", is_destructive=True)
 
 
 class SearchScreen(DirtyRegionScreen, RunActionsScreen):
@@ -79,8 +80,8 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
         yield Tabs(
             *(Tab(f"{number} {label}", id=f"{name}{_TAB}") for number, (name, label) in enumerate(VIEWS.items(), 1))
         )
-        yield Container(id="pictures")
-        yield TrialsTable("No trials yet: the first one is about to begin.", selectable=True)
+        yield Container(id="pictures", classes="panel")
+        yield TrialsTable("No trials yet: the first one is about to begin.", selectable=True).add_class("panel")
         yield TrialReason()
         yield KeyBar()
 
@@ -246,17 +247,20 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     async def action_stop_trial(self) -> None:
         """Ask, then stop the trial under the cursor, as the screen of its run does."""
         if trial := self._trial:
-            detail = "What it has reached counts. l trains it for more epochs later."
+            detail = "What it has reached counts. R trains it for more epochs later."
             if (
                 await self.ask(QuestionScreen(f"Stop trial {trial.number}?", detail, (STOP_TRIAL, CANCEL)))
                 == STOP_TRIAL.id
             ):
                 self._follower.send(StudyRequest("stop_trial", trial.number))
 
-    def action_prune(self) -> None:
-        """Prune the trial under the cursor."""
-        if self._trial:
-            self._follower.send(StudyRequest("prune", self._trial.number))
+    @awaiting
+    async def action_prune(self) -> None:
+        """Ask, then prune the trial under the cursor."""
+        if trial := self._trial:
+            question = QuestionScreen(f"Prune trial {trial.number}?", "It ends now.", (CANCEL, PRUNE))
+            if await self.ask(question) == PRUNE.id:
+                self._follower.send(StudyRequest("prune", trial.number))
 
     @awaiting
     async def action_prolong(self) -> None:

@@ -2,11 +2,9 @@
 
 import asyncio
 import threading
-from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.events import ScreenResume
 
 from accel_engine.text import printable
@@ -20,7 +18,7 @@ from accel_tui.widgets.visibility import is_covered
 INTERVAL = 5.0
 """Seconds between two reads of all searches."""
 
-EMPTY = "No searches yet. Press p, write a range into a field of New run, then press S."
+EMPTY = "No searches yet. Press N, write a range into a field of New run, then press S."
 """Text where there are none."""
 
 
@@ -30,10 +28,6 @@ class SearchesScreen(BackScreen):
     CSS_PATH = "searches_screen.tcss"
     AUTO_FOCUS = "StudiesTable"
     BINDING_GROUP_TITLE = "Searches"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p", "app.show_plan", "New run", id="searches.new-run", tooltip="Go to the New run form"),
-        Binding("r", "app.show_runs", "Runs", id="searches.runs", tooltip="List all runs"),
-    ]
 
     _table = getters.query_one(StudiesTable)
 

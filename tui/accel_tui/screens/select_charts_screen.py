@@ -27,11 +27,13 @@ class SelectChartsScreen(Dialog[tuple[str, ...]]):
     """
 
     CSS_PATH = "select_charts_screen.tcss"
+    WHAT: ClassVar[str] = "Charts"
+    """What is selected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Done", id="dialog.back", tooltip="Show the selected charts"),
         Binding("a,q", "back", "Done", id="select-charts.done", tooltip="Show the selected charts"),
-        Binding("d", "default", "Default", id="select-charts.default", tooltip="Show as many charts as fit"),
+        Binding("f6", "default", "Default", id="select-charts.default", tooltip="Show as many charts as fit"),
     ]
 
     def __init__(self, panels: Sequence[Panel], shown: Sequence[str]) -> None:
@@ -41,7 +43,7 @@ class SelectChartsScreen(Dialog[tuple[str, ...]]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Label("Charts", classes="question")
+            yield Label(self.WHAT, classes="question")
             yield self._list
             yield Label("space or click: show or hide", classes="detail")
             yield Label("[@click=screen.back]esc: done[/]", classes="detail")

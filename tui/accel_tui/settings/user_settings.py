@@ -37,11 +37,25 @@ def settings_path() -> Path:
 COLOURS = ("auto", "none", "16", "256", "all")
 """Settings for the number of colours."""
 
+IMAGES = ("auto", "blocks")
+"""Settings for how pictures are shown."""
+
 GLYPHS = ("auto", "unicode", "ascii")
 """Settings for the characters of curves and frames."""
 
 SEQUENCES = ("auto", "osc9", "osc777")
 """Settings for the escape sequence of desktop notifications."""
+
+
+RUN_GROUPS = ("data", "model", "tag", "none")
+"""Settings for the groups of the list of runs."""
+
+RUN_COLUMNS = (
+    *("status", "run", "name", "model", "result", "bar", "val loss", "curve", "data", "strategy", "tags", "batch"),
+    *("loss", "accuracy", "val acc", "val mae", "val rmse", "val r²", "examples/s", "best", "monitor", "baseline"),
+    *("steps", "duration", "created"),
+)
+"""Settings for the columns of the list of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +114,13 @@ class Settings:
         str,
         choices=GLYPHS,
     )
+    images: str = _setting(
+        "images",
+        "auto",
+        "Pictures: auto is real pixels where the terminal answers that it has them, else half blocks",
+        str,
+        choices=IMAGES,
+    )
     frames: int = _setting("rates.frames", 60, "Maximum frames per second", int, minimum=1, maximum=120)
     curves: float = _setting(
         "rates.curves", 4.0, "Updates per second of a growing curve", float, minimum=0.1, maximum=30
@@ -124,6 +145,15 @@ class Settings:
         int,
         minimum=1,
         maximum=1000,
+        optional=True,
+    )
+    runs_group: str = _setting("runs.group", "data", "Groups of the list of runs", str, choices=RUN_GROUPS)
+    runs_columns: tuple[str, ...] = _setting(
+        "runs.columns",
+        (),
+        "Columns of the list of runs; auto are those that fit",
+        tuple,
+        choices=RUN_COLUMNS,
         optional=True,
     )
     plan: Mapping[str, Any] = field(default_factory=dict)
@@ -153,7 +183,7 @@ ATTRIBUTES: Mapping[str, str] = MappingProxyType(
 )
 """The field of :class:`Settings` of each setting."""
 
-_NESTED = ("rates", "notify", "queue")
+_NESTED = ("rates", "notify", "queue", "runs")
 
 _TABLES = ("plan", "keys", *_NESTED)
 
@@ -291,26 +321,28 @@ def _keys(values: Mapping[str, Any], source: SettingSource, errors: list[str], a
     return keys
 
 
-def save_setting(file: Path, name: str, value: str) -> None:
-    """Save a top-level setting; create the file if it does not exist.
+def save_setting(file: Path, name: str, value: str | list[str]) -> None:
+    """Save a setting; create the file if it does not exist.
 
     Args:
         file: The settings file.
-        name: The setting.
+        name: The setting; a dot is after the name of its table.
         value: A valid value.
 
     Raises:
-        UsageError: The file has errors or cannot be written; it is not changed.
+        UsageError: The file has errors, is no regular file, or cannot be written; it is not changed.
     """
     import tomlkit  # late, as reading the settings does not need it
 
-    advice = f"add it yourself: {tomlkit.dumps({name: value}).strip()}"
+    advice = f"add it yourself: {tomlkit.dumps(_nested(name, value)).strip()}"
     file = file.resolve()
     try:
         if file.exists() and (errors := read(file)[1]):
             raise UsageError(f"{errors[0]}; {advice}")
+        if file.exists() and not file.is_file():  # such as /dev/null, which a file must not replace
+            raise UsageError(f"{file}: {name} cannot be saved, as this is no regular file; {advice}")
         text = file.read_text(encoding="utf-8") if file.exists() else ""
-        expected = tomllib.loads(text) | {name: value}
+        expected = _with_value(tomllib.loads(text), name, value)
         changed = next((each for each in _edits(text, name, value) if _has_values(each, expected)), None)
         if changed is None:
             raise UsageError(f"{file}: {name} cannot be changed automatically here; {advice}")
@@ -322,17 +354,34 @@ def save_setting(file: Path, name: str, value: str) -> None:
         raise UsageError(f"cannot write {file}: {error.strerror}; {advice}") from error
 
 
-def _edits(text: str, name: str, value: str) -> Iterator[str]:
+def _nested(name: str, value: object) -> dict[str, Any]:
+    """A setting within its table."""
+    table, _, last = name.rpartition(".")
+    return {table: {last: value}} if table else {last: value}
+
+
+def _with_value(values: dict[str, Any], name: str, value: object) -> dict[str, Any]:
+    """All settings with one set."""
+    added = _nested(name, value)
+    return values | {key: values.get(key, {}) | each if isinstance(each, dict) else each for key, each in added.items()}
+
+
+def _edits(text: str, name: str, value: str | list[str]) -> Iterator[str]:
     """The text with the name set: in place of its commented default, or else where tomlkit puts it."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    if name not in tomllib.loads(text):
-        line = tomlkit.dumps({name: value}).strip()
-        yield re.sub(rf"(?m)^#\s*{re.escape(name)}\s*=.*", lambda _: line, text, count=1)
+    table, _, last = name.rpartition(".")
+    values = tomllib.loads(text)
+    if last not in (values.get(table, {}) if table else values):
+        line = tomlkit.dumps({last: value}).strip()
+        yield re.sub(rf"(?m)^#\s*{re.escape(last)}\s*=.*", lambda _: line, text, count=1)
     with suppress(TOMLKitError):
         document = tomlkit.parse(text)
-        document[name] = value
+        if table:
+            document.setdefault(table, tomlkit.table())[last] = value
+        else:
+            document[name] = value
         yield document.as_string()
 
 

@@ -3,17 +3,23 @@
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.events import Click, MouseMove
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
 from accel_engine.text import printable_line
 from accel_engine.version import __version__
+from accel_engine.words import numbers
 
 DROP_ORDER = (
+    "open_searches",
+    "show_queue",
     "clone",
     "stop_search",
     "take_best",
@@ -23,31 +29,30 @@ DROP_ORDER = (
     "next_tab",
     "predict",
     "bench",
+    "deploy",
     "export",
-    "show_queue",
     "limit",
-    "toggle_theme",
-    "queue",
     "measure",
     "race",
+    "queue",
     "command_palette",
     "zoom_in",
+    "toggle_theme",
+    "show_plan",
+    "show_runs",
     "detach",
     "log",
     "details",
     "advice",
     "sort",
-    "open_searches",
     "duplicate",
     "train_longer",
     "evaluate",
-    "show_plan",
     "delete",
     "edit",
     "select",
     "continue",
     "back",
-    "show_runs",
 )
 """Actions whose keys are dropped where there is no room, in this order; help shows all."""
 
@@ -125,7 +130,7 @@ class KeyBar(Widget):
         return keys
 
     def on_click(self, event: Click) -> None:
-        if (key := self._key_at(event.x)) and key.is_enabled:
+        if key := self._key_at(event.x):
             self.app.simulate_key(key.key)
 
     def on_mouse_move(self, event: MouseMove) -> None:
@@ -169,6 +174,50 @@ class KeyBar(Widget):
                 yield ActiveKey(binding.key, action, label, active.tooltip, is_enabled=active.enabled)
 
 
+class RunsBadge(Widget):
+    """How many runs are live, and how many wait, at the right end of the first line; a click shows them."""
+
+    ROOM: ClassVar[int] = 23
+    """Cells that the line leaves for it."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    RunsBadge {
+        dock: right;
+        width: auto;
+        height: 1;
+        background: $surface;
+    }
+    """
+
+    def on_mount(self) -> None:
+        if hasattr(self.app, "run_counts"):
+            self.watch(self.app, "run_counts", self._count, init=False)
+
+    def _count(self) -> None:
+        self.refresh(layout=True)
+
+    def render(self) -> Content:
+        """Both numbers; dim where there are none."""
+        live, queued = getattr(self.app, "run_counts", (0, 0))
+        return Content.assemble(
+            (f"● {numbers.compact(live)} live", "bold $primary" if live else "$text-disabled"),
+            (f"  ○ {numbers.compact(queued)} queued", "$text-warning" if queued else "$text-disabled"),
+        )
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        return self.render().cell_length
+
+    async def on_click(self, event: Click) -> None:
+        """Show the queue, or the list of runs."""
+        event.stop()
+        is_queue = event.x >= self.render().plain.index("○")
+        await self.run_action("app.show_queue" if is_queue else "app.show_runs")
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        self.tooltip = "Q shows the queue" if event.x >= self.render().plain.index("○") else "r lists the runs"
+
+
 class TopBar(Widget):
     """A header of one line.
 
@@ -190,10 +239,15 @@ class TopBar(Widget):
         self._place = place
 
     def render(self) -> Content:
-        """Program and title on the left, host and version on the right."""
+        """Program and title on the left, host and version before the badge."""
         left = Content.assemble(("accel-tui", "bold $accent"), ("  " + self._place, "bold"))
         right = Content.assemble(
             (printable_line(socket.gethostname()), "$text-muted"), ("  " + __version__, "$text-disabled")
         )
-        gap = self.size.width - left.cell_length - right.cell_length
-        return Content.assemble(left, " " * gap, right) if gap > 1 else left
+        width = self.size.width - RunsBadge.ROOM
+        gap = width - left.cell_length - right.cell_length
+        return Content.assemble(left, " " * gap, right) if gap > 1 else left.truncate(max(width, 1), ellipsis=True)
+
+    def compose(self) -> ComposeResult:
+        """Compose the badge."""
+        yield RunsBadge()

@@ -1,10 +1,11 @@
 """The list of runs, sorted, filtered, with a selection; and the details of the current run."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual import on, work
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
@@ -16,8 +17,19 @@ from accel_engine.text import printable, printable_fields
 from accel_tui.formatting.runs import lost_reason
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.run_list.columns import COLUMNS
+from accel_tui.run_list.comparison import MAX_COMPARED_RUNS as MAX_CHARTED_RUNS
+from accel_tui.run_list.groups import (
+    RESULT,
+    GroupPath,
+    RunGroup,
+    group_runs,
+    make_group,
+    run_columns,
+    visible,
+)
 from accel_tui.run_list.run_filter import key_error, matches, parse_filter
-from accel_tui.widgets.table import RowDetails, Table
+from accel_tui.widgets.chart_panels.compare_charts import style_of
+from accel_tui.widgets.table import Heading, RowDetails, Table
 
 INTERVAL = 2.0
 """Seconds between two refreshes."""
@@ -47,6 +59,15 @@ class RunsTable(Table[RunSummary]):
     filter: reactive[str] = reactive("", repaint=False)
     """Filter expression; see :mod:`accel_tui.run_list.run_filter`."""
 
+    grouping: reactive[str] = reactive("none", repaint=False)
+    """How runs are grouped; see :data:`accel_tui.run_list.groups.GROUPINGS`."""
+
+    chosen: reactive[tuple[str, ...]] = reactive((), repaint=False)
+    """The titles of the columns that the user has chosen; empty for those that fit."""
+
+    changed_groups: ClassVar[set[GroupPath]] = set()
+    """The groups that were folded or unfolded, in any list of this program."""
+
     @dataclass
     class Listed(Message):
         """The runs were read; at first only the most recently written ones."""
@@ -58,10 +79,18 @@ class RunsTable(Table[RunSummary]):
     class Opened(Table.Opened):
         """A run should be opened."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("G", "fold_all", id="runs.fold-all", tooltip="Fold or unfold all groups"),
+    ]
+
     def __init__(self, empty: str, *, selectable: bool = False) -> None:
         super().__init__(selectable=selectable)
         self._no_runs = empty
         self.columns = COLUMNS
+        self._group_of: dict[str, RunGroup] = {}
+        self._groups: dict[GroupPath, RunGroup] = {}
+        self._whole: RunGroup | None = None
+        self._places: dict[Hashable, int] = {}
         self._open_when_listed = False
         self._is_partial = False
         self._worker: Worker[None] | None = None
@@ -94,7 +123,75 @@ class RunsTable(Table[RunSummary]):
         self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._no_runs
         self.show_rows(run for run in self.runs or () if matches(run, terms))
 
-    watch_filter = watch_runs
+    watch_filter = watch_grouping = watch_chosen = watch_runs
+
+    def grouped(self, rows: tuple[RunSummary, ...]) -> tuple[tuple[RunSummary, ...], Sequence[RunSummary | Heading]]:
+        """The runs in the order of their groups, and the lines with the headings of groups."""
+        if not self.selectable:
+            return rows, rows
+        lines = group_runs(rows, self.grouping, self.changed_groups)
+        ordered = tuple(line for line in lines if isinstance(line, RunSummary))
+        self._group_of, self._groups, group = {}, {}, None
+        for line in lines:
+            if isinstance(line, RunGroup):
+                group = self._groups[line.path] = line
+            elif group:
+                self._group_of[line.id] = group
+        self._whole = None
+        if not group:
+            whole = make_group(("",), ordered)
+            self._whole = whole if whole.is_of_one_kind else None
+        self._choose_columns()
+        return ordered, [self._heading_of(line) if isinstance(line, RunGroup) else line for line in visible(lines)]
+
+    def on_resize(self) -> None:
+        self._choose_columns()
+        super().on_resize()
+
+    def _choose_columns(self) -> None:
+        """Take the columns that fit the list, and what its runs are."""
+        if self.selectable:
+            title = self._whole.result_title if self._whole else ""
+            self.columns = run_columns(self._compared_with, title, self.room, self.chosen, self.grouping)
+
+    def _compared_with(self, run: RunSummary) -> RunGroup | None:
+        """The group with whose results a run is compared."""
+        return self._group_of.get(run.id) or self._whole
+
+    @property
+    def current_group(self) -> RunGroup | None:
+        """The group whose heading is under the cursor."""
+        line = self.current_line
+        return self._groups.get(cast(GroupPath, line.key)) if isinstance(line, Heading) else None
+
+    def _heading_of(self, group: RunGroup) -> Heading:
+        """The heading of a group, with the name of its metric above the results."""
+        ids, titles = tuple(run.id for run in group.runs), {RESULT: group.result_title}
+        return Heading(group.path, group.path[-1], ids, group.note, len(group.path) - 1, group.is_folded, titles)
+
+    def fold(self, heading: Heading, *, is_folded: bool) -> None:
+        """Fold or unfold a group, and remember it."""
+        if heading.is_folded is not is_folded:
+            self.changed_groups.symmetric_difference_update({cast(GroupPath, heading.key)})
+            self.watch_runs()
+
+    def action_fold_all(self) -> None:
+        """Fold all groups, or unfold all if all are folded."""
+        groups = [
+            line for line in group_runs(self.shown, self.grouping, self.changed_groups) if isinstance(line, RunGroup)
+        ]
+        unfolded = {group.path for group in groups if not group.is_folded}
+        self.changed_groups.symmetric_difference_update(unfolded or {group.path for group in groups})
+        self.watch_runs()
+
+    def watch_selected(self) -> None:
+        self._places = {run.id: place for place, run in enumerate(self.selected_rows)}
+        super().watch_selected()
+
+    def mark_colour(self, row: RunSummary) -> str:
+        """The colour that the run has in a comparison of the selected runs."""
+        place = self._places.get(row.id) if 1 < len(self._places) <= MAX_CHARTED_RUNS else None
+        return "mark" if place is None else style_of(place)
 
     def forget(self, known: object) -> None:
         """Deselect runs that are gone; those hidden by the filter stay selected."""
@@ -120,11 +217,11 @@ class RunsTable(Table[RunSummary]):
 
     @on(Listed)
     def _update_runs(self, event: Listed) -> None:
-        begins = self._is_partial and self._cursor == 0
+        begins = self._is_partial and self._cursor <= 1
         self._is_partial = not event.whole
         self.runs = event.runs
         if begins:
-            self.go_to(0)  # the user did not choose the first of a partial list
+            self.go_to_first_row()  # the user did not choose the first of a partial list
         self.repaint_changed()  # relative times change even if nothing else does
         if self._open_when_listed:
             self.action_open()

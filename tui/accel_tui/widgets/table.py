@@ -1,8 +1,8 @@
 """A table: rows in lines below a header, with a cursor, an order and a selection."""
 
 import time
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rich.cells import cell_len
@@ -34,9 +34,36 @@ _MARK = 3  # width of the selection mark
 _COLOURS = {name: name for name in ("accent", "primary", "secondary", "success", "warning", "error")} | {
     "note": "text-muted"
 }
-_PARTS = ("row", "header", "order", "cursor", "mark")
+_COLOURS["border"] = "border"
+_PARTS = ("row", "header", "order", "cursor", "mark", "heading")
+_INDENT = 2  # cells of a heading for each group that it is in
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A line above a group of rows, by which the group is folded and unfolded."""
+
+    key: Hashable
+    """What identifies the group."""
+    title: str
+    """Its name."""
+    rows: tuple[Hashable, ...]
+    """The keys of its rows, with those of the groups in it."""
+    note: str = ""
+    """What is said of it after the name."""
+    depth: int = 0
+    """Number of groups that it is in."""
+    is_folded: bool = False
+    """Whether its rows are hidden."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """What columns mean in this group, by their titles; such a column is aligned to the right."""
+
+    @property
+    def label(self) -> str:
+        """Sign and name."""
+        return printable_line(f"{' ' * _INDENT * self.depth}{'▸' if self.is_folded else '▾'} {self.title}")
 
 
 class RowDetails(Static):
@@ -76,6 +103,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         & > .table--header { color: $text-disabled; }
         & > .table--order { color: $foreground; text-style: bold; }
         & > .table--mark { color: $accent; text-style: bold; }
+        & > .table--heading { color: $foreground; text-style: bold; }
         & > .table--cursor { color: $foreground; }
         &:focus > .table--cursor {
             color: $block-cursor-foreground;
@@ -98,6 +126,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         ),
         Binding("shift+down", "select_next(1)", id="table.select-down", tooltip="Select this line and the next"),
         Binding("shift+up", "select_next(-1)", id="table.select-up", tooltip="Select this line and the previous"),
+        Binding("ctrl+a", "select_all", id="table.select-all", tooltip="Select all lines, or none"),
         Binding(
             "greater_than_sign",
             "sort(1)",
@@ -106,7 +135,9 @@ class Table(ScrollView, Generic[T], can_focus=True):
             tooltip="Sort by the next column; so does a click on a column",
         ),
         Binding("less_than_sign", "sort(-1)", id="table.sort-previous", tooltip="Sort by the previous column"),
-        Binding("o", "reverse", id="table.reverse", tooltip="Reverse the sort order"),
+        Binding("exclamation_mark", "reverse", id="table.reverse", tooltip="Reverse the sort order"),
+        Binding("left", "fold", id="table.fold", tooltip="Fold the group; so does a click on its heading"),
+        Binding("right", "unfold", id="table.unfold", tooltip="Unfold the group"),
         *LIST_KEYS,
         *SIDEWAYS_KEYS,
     ]
@@ -138,11 +169,13 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self.empty = empty
         self.selectable = selectable
         self.shown: tuple[T, ...] = ()
-        """The rows in their order."""
+        """The rows in their order, with those of folded groups."""
+        self.lines: Sequence[T | Heading] = ()
+        """The lines below the header: rows, and the headings of groups."""
         self.columns: Sequence[Column[T]] = ()
         """All columns."""
         self._visible: Sequence[tuple[Column[T], int]] = ()  # with their widths
-        self._cursor = 0
+        self._cursor = self._laid_out = 0
         self._painted: dict[int, tuple[object, ...]] = {}
 
     def key_of(self, row: T) -> Hashable:
@@ -154,10 +187,26 @@ class Table(ScrollView, Generic[T], can_focus=True):
         """Whether the cursor stays on its row when the rows change, rather than on the first line."""
         return True
 
+    def grouped(self, rows: tuple[T, ...]) -> tuple[tuple[T, ...], Sequence[T | Heading]]:
+        """All rows in the order of their groups, and the lines that show them, without what is folded."""
+        return rows, rows
+
+    def fold(self, heading: Heading, *, is_folded: bool) -> None:
+        """Fold or unfold a group."""
+
+    @property
+    def current_line(self) -> T | Heading | None:
+        """The row or heading under the cursor."""
+        return self.lines[self._cursor] if self.lines else None
+
     @property
     def current(self) -> T | None:
-        """The row under the cursor."""
-        return self.shown[self._cursor] if self.shown else None
+        """The row under the cursor; ``None`` on a heading."""
+        line = self.current_line
+        return None if isinstance(line, Heading) else line
+
+    def _key(self, line: T | Heading) -> Hashable:
+        return line.key if isinstance(line, Heading) else self.key_of(line)
 
     @property
     def selected_rows(self) -> tuple[T, ...]:
@@ -169,12 +218,14 @@ class Table(ScrollView, Generic[T], can_focus=True):
         match action:
             case "open":
                 return self.opens
-            case "select" | "select_next":
+            case "select" | "select_next" | "select_all":
                 return self.selectable
             case "sort" | "reverse":
                 return any(column.sort_key for column in self.columns)
             case "scroll_left" | "scroll_right":
                 return self.sideways
+            case "fold" | "unfold":
+                return any(isinstance(line, Heading) for line in self.lines[:1])  # then the first line is one
         return True
 
     def show_rows(self, rows: Iterable[T], columns: Sequence[Column[T]] | None = None) -> None:
@@ -184,18 +235,21 @@ class Table(ScrollView, Generic[T], can_focus=True):
             rows: In the order that is kept where no column is sorted by.
             columns: ``None`` keeps the present ones.
         """
-        kept = self.key_of(self.current) if self.current is not None and self.keeps_row else None
+        before = self.current_line
+        kept = self._key(before) if before is not None and self.keeps_row else None
         if columns is not None:
             self.columns = columns
-        had_rows, self.shown = bool(self.shown), sort_rows(rows, self.columns, self.order)
+        had_rows = bool(self.shown)
+        self.shown, self.lines = self.grouped(sort_rows(rows, self.columns, self.order))
         if bool(self.shown) is not had_rows:
             self._painted.clear()
             self.refresh()
-        keys = [self.key_of(row) for row in self.shown]
-        self._cursor = max(0, min(self._cursor, len(keys) - 1)) if self.keeps_row else 0
-        if kept is not None and kept in keys:
-            self._cursor = keys.index(kept)
-        self.forget(keys)
+        first = 0 if before is not None and self.keeps_row else self._first_row
+        self._cursor = max(first, min(self._cursor, len(self.lines) - 1)) if self.keeps_row else first
+        if kept is not None:
+            found = (at for at, line in enumerate(self.lines) if self._key(line) == kept)
+            self._cursor = next(found, self._cursor)
+        self.forget(self.key_of(row) for row in self.shown)
         self._lay_out()
         self.go_to(self._cursor)
         self.post_message(self.Moved())
@@ -209,7 +263,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
         """Show the rows in the new order, from the top."""
         self._painted.clear()
         self.show_rows(self.shown)
-        self.go_to(0)
+        self.go_to_first_row()
+        self.scroll_to(y=0, animate=False, immediate=True)
         self.refresh()
 
     def watch_selected(self) -> None:
@@ -217,18 +272,47 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self.post_message(self.Moved())
 
     def action_open(self) -> None:
-        if self.current is not None and self.opens:
-            self.post_message(self.Opened(self.current))
+        """Open the current row, or fold or unfold the current group."""
+        line = self.current_line
+        if isinstance(line, Heading):
+            self.fold(line, is_folded=not line.is_folded)
+        elif line is not None and self.opens:
+            self.post_message(self.Opened(line))
+
+    def action_fold(self) -> None:
+        """Fold the group of the current line, and go to its heading."""
+        line = self.current_line
+        depth = line.depth if isinstance(line, Heading) and line.is_folded else None  # then the group around it
+        for at in range(self._cursor, -1, -1):
+            above = self.lines[at]
+            if isinstance(above, Heading) and not above.is_folded and (depth is None or above.depth < depth):
+                self.go_to(at)
+                self.fold(above, is_folded=True)
+                return
+
+    def action_unfold(self) -> None:
+        line = self.current_line
+        if isinstance(line, Heading) and line.is_folded:
+            self.fold(line, is_folded=False)
 
     def action_select(self) -> None:
-        """Select or deselect the current row, and move to the next."""
-        if self.current is not None:
-            self.selected ^= {self.key_of(self.current)}
-            self.go_to(self._cursor + 1)
+        """Select or deselect the current row, or all rows of the current group, and move to the next."""
+        line = self.current_line
+        if isinstance(line, Heading):
+            rows = frozenset(line.rows)
+            self.selected = self.selected - rows if rows <= self.selected else self.selected | rows
+        elif line is not None:
+            self.selected ^= {self.key_of(line)}
+        self.go_to(self._cursor + 1)
 
     def action_select_next(self, direction: int) -> None:
         self._select_range(self._cursor, self._cursor + direction)
         self.go_to(self._cursor + direction)
+
+    def action_select_all(self) -> None:
+        """Select all rows, with those of folded groups; deselect all if all are selected."""
+        every = frozenset(map(self.key_of, self.shown))
+        self.selected = frozenset() if every <= self.selected else self.selected | every
 
     def action_sort(self, direction: int) -> None:
         """Sort by the next visible column, or the previous one."""
@@ -240,11 +324,20 @@ class Table(ScrollView, Generic[T], can_focus=True):
     def action_reverse(self) -> None:
         self.order = self.order.by(self.order.column)
 
+    @property
+    def _first_row(self) -> int:
+        """The first line that is no heading; 0 if all are."""
+        return next((at for at, line in enumerate(self.lines) if not isinstance(line, Heading)), 0)
+
+    def go_to_first_row(self) -> None:
+        """Move the cursor to the first row."""
+        self.go_to(self._first_row)
+
     def action_go_first(self) -> None:
         self.go_to(0)
 
     def action_go_last(self) -> None:
-        self.go_to(len(self.shown) - 1)
+        self.go_to(len(self.lines) - 1)
 
     def action_move(self, lines: int) -> None:
         self.go_to(self._cursor + lines)
@@ -255,7 +348,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
     def go_to(self, line: int) -> None:
         """Move the cursor to a line, or to the nearest one that there is."""
         before, top = self._cursor, self.scroll_offset.y
-        line = self._cursor = max(0, min(line, len(self.shown) - 1))
+        line = self._cursor = max(0, min(line, len(self.lines) - 1))
         if not top <= line < top + self._lines_visible:
             top = line if line < top else line - self._lines_visible + 1
             self.scroll_to(y=top, animate=False, immediate=True)
@@ -284,15 +377,17 @@ class Table(ScrollView, Generic[T], can_focus=True):
         line = self.scroll_offset.y + event.y - 1
         if event.y == 0:
             self._sort_at(event.x)
-        elif not 0 <= line < len(self.shown):
+        elif not 0 <= line < len(self.lines):
             return
         elif self.selectable and event.shift:
             self._select_range(self._cursor, line)
             self.go_to(line)
         elif self.selectable and (event.ctrl or event.x < _MARK):
-            self.selected ^= {self.key_of(self.shown[line])}
             self.go_to(line)
-        elif line == self._cursor:
+            self.action_select()
+            self.go_to(line)
+        elif line == self._cursor or isinstance(self.lines[line], Heading):
+            self.go_to(line)
             self.action_open()
         else:
             self.go_to(line)
@@ -308,12 +403,18 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
     def _select_range(self, line: int, other: int) -> None:
         first, last = sorted((line, other))
-        self.selected |= {self.key_of(row) for row in self.shown[max(0, first) : last + 1]}
+        lines = self.lines[max(0, first) : last + 1]
+        self.selected |= {self.key_of(line) for line in lines if not isinstance(line, Heading)}
 
     @property
     def _lead(self) -> int:
         """Cells before the first column."""
         return _MARK if self.selectable else 1
+
+    @property
+    def visible_titles(self) -> tuple[str, ...]:
+        """The titles of the columns that are shown."""
+        return tuple(column.title for column, _ in self._visible)
 
     @property
     def room(self) -> int:
@@ -330,12 +431,14 @@ class Table(ScrollView, Generic[T], can_focus=True):
         if self.sideways:  # only those that can be left out are
             chosen = [column for column in self.columns if not column.drop_priority or column in chosen]
         visible = list(zip(chosen, column_widths(chosen, self.room), strict=True))
-        if [(each.title, width) for each, width in visible] != [(each.title, width) for each, width in self._visible]:
+        if [(each.heading, width) for each, width in visible] != [
+            (each.heading, width) for each, width in self._visible
+        ]:
             self._painted.clear()
             self.refresh()
-        self._visible = visible
+        self._visible, self._laid_out = visible, self.room
         width = self._lead + sum(width + GAP for _, width in visible) - GAP if self.sideways else self.size.width - 1
-        self.virtual_size = Size(max(1, width), max(1, len(self.shown)) + 1)
+        self.virtual_size = Size(max(1, width), max(1, len(self.lines)) + 1)
         self.repaint_changed()
 
     def repaint_changed(self) -> None:
@@ -354,10 +457,14 @@ class Table(ScrollView, Generic[T], can_focus=True):
         """What a line shows: its selection mark, then text and colour of each column; empty below the last row."""
         if not self.shown:
             return (self.empty,)
-        if not 0 <= line < len(self.shown):
+        if not 0 <= line < len(self.lines):
             return ()
-        row, now = self.shown[line], time.time()
-        mark = "◆" if self.selected and self.key_of(row) in self.selected else " "
+        row, now = self.lines[line], time.time()
+        if isinstance(row, Heading):
+            is_selected = bool(self.selected) and self.selected.issuperset(row.rows)
+            return (("◆" if is_selected else " ", "mark"), row.label, row.note, *row.titles.items())
+        is_selected = bool(self.selected) and self.key_of(row) in self.selected
+        mark = ("◆", self.mark_colour(row)) if is_selected else (" ", "mark")
         return (
             mark,
             *(
@@ -367,6 +474,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
         )
 
     def render_line(self, y: int) -> Strip:
+        if self._laid_out != self.room:  # a table that is shown as it is mounted is painted before it is told its size
+            self._lay_out()
         if y == 0 and self.shown:
             return self._placed(self._header(), self._style("header"))
         line = self.scroll_offset.y + y - 1
@@ -374,16 +483,49 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self._painted[line] = tuple(cells)
         if not self.shown:
             return self._empty_line(y)
-        if line >= len(self.shown):
+        if line >= len(self.lines):
             return self._placed([], self._style("row"))
         at_cursor = line == self._cursor
         in_focus = at_cursor and self.has_focus
         plain = self._style("cursor" if at_cursor else "row")
-        mark, *texts = cells
-        segments = [Segment(f" {mark} "[-self._lead :], plain + self._style("mark"))]
-        for text, colour in line_cells(self._visible, texts):
-            segments.append(Segment(text, plain + self._style(colour) if colour and not in_focus else plain))
+        (mark, mark_colour), *texts = cells
+        row = self.lines[line]
+        segments = [Segment(f" {mark} "[-self._lead :], plain + self._style(mark_colour))]
+        if isinstance(row, Heading):
+            segments += self._heading(row, None if in_focus else "border", plain)
+            return self._placed(segments, plain)
+        for (column, _), (text, colour) in zip(self._visible, line_cells(self._visible, texts), strict=False):
+            is_coloured = colour and (column.draw or not in_focus)  # bars keep theirs below the cursor
+            segments.append(Segment(text, plain + self._style(colour) if is_coloured else plain))
         return self._placed(segments, plain)
+
+    def mark_colour(self, row: T) -> str:
+        """The colour of the mark of a selected row."""
+        return "mark"
+
+    def _heading(self, heading: Heading, colour: str | None, plain: Style) -> Iterable[Segment]:
+        """The heading of a group: a rule after its name, with what the columns below it mean.
+
+        Args:
+            heading: The heading.
+            colour: The colour of the rule; ``None`` for the text's.
+            plain: The style of the line.
+        """
+        rule = plain + self._style(colour) if colour else plain
+        name = plain + Style(bold=True) if colour is None else plain + self._style("heading")
+        quiet = plain + self._style("note") if colour else plain
+        label, note = fit(heading.label, min(cell_len(heading.label), self.room)), f"  {heading.note} "
+        x, end = cell_len(label + note), 0
+        yield from (Segment(label, name), Segment(note, quiet))
+        for column, width in self._visible:
+            end += width + GAP
+            title = heading.titles.get(column.title, "")
+            start = max(end - GAP - cell_len(title), x + 2 if heading.is_folded else 0)
+            if title and x < start < self.room - cell_len(title):
+                yield Segment("─" * (start - 1 - x) + " ", rule)
+                yield Segment(f"{title} ", quiet)
+                x = start + cell_len(title) + 1
+        yield Segment("─" * max(0, self.room - x), rule)
 
     def _empty_line(self, y: int) -> Strip:
         """A line of the text in the middle of a table without rows; there is no header."""
@@ -411,7 +553,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
             style = self._style("order") if is_order else plain
             if column.title_colour:
                 style += self._style(column.title_colour)
-            title = printable_line(column.title)
+            title = printable_line(column.heading)
             if column.right:  # the arrow is in the gap, so that the longest title fits
                 segments[-1] = Segment(segments[-1].text[:-1], plain)
                 segments += [Segment(fit(arrow + title, width + 1, right=True), style), Segment(" " * GAP, plain)]

@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from accel_tui.appearance.colours import Colour
 from accel_tui.host import settings_of
+from accel_tui.terminal.pixel_images import PixelImages
 from accel_tui.widgets.styled_text import TextSpan
 from accel_tui.widgets.visibility import has_shades
 
@@ -80,6 +81,12 @@ class TextPage(Widget, can_focus=True):
     def has_blocks(self) -> bool:
         """Whether the terminal can show half blocks in colour."""
         return not self.app.no_color and settings_of(self).glyphs != "ascii"
+
+    @property
+    def pixel_images(self) -> PixelImages | None:
+        """The pictures that the terminal shows in real pixels; ``None`` if it shows none."""
+        has_numbers = self.has_blocks and self.app.console.color_system == "truecolor"
+        return getattr(self.app, "pixel_images", None) if has_numbers else None
 
     @property
     def is_dark(self) -> bool:

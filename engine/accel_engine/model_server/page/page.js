@@ -36,10 +36,10 @@ async function start() {
   at("name").textContent = model.name;
   const metrics = Object.entries(model.metrics).map(([name, value]) => `${name} ${number(value)}`).join(", ");
   at("about").textContent = `version ${model.version}, run ${model.run}, ${model.task}${metrics ? ", " + metrics : ""}`;
-  const types = { text: true, language: true };
-  show("text", types[model.takes]);
+  const is_text = ["text", "language"].includes(model.takes);
+  show("text", is_text);
   show("drop", model.takes !== "arrays" && model.takes !== "language");
-  show("send", types[model.takes] || model.takes === "table");
+  show("send", is_text || model.takes === "table");
   at("text").placeholder = model.takes === "language" ? "A text to continue" : "A text in each line";
   if (model.takes === "arrays") fail("This model takes arrays: send them to /v2/models or /v1/models.");
   if (model.takes === "table") {
@@ -112,7 +112,8 @@ function lines(values) {
 function shown(values) {
   const table = document.createElement("table"), caption = document.createElement("caption");
   const best = values.label !== undefined && !values.outputs ? `: ${values.label}` : "";
-  caption.textContent = values.problem || `${values.example.slice(0, 60)}${best}`;
+  const name = model.takes === "table" ? `Row ${values.example}` : values.example.slice(0, 60);
+  caption.textContent = values.problem || `${name}${best}`;
   table.append(caption);
   if (!values.problem) table.append(...lines(values));
   return table;

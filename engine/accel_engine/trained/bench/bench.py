@@ -28,7 +28,7 @@ from accel_engine.memory import available_memory
 from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.requests.bench_models import BenchedModel, BenchNotes, BenchOptions, BenchRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
-from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.trained.bench.trained_runtime import (
     TrainedRuntime,
     computing_in,
@@ -75,6 +75,7 @@ def bench(request: BenchRequest, send: Send = unheard) -> BenchNotes:
     notes: dict[str, None] = {}
     chosen = device_names(options.devices)
     for model in request.models:
+        tells(send)("opening the model")
         if model.file:
             measured = _measure_file(model.name, model.file, chosen, options, settings, reports(send))
         else:

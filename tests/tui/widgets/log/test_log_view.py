@@ -2,13 +2,18 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
+from accel_engine.events import EpochEnded, Validated
+from accel_engine.run import Status
 from accel_tui.run_state import log_tail
+from accel_tui.run_state.state import RunState
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.log import log_lines, log_view
 from accel_tui.widgets.log.log_view import LogView
@@ -192,3 +197,62 @@ async def test_nothing_is_read_while_it_is_hidden(log: Path) -> None:
         assert not view._timers
         view.display = True
         await shows(pilot, "one")
+
+
+NOISE = (
+    "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR",
+    "I0000 00:00:1795973118.516052   16765 port.cc:153] oneDNN custom operations are on.",
+    "2026-11-29 17:25:30.123456: I tensorflow/core/platform/cpu_feature_guard.cc:210] Optimized.",
+)
+
+
+async def test_lines_of_tensorflow_are_folded_unless_they_warn_and_enter_or_a_search_shows_them(log: Path) -> None:
+    write(log, *NOISE, "E0000 00:00:1795973119.5 cuda_dnn.cc:1] Unable to register", "mine", NOISE[1])
+    async with opened(log) as (pilot, view):
+        await shows(pilot, "▸ 3 lines of TensorFlow", "Unable to register", "mine", "▸ 1 line of TensorFlow")
+        assert "oneDNN" not in text_of(pilot)
+        write(log, NOISE[1])
+        await shows(pilot, "▸ 2 lines of TensorFlow", "7 lines, following")
+        await pilot.press("slash", *"onednn", "enter")
+        await shows(pilot, "oneDNN custom", "3/3")
+        await pilot.press("escape")
+        await shows(pilot, "▸ 3 lines of TensorFlow")
+        await pilot.press("enter")
+        await shows(pilot, "oneDNN custom")
+        assert not view.lines.is_folded
+
+
+async def test_epochs_stand_in_the_log_where_they_ended(log: Path) -> None:
+    state = replace(
+        RunState(),
+        info=SimpleNamespace(has_engine=True, status=Status.FINISHED),  # type: ignore[arg-type]
+        ended_epochs=tuple(
+            EpochEnded(time=at, epoch=epoch, step=10 * epoch, metrics={"loss": 2.5, "accuracy": 0.5}, seconds=0.25)
+            for at, epoch in EPOCHS
+        ),
+        validations=(Validated(time=1795973120.0, epoch=1, step=10, metrics={"loss": 1.5}, seconds=0.1),),
+        step=20,
+    )
+    write(
+        log,
+        "I0000 00:00:1795973118.516052   16765 port.cc:153] before",
+        "I0000 00:00:1795973125.5 x.cc:1] between",
+        "last",
+    )
+    async with opened(log) as (pilot, view):
+        view.set_state(state)
+        await shows(pilot, "epoch 1  loss 2.5000  acc 0.5000  val loss 1.5000  0.25 s")
+        assert "epoch 2" not in text_of(pilot)  # its validation may follow
+        view.set_state(replace(state, step=21))
+        await shows(pilot, "epoch 2  loss 2.5000")
+        view.on_hide()
+        view.on_show()  # as when it is opened again
+        await until(
+            pilot,
+            lambda: [line.text[:7] for line in view.lines.lines if line.is_epoch] == ["epoch 1", "epoch 2"],
+            "both",
+        )
+        assert [line.is_epoch for line in view.lines.lines] == [False, True, False, False, True]
+
+
+EPOCHS = ((1795973119.9, 1), (1795973130.0, 2))

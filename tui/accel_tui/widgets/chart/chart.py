@@ -32,6 +32,7 @@ from accel_tui.widgets.chart.chart_view import (
 from accel_tui.widgets.chart.cursor import ChartMouse, with_cursor
 from accel_tui.widgets.chart.draw_series import draw_series
 from accel_tui.widgets.chart.draw_values import draw_values
+from accel_tui.widgets.chart.figure import Figure, figure_of
 from accel_tui.widgets.chart.scale import XScale
 from accel_tui.widgets.chart.value_axis import axis_of
 from accel_tui.widgets.styled_text import TextSpan, changed_range, cut
@@ -49,6 +50,9 @@ class Chart(ChartMouse):
 
     Each change draws one frame, none while the chart is hidden. A chart has no border or padding.
     """
+
+    has_end_names: ClassVar[bool] = False
+    """Whether the names of the series stand at the ends of their lines."""
 
     label_width = 0
     """Width of the longest value label drawn last; 0 for none."""
@@ -265,6 +269,13 @@ class Chart(ChartMouse):
         return self._has_dots and has_shades(self) and not self.app.current_theme.ansi
 
     @property
+    def figure(self) -> Figure | None:
+        """What the chart shows, for a file; ``None`` while it shows nothing."""
+        if self._view is None or not any(map(_drawable, self.series)):
+            return None
+        return figure_of(replace(self._view, series=self.series))
+
+    @property
     def _view(self) -> ChartView | None:
         return self._drawing.view if self._drawing else None
 
@@ -297,6 +308,7 @@ class Chart(ChartMouse):
             self._has_tints,
             self.best,
             has_end_values=True,
+            has_end_names=self.has_end_names,
             has_step_labels=self.has_step_labels,
         )
         self._drawn = time.monotonic()

@@ -131,6 +131,9 @@ def value_axis_rows(rows: int, *, has_step_labels: bool = True) -> int:
 END_WIDTH = 8
 """Columns for a value at the end of a line, with a space before it."""
 
+NAME_WIDTH = 3
+"""More columns where names of one letter and a mark stand there, too."""
+
 MIN_COLUMNS_WITH_ENDS = 56
 """Width from which a chart has values at the ends of its lines."""
 
@@ -178,6 +181,8 @@ class ChartView:
     """The step and the value that are marked as the best."""
     has_end_values: bool = False
     """Whether the last values stand at the ends of lines, where there is room."""
+    has_end_names: bool = False
+    """Whether the names of the series stand before them; then of all series, and with the values of the header."""
     has_step_labels: bool = True
     """Whether the steps have labels; else those of a chart below serve this one, too."""
 
@@ -189,8 +194,8 @@ class ChartView:
     @property
     def end_width(self) -> int:
         """Columns at the right for the last values of the series; 0 where there is no room for them."""
-        has_room = self.columns >= MIN_COLUMNS_WITH_ENDS and len(self.series) <= MOST_ENDS
-        return END_WIDTH if self.has_end_values and has_room else 0
+        has_room = self.columns >= MIN_COLUMNS_WITH_ENDS and (self.has_end_names or len(self.series) <= MOST_ENDS)
+        return (END_WIDTH + NAME_WIDTH * self.has_end_names) if self.has_end_values and has_room else 0
 
     @property
     def is_log(self) -> bool:

@@ -36,7 +36,7 @@ def draw_series(plot: Frame, view: ChartView) -> None:
     height, width = plot.characters.shape
     axis = plot.part(0, height - 1, width, 1)
     before, signs = axis.copy(), ~np.isin(axis.characters, _NO_SIGNS) if view.marks else slice(0)
-    curves = [(series, _curve_lines(view, series, 2 * width)) for series in view.series if series.curve.end_step]
+    curves = [(series, curve_lines(view, series, 2 * width)) for series in view.series if series.curve.end_step]
     points = [(series, _Points.of(view, series, width, height)) for series in view.series if series.points]
     lines = [*(line for _, found in curves for line in found), *((each.line, each.line) for _, each in points)]
     # Several lines at once take hardly longer than one.
@@ -48,7 +48,7 @@ def draw_series(plot: Frame, view: ChartView) -> None:
         if view.has_tints and len(curves) == 1:  # those of several would hide one another
             rows = len(inside.characters)
             inside.tint(_below(drawn[-1][:rows], found[-1][0]), f"{series.style}-area")
-            _paint_range(inside, drawn[0][:rows], series.style)
+            paint_range(inside, drawn[0][:rows], series.style)
             drawn[0] = np.zeros_like(drawn[0])
         _paint_curve(plot, drawn, series.style)
     for series, found in curves:  # on top of all curves, so that no series hides a mark
@@ -69,7 +69,7 @@ def are_joined(x: Axis, series: ChartSeries, width: int) -> bool:
     return seen > 1 and (not series.curve.end_step or seen * _CELLS_A_POINT > width)
 
 
-def _curve_lines(view: ChartView, series: ChartSeries, columns: int) -> list[tuple[Floats, Floats]]:
+def curve_lines(view: ChartView, series: ChartSeries, columns: int) -> list[tuple[Floats, Floats]]:
     """The lower and upper lines of a curve: of its extremes, of its mean, and of the smoothed mean if asked for.
 
     All are fractions of the height by dot column.
@@ -95,11 +95,11 @@ def _below(line: raster.Patterns, heights: Floats) -> npt.NDArray[np.bool_]:
     return below
 
 
-def _paint_range(plot: Frame, band: raster.Patterns, style: str) -> None:
+def paint_range(plot: Frame, band: raster.Patterns, style: str, tint: str = "range") -> None:
     """Tint the range of a curve's values; cells that are partly in it have dots in the colour of the tint."""
     covered = np.bitwise_count(band)
     _paint(plot, np.where(covered < _ALL_DOTS, band, np.uint8(0)), f"{style}-edge")
-    plot.tint(covered == _ALL_DOTS, f"{style}-range")
+    plot.tint(covered == _ALL_DOTS, f"{style}-{tint}")
 
 
 def _paint_curve(plot: Frame, patterns: Sequence[raster.Patterns], style: str) -> None:

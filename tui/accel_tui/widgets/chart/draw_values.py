@@ -1,6 +1,8 @@
 """Writes the last values at the right of a chart, and marks the best one."""
 
 import math
+from collections.abc import Iterator
+from itertools import accumulate
 
 import numpy as np
 from textual.geometry import Region
@@ -13,11 +15,13 @@ from accel_tui.widgets.chart.cursor import column_of
 BEST = "★"
 """Sign of the best value."""
 
+_ABOVE, _BELOW = "▲", "▼"
+
 
 def draw_values(frame: Frame, view: ChartView, plot: Region) -> None:
     """Mark the best value, and write the last value of each series at the right, at its height.
 
-    Of several values at one height, the lower ones are moved to the next free row.
+    Of several values at one height, the lower ones are moved down, or all of them up where there is no room below.
 
     Args:
         frame: The chart with its curves; drawn on.
@@ -30,25 +34,46 @@ def draw_values(frame: Frame, view: ChartView, plot: Region) -> None:
         mark.restyle(np.ones((1, 1), bool), "title")
     if not view.end_width:
         return
-    found = ((_cell(view, plot, *_end(each)), each) for each in view.series)
-    ends = [(cell, each) for cell, each in found if cell]
-    free = set(range(plot.y, plot.bottom - 1))
-    for (_, y), series in sorted(ends, key=lambda end: (end[0][1], -_end(end[1])[1])):
-        row = min(free, key=lambda row: (abs(row - y), -row), default=None)
-        if row is None:
-            return
-        free.discard(row)
-        frame.write(plot.right + 1, row, view.value(_end(series)[1]), series.style)
+    labels = sorted(_labels(view, plot), key=lambda label: (label[0][0], -label[0][1]))
+    last = plot.bottom - 2
+    rows = list(accumulate((y for (y, _), _, _ in labels), lambda above, row: max(row, above + 1)))
+    for at in range(len(rows) - 1, -1, -1):  # those for which there is no room below go up
+        rows[at] = last = min(rows[at], last)
+        last -= 1
+    for row, (_, text, series) in zip(rows, labels, strict=True):
+        if row >= plot.y:
+            frame.write(plot.right + 1, row, text, series.style)
 
 
-def _end(series: ChartSeries) -> tuple[float, float]:
-    """The last step and its value; NaN if there is none, or if the header has another value, such as a mean."""
+def _labels(view: ChartView, plot: Region) -> Iterator[tuple[tuple[int, float], str, ChartSeries]]:
+    """The labels at the ends of lines: row and value, text, and series.
+
+    A line with a name that ends above or below the plot has an arrow.
+    """
+    for series in view.series:
+        step, value = _end(series, is_any=view.has_end_names)
+        if cell := _cell(view, plot, step, value):
+            name = f"{series.name} " * view.has_end_names
+            yield (cell[1], series.latest), f"{name}{view.value(series.latest)}", series
+        elif view.has_end_names and math.isfinite(value):
+            is_above = float(view.y.fraction(np.array([value]))[0]) > 1
+            row, arrow = (plot.y, _ABOVE) if is_above else (plot.bottom - 2, _BELOW)
+            yield (row, series.latest), f"{arrow}{series.name} {view.value(series.latest)}", series
+
+
+def _end(series: ChartSeries, *, is_any: bool) -> tuple[float, float]:
+    """The last step and its value; NaN if there is none, or if the header has another value, such as a mean.
+
+    Args:
+        series: The series.
+        is_any: Whether the header may have another value.
+    """
     ends = [
         *series.points[-1:],
         *([(series.curve.end_step - 1.0, series.curve.last_value)] * bool(series.curve.end_step)),
     ]
     step, value = ends[-1] if ends else (math.nan, math.nan)
-    return step, value if value == series.latest else math.nan
+    return step, value if is_any or value == series.latest else math.nan
 
 
 def _cell(view: ChartView, plot: Region, step: float, value: float) -> tuple[int, int] | None:

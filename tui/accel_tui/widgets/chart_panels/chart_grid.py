@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from typing import ClassVar
 
 from textual.containers import Container
 from textual.content import Content
@@ -43,13 +44,22 @@ def default_charts(size: Size) -> int:
     return max(min(max_charts(size, MIN_SIZE), _MIN_CHARTS), max_charts(size, COMFORTABLE))
 
 
-def chart_regions(count: int, size: Size) -> list[Region]:
+def chart_regions(count: int, size: Size, first_share: float = 0.0) -> list[Region]:
     """Regions of charts that fill the size, in rows from left to right; the last row may have fewer, wider ones.
 
     Where charts would be below one another in a single column, only the first two are as wide, and the others in pairs.
+
+    Args:
+        count: Number of charts.
+        size: Of all.
+        first_share: Share of the height for the first one, where both parts have room for a chart; 0 for none.
     """
     if not count:
         return []
+    height = round(first_share * size.height)
+    if first_share and count > 1 and size.height - height >= MIN_SIZE.height:
+        others = chart_regions(count - 1, Size(size.width, size.height - height))
+        return [Region(0, 0, size.width, height), *(region.translate((0, height)) for region in others)]
     widest = range(1, min(count, _most(size.width, MIN_SIZE.width)) + 1)
     columns = min(widest, key=lambda columns: _distance(size, columns, math.ceil(count / columns)))
     if columns == 1 and _has_pairs(count, size):
@@ -83,9 +93,10 @@ class GridLayout(Layout):
     def arrange(self, parent: Widget, children: Sequence[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
         """Place the children."""
         parent.pre_layout(self)
+        share = parent.first_share if isinstance(parent, ChartGrid) else 0.0
         return [
             WidgetPlacement(region, region.reset_offset.offset, child.styles.margin, child)
-            for region, child in zip(chart_regions(len(children), size), children, strict=True)
+            for region, child in zip(chart_regions(len(children), size, share), children, strict=True)
         ]
 
 
@@ -96,6 +107,8 @@ class ChartGrid(Container):
     """Container that gives all of its room to the displayed charts."""
 
     DEFAULT_CSS = "ChartGrid { width: 1fr; height: 1fr; }"
+    first_share: ClassVar[float] = 0.0
+    """Share of the height for the first chart above all others; 0 for a chart like the others."""
 
     @property
     def layout(self) -> Layout:

@@ -1,17 +1,22 @@
 """Keys and mouse of charts with a shared step axis: zoom, scroll, cursor, full screen."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
-from textual import getters, on
+from textual import getters, on, work
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.reactive import reactive
 
+from accel_engine.errors import AccelError
 from accel_tui.run_state.step_window import StepWindow
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import LABELS
+from accel_tui.widgets.chart.figure import Figure
+from accel_tui.widgets.chart.figure_files import write_new
 from accel_tui.widgets.chart_panels.chart_grid import BarItem, ChartBar, chart_regions
 from accel_tui.widgets.chart_panels.chart_option_keys import ChartOptionKeys
 
@@ -75,6 +80,14 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             tooltip="Maximize the selected chart, or show all charts; so does a double click",
         ),
         Binding("a", "choose", "Charts", show=False, id="charts.select", tooltip="Select which charts are shown"),
+        Binding(
+            "W",
+            "save",
+            "Save chart",
+            show=False,
+            id="charts.save",
+            tooltip="Write the selected chart to an SVG and a PNG file in the working directory",
+        ),
         Binding("escape", "back", "Back", id="charts.back", tooltip="Show all charts, then remove the cursor"),
     ]
 
@@ -89,6 +102,9 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
 
     cursor: reactive[Cursor | None] = reactive(None, repaint=False, init=False)
     """The cursor."""
+
+    first_share: ClassVar[float] = 0.0
+    """Share of the height for the first chart; see :func:`chart_regions`."""
 
     _bar = getters.query_one(ChartBar)
     _before_press: Cursor | None = None
@@ -181,7 +197,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         for chart in charts:
             chart.min_label_width = label_width
         shown = [chart for chart in charts if chart.display]
-        regions = chart_regions(len(shown), self._room)
+        regions = chart_regions(len(shown), self._room, self.first_share)
         for chart, region in zip(shown, regions, strict=True):
             below = [each for each in regions if (each.x, each.width) == (region.x, region.width)]
             chart.has_step_labels = region.y == max(each.y for each in below)
@@ -298,6 +314,30 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             self.is_full_screen = False
         else:
             self.cursor = None
+
+    @property
+    def file_stem(self) -> str:
+        """The beginning of the names of files with a chart."""
+        return "compared"
+
+    def action_save(self) -> None:
+        """Write the active chart to files."""
+        chart = next((each for each in self.query(Chart) if each.id == self.active_chart and each.display), None)
+        drawn = chart.figure if chart else None
+        if drawn is None:
+            self.notify("There is nothing to draw yet.", title="Chart not saved", severity="warning", markup=False)
+        else:
+            self._save(drawn)
+
+    @work(thread=True, exit_on_error=False, group="save-chart")
+    def _save(self, drawn: Figure) -> None:
+        name = re.sub(r"[^\w.-]+", "-", f"{self.file_stem}-{drawn.title}")
+        try:
+            paths = write_new(drawn, Path.cwd(), name, self.app.current_theme)
+        except (AccelError, OSError) as error:
+            self.app.notify(str(error), title="Chart not saved", severity="error", markup=False)
+        else:
+            self.app.notify("\n".join(map(str, paths)), title="Chart saved", markup=False)
 
     def action_choose(self) -> None:
         """Select which charts are shown."""

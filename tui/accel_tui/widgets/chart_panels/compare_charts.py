@@ -1,6 +1,7 @@
 """The charts of the Compare screen: one per series, with a curve per run."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from accel_engine.run import RunInfo
-from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE
+from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.words import numbers
 from accel_tui.formatting.bench_figures import figure
@@ -29,6 +30,9 @@ from accel_tui.widgets.chart_panels.run_panels import limits_of, points_of
 from accel_tui.widgets.chart_panels.shared_axis import BatchAxis, SharedAxis
 
 _MAX_CHARTS = 6
+
+HERO_SHARE = 0.6
+"""Share of the height for the chart of the metric that counts."""
 _MARK = "▸"
 _FORMATS = {THROUGHPUT: numbers.compact, LEARNING_RATE: numbers.learning_rate}
 _STYLES: tuple[Colour, ...] = ("primary", "secondary", "success", "error", "warning")  # the accent marks focus
@@ -48,8 +52,9 @@ _APART = 28  # cells between two letters of a curve
 
 
 class LetteredChart(Chart):
-    """A chart that writes the one-letter names of its series on their curves."""
+    """A chart that writes the one-letter names of its series at the ends of their curves, or else on them."""
 
+    has_end_names = True
     COMPONENT_CLASSES: ClassVar[set[str]] = set()
 
     def _draw_frame(self) -> Frame:
@@ -75,11 +80,18 @@ def with_letters(frame: Frame, view: ChartView) -> Frame:
         first, last = int(known[0]), int(known[-1])
         # Staggered, so that letters of close curves do not overlap.
         turns = range(first + 3 + index * _APART // max(4, len(view.series)), last - 2, _APART)
-        for column in (*turns, last):
+        ends = [last] if last < plot.width - 1 or not view.end_width else []  # else a label is right beside it
+        for column in (*(turns if not view.end_width else ()), *ends):
             if not np.isnan(means[column]):
                 row = int(dot_rows(means[column : column + 1], plot.height)[0]) // 4
                 frame.write(plot.x + column, plot.y + row, series.name, series.style)
     return frame
+
+
+class HeroGrid(ChartGrid):
+    """Container whose first chart is large."""
+
+    first_share = HERO_SHARE
 
 
 class CompareCharts(ChartKeys):
@@ -97,6 +109,8 @@ class CompareCharts(ChartKeys):
     runs: reactive[tuple[ComparedRun, ...]] = reactive((), repaint=False, init=False)
     """The compared runs."""
 
+    first_share = HERO_SHARE
+
     first: reactive[int] = reactive(0, repaint=False, init=False)
     """Index of the series in the first chart."""
 
@@ -107,7 +121,7 @@ class CompareCharts(ChartKeys):
 
     def compose(self) -> ComposeResult:
         yield ChartBar()
-        with ChartGrid():
+        with HeroGrid():
             for index in range(_MAX_CHARTS):
                 yield LetteredChart(id=f"chart-{index}")
 
@@ -157,13 +171,20 @@ class CompareCharts(ChartKeys):
             return len(self.names) > self._shown or None
         return super().check_action(action, parameters)
 
+    def why_not(self, action: str) -> str:
+        """Why an action is not possible whose key is dimmed."""
+        return "All charts are shown already." if action == "choose" else ""
+
     @property
     def names(self) -> list[str]:
         """All series, the throughput, and the learning rate; of benches only the figures."""
         if isinstance(self._axis, BatchAxis):
             return compared_series_names(self.runs)
         known = any(compared.state.has_learning_rate for compared in self.runs)
-        return [*compared_series_names(self.runs), THROUGHPUT, *([LEARNING_RATE] if known else [])]
+        names = compared_series_names(self.runs)
+        counts = Counter(each.run.monitor.removeprefix(VALIDATION_PREFIX) for each in self.runs).most_common(1)
+        names.sort(key=lambda name: name != counts[0][0] if counts else False)  # the metric that counts is first
+        return [*names, THROUGHPUT, *([LEARNING_RATE] if known else [])]
 
     @property
     def steps(self) -> int:

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from accel_engine.advice import Finding
-from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.runs import part_title
@@ -29,7 +29,14 @@ from accel_tui.widgets.chart_panels.chart_grid import (
     max_charts,
 )
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys
-from accel_tui.widgets.chart_panels.run_panels import Panel, panel_series, panels_of, readings_of, scale_of
+from accel_tui.widgets.chart_panels.run_panels import (
+    Panel,
+    panel_format,
+    panel_series,
+    panels_of,
+    readings_of,
+    scale_of,
+)
 from accel_tui.widgets.chart_panels.shared_axis import BatchAxis
 from accel_tui.widgets.run.run_view import RunView
 
@@ -155,12 +162,7 @@ class RunCharts(ChartKeys, RunView):
             chart = self._charts_by_id[panel.id] = Chart(
                 panel.title, y_bounds=panel.bounds, y_limits=panel.limits, id=panel.id
             )
-            if panel.of_devices or panel.id == "throughput":
-                chart.format = numbers.compact
-            elif panel.of_bench:
-                chart.format = figure(panel.name, self.state.info).chart_text
-            elif panel.name == LEARNING_RATE:
-                chart.format = numbers.learning_rate
+            chart.format = panel_format(panel, self.state.info)
             chart.cursor = self.cursor.step if self.cursor else None
         if new:
             self._grid.mount_all(self._charts_by_id[panel.id] for panel in new)
@@ -220,7 +222,7 @@ class RunCharts(ChartKeys, RunView):
             chart = self._charts_by_id[panel.id]
             if inputs_changed:
                 chart.scale, chart.marks, chart.options = shared_inputs
-                if panel.name == LEARNING_RATE:
+                if panel.is_exact:
                     chart.options = self.options.exact
             chart.series = self._series(panel)
 
@@ -297,6 +299,11 @@ class RunCharts(ChartKeys, RunView):
         step = "" if at is None else axis.label(at.step) if axis else describe_step(at.step, self._bucket, self.state)
         visible = "" if axis else describe_window(self.window, self.steps)
         self._bar.items = self._bar_items(step, visible, len(self.shown), len(self._panels))
+
+    @property
+    def file_stem(self) -> str:
+        """The run's id."""
+        return self.state.info.id if self.state.info else "run"
 
     @property
     def steps(self) -> int:

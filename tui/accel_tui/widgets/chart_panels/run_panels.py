@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import get_args
@@ -18,11 +18,13 @@ from accel_engine.run.store.series_names import (
     is_loss,
 )
 from accel_engine.run.store.steps import THROUGHPUT
+from accel_engine.words import numbers
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_state.device_curves import READINGS
 from accel_tui.run_state.marks import MarkKind, Track
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart import scale
+from accel_tui.widgets.chart.axes import significant
 from accel_tui.widgets.chart.chart_view import NOTHING, ChartSeries, Colour, ThemeColour, X
 from accel_tui.widgets.chart.scale import XScale
 
@@ -58,6 +60,11 @@ class Panel:
         return _TITLES[self.name] if known else self.name.replace("_", " ")
 
     @property
+    def is_exact(self) -> bool:
+        """Whether its values are exact, and neither smoothed nor clipped."""
+        return self.name == LEARNING_RATE
+
+    @property
     def bounds(self) -> tuple[float | None, float | None]:
         """Values that the value axis always includes."""
         if not self.of_devices:
@@ -70,6 +77,15 @@ class Panel:
         if self.of_devices:
             return self.bounds
         return limits_of(self.name) if not self.of_bench else (None, None)
+
+
+def panel_format(panel: Panel, info: RunInfo | None) -> Callable[[float], str]:
+    """The format of the latest values of a chart."""
+    if panel.of_devices or panel.name == THROUGHPUT:
+        return numbers.compact
+    if panel.of_bench:
+        return figure(panel.name, info).chart_text
+    return numbers.learning_rate if panel.name == LEARNING_RATE else significant
 
 
 def limits_of(series: str) -> tuple[float | None, float | None]:
@@ -202,6 +218,8 @@ def _order(device: str) -> tuple[bool, str, int]:
 
 def measure_colour(series: str) -> Colour:
     """The colour of a series of a training or a validation by what it measures."""
+    if series in (THROUGHPUT, LEARNING_RATE):
+        return "speed" if series == THROUGHPUT else "rate"
     return "gradient" if series.startswith("gradient") else "loss" if is_loss(series) else "metric"
 
 

@@ -125,7 +125,9 @@ class ConfusionMatrix(TextPage):
             id="confusion.percent",
             tooltip="Show percent of the true class, or counts",
         ),
-        Binding("f", "list", "List", id="confusion.list", tooltip="Show only the most confused pairs, or the matrix"),
+        Binding(
+            "ampersand", "list", "List", id="confusion.list", tooltip="Show only the most confused pairs, or the matrix"
+        ),
     ]
 
     confusion: reactive[Confusion | None] = reactive(None, repaint=False)

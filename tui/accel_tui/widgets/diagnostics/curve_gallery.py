@@ -30,8 +30,8 @@ class CurveGallery(PlotPage):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,pagedown", "turn(1)", "Next", id="curves.next", tooltip="Next page"),
         Binding("left,pageup", "turn(-1)", "Previous", id="curves.previous", tooltip="Previous page"),
-        Binding("n", "series(1)", "Next series", id="curves.next-series", tooltip="Show the next series"),
-        Binding("N", "series(-1)", id="curves.previous-series", tooltip="Show the previous series"),
+        Binding("full_stop", "series(1)", "Next series", id="curves.next-series", tooltip="Show the next series"),
+        Binding("comma", "series(-1)", id="curves.previous-series", tooltip="Show the previous series"),
     ]
 
     min_size = (48, 10)
@@ -77,7 +77,7 @@ class CurveGallery(PlotPage):
         if self.examples is None:
             return ()
         names = self._names
-        series = f"series {names[self.series % len(names)]} ({len(names)}, n next)" if len(names) > 1 else ""
+        series = f"series {names[self.series % len(names)]} ({len(names)}, . next)" if len(names) > 1 else ""
         summary = self.line(*self.examples.summary(self.in_view.start, self.in_view.stop, width, series))
         return [summary, Strip([Segment(text, self.plot_style(style)) for text, style in self._legend()])]
 

@@ -85,9 +85,13 @@ class RegressionPlots(PlotPage):
     BINDING_GROUP_TITLE = "Regression"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "right,n", "unit(1)", "Next number", id="regression.next", tooltip="Show the next number of the output"
+            "right,full_stop",
+            "unit(1)",
+            "Next number",
+            id="regression.next",
+            tooltip="Show the next number of the output",
         ),
-        Binding("left,N", "unit(-1)", id="regression.previous", tooltip="Show the previous number of the output"),
+        Binding("left,comma", "unit(-1)", id="regression.previous", tooltip="Show the previous number of the output"),
     ]
 
     report: reactive[RegressionReport | None] = reactive(None, repaint=False)

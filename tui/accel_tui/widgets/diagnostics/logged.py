@@ -56,7 +56,8 @@ class MediaView(ScrollPage, can_focus=False):
         columns, lines = self.size.width, self.size.height - _HEADINGS
         if columns < 1 or lines < 1:
             return None
-        return Surface(columns, lines, self.has_blocks, self.is_dark, self.background_rgb, self.rich_style)
+        where = (self.has_blocks, self.is_dark, self.background_rgb, self.rich_style, self.pixel_images)
+        return Surface(columns, lines, *where)
 
     def watch_shown(self, before: DrawnItem | None, shown: DrawnItem | None) -> None:
         """Show another item, from its start if it has another name."""

@@ -20,6 +20,7 @@ from accel_engine.text import printable
 from accel_tui.appearance import colours
 from accel_tui.appearance.colours import Colour
 from accel_tui.run_state.diagnostics import ChosenItem
+from accel_tui.terminal.pixel_images import PixelImages
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
 from accel_tui.widgets.diagnostics.examples import leaves
@@ -40,6 +41,7 @@ def draw_image(
     background: colours.Colour,
     style: Style,
     smooth: bool = True,
+    images: PixelImages | None = None,
 ) -> list[Strip]:
     """Draw an image.
 
@@ -52,7 +54,10 @@ def draw_image(
         background: Colour behind a transparent image.
         style: Style of shading characters.
         smooth: Whether pixels are averaged where there are fewer cells; else one of them is taken, as of a mask.
+        images: Shows it in real pixels, if the terminal has them.
     """
+    if images and (strips := images.strips(image, columns, lines, smooth=smooth)) is not None:
+        return strips
     pixels = _solid(image, background)
     if blocks:
         return _halves(_scaled(pixels, columns, 2 * lines, smooth=smooth))
@@ -270,6 +275,8 @@ class Surface:
     """Colour behind an image."""
     style: Style
     """Style of shading characters."""
+    images: PixelImages | None = None
+    """Shows images in real pixels, if the terminal has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +312,7 @@ def _draw_image(pixels: Pixels, surface: Surface) -> list[Strip]:
     height, width = pixels.shape[:2]
     if (scale := columns // width) > 1:  # all pixels of one size
         columns, lines = scale * width, -(-scale * height // 2)
-    if height > 2 * lines:  # row by row, as NumPy keeps other threads from running while it adds
+    if height > 2 * lines and not surface.images:  # row by row, as NumPy keeps other threads waiting while it adds
         edges = (np.arange(2 * lines + 1) * height // (2 * lines)).tolist()
         rows = [pixels[first:last].mean(axis=0) for first, last in pairwise(edges)]
         pixels = np.rint(rows).astype(np.uint8)
@@ -317,6 +324,7 @@ def _draw_image(pixels: Pixels, surface: Surface) -> list[Strip]:
         dark=surface.dark,
         background=surface.background,
         style=surface.style,
+        images=surface.images,
     )
 
 

@@ -24,7 +24,7 @@ class Samples(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ampersand", "filter", "Only errors", id="gallery.filter", tooltip="Show only errors, or all samples"),
         Binding(
-            "r", "random", "Random", id="gallery.random", tooltip="Show random samples, or those with the highest loss"
+            "z", "random", "Random", id="gallery.random", tooltip="Show random samples, or those with the highest loss"
         ),
     ]
 

@@ -84,9 +84,9 @@ class ScorePlots(PlotPage):
         Binding("right", "move(1)", "Higher", id="scores.higher", tooltip="Raise the threshold"),
         Binding("shift+left", "move(-10)", id="scores.much-lower", tooltip="Lower the threshold tenfold"),
         Binding("shift+right", "move(10)", id="scores.much-higher", tooltip="Raise the threshold tenfold"),
-        Binding("b", "best", "Best F1", id="scores.best", tooltip="Set the threshold with the highest F1"),
-        Binding("n", "label(1)", "Next label", id="scores.next-label", tooltip="Show the next label"),
-        Binding("N", "label(-1)", id="scores.previous-label", tooltip="Show the previous label"),
+        Binding("B", "best", "Best F1", id="scores.best", tooltip="Set the threshold with the highest F1"),
+        Binding("full_stop", "label(1)", "Next label", id="scores.next-label", tooltip="Show the next label"),
+        Binding("comma", "label(-1)", id="scores.previous-label", tooltip="Show the previous label"),
     ]
 
     report: reactive[OutputReport | None] = reactive(None, repaint=False)
@@ -153,7 +153,7 @@ class ScorePlots(PlotPage):
             spans += [(words, "title"), (f"  accuracy {_figure(now.accuracy)}", "")]
         what = scored.name if self._is_confidence else f"label {shorten(scored.name, 30)}"
         if (labels := len(scored_labels(self.report))) > 1:
-            what += f" ({min(self.label, labels - 1) + 1} of {labels}, n next)"
+            what += f" ({min(self.label, labels - 1) + 1} of {labels}, . next)"
         about = f"{what}: {numbers.count(now.positives)} of {numbers.counted(now.examples, 'example')}"
         return [
             self.line((about, "title"), (f" after step {self.step:,}", "faint")),
@@ -204,7 +204,7 @@ class ScorePlots(PlotPage):
             PlotSeries(edges, above, "bars", "primary", positive),
         )
         rule = PlotSeries(np.array([self.threshold]), np.array([]), "rule", "axis")
-        return Plot("Scores", (*bars, rule), "", _SHARE, None, "probability", "examples")
+        return Plot("Scores", (*bars, rule), "", _SHARE, None, "probability", "examples", has_tints=self.has_colours)
 
     def _calibration(self, scored: ScoredLabel) -> Plot:
         found = calibration(scored.positives, scored.negatives)

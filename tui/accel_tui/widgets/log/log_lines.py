@@ -1,27 +1,36 @@
 """The lines of a log: wrapped, filtered, searched."""
 
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
-from textual.events import Resize
+from textual.events import Click, Resize
 from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
+from accel_engine.words.numbers import counted
 from accel_tui.run_state.log_tail import LogLine
-from accel_tui.run_state.log_text import Filter, Level, level_of, match_ranges
+from accel_tui.run_state.log_text import Filter, Level, is_noise, level_of, match_ranges
 from accel_tui.widgets.list_keys import ScrolledByKeys
 
 MAX_LINES = 8000
 """Maximum number of lines in memory."""
 
+MAX_LOOKED_AT = 200
+"""Maximum number of lines in which something to fold is looked for; most of it comes first."""
 
-_Row = tuple[int, int, int]  # number of a line, and the part of its text
+
+_Row = tuple[int, int, int]  # number of a line, and the part of its text; of a fold, FOLD and the number of lines
+
+FOLD = -1
+
+_NUMBER = re.compile(r"(?<= )\d[\d.,/:e+-]*[kM]?(?: s$)?")
 
 
 class LogLines(ScrolledByKeys):
@@ -40,6 +49,8 @@ class LogLines(ScrolledByKeys):
         overflow-x: hidden;
         overflow-y: scroll;
 
+        .log-lines--fold, .log-lines--word { color: $text-muted; }
+        .log-lines--epoch { color: $foreground; }
         .log-lines--warning { color: $warning; }
         .log-lines--error { color: $error; }
         .log-lines--found { background: $warning 40%; }
@@ -48,6 +59,9 @@ class LogLines(ScrolledByKeys):
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "log-lines--fold",
+        "log-lines--word",
+        "log-lines--epoch",
         "log-lines--warning",
         "log-lines--error",
         "log-lines--found",
@@ -57,6 +71,7 @@ class LogLines(ScrolledByKeys):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "find(1)", "Next", id="log.next", tooltip="Next match"),
         Binding("N", "find(-1)", "Previous", id="log.previous", tooltip="Previous match"),
+        Binding("enter", "fold", "Fold", id="log.fold", tooltip="Show TensorFlow's own lines, or fold them"),
     ]
 
     class LinesWanted(Message):
@@ -78,6 +93,8 @@ class LogLines(ScrolledByKeys):
         """Whether newer lines were dropped."""
         self.shown_count = 0
         """Number of lines that pass the filter."""
+        self.is_folded = True
+        """Whether lines of TensorFlow that are neither warnings nor errors are folded, unless there is a search."""
         self._levels: list[Level] = []
         self._rows: list[_Row] = []
         self._found: list[int] = []  # line numbers
@@ -150,6 +167,9 @@ class LogLines(ScrolledByKeys):
 
     def search(self, text: str) -> None:
         """Search a text, and go to the last visible match, or the nearest above."""
+        if self.is_folded and bool(text) is not bool(self.searched):
+            self.searched = text  # a search shows all lines
+            self._lay_out()
         self.searched, self._here = text, None
         self._find_matches(0)
         if self._found:
@@ -159,8 +179,28 @@ class LogLines(ScrolledByKeys):
         self.post_message(self.Changed())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the matches only during a search."""
+        """Offer the matches only during a search, and folding only where there is something to fold."""
+        if action == "fold":
+            return not self._shows_all and any(is_noise(line.text) for line in self.lines[:MAX_LOOKED_AT])
         return bool(self._found) if action == "find" else True
+
+    @property
+    def _shows_all(self) -> bool:
+        """Whether no line is folded, as one is searched."""
+        return bool(self.searched) or self.filter != Filter()
+
+    def action_fold(self) -> None:
+        """Fold TensorFlow's own lines, or show them."""
+        self.is_folded, follows = not self.is_folded, self.follows
+        self._lay_out()
+        if follows:
+            self.scroll_end(animate=False)
+
+    def on_click(self, event: Click) -> None:
+        """Show what is folded in the line that is clicked."""
+        row = self.scroll_offset.y + event.y
+        if row < len(self._rows) and self._rows[row][1] == FOLD:
+            self.action_fold()
 
     def action_find(self, by: int) -> None:
         """Go to the next match, or the previous one; wraps around."""
@@ -215,6 +255,10 @@ class LogLines(ScrolledByKeys):
         if row >= len(self._rows):
             return Strip.blank(width, self.rich_style)
         number, start, end = self._rows[row]
+        if start == FOLD:
+            words = f"▸ {counted(end, 'line')} of TensorFlow"
+            style = self.get_component_rich_style("log-lines--fold")
+            return Strip([Segment(words, style)]).adjust_cell_length(width, self.rich_style)
         text, level = self.lines[number].text, self._levels[number]
         style = self.rich_style
         if level:
@@ -226,8 +270,20 @@ class LogLines(ScrolledByKeys):
             if first < last:
                 segments += [Segment(text[at:first], style), Segment(text[first:last], mark)]
                 at = last
-        segments.append(Segment(text[at:end], style))
+        if self.lines[number].is_epoch and not segments:
+            segments = list(self._epoch_segments(text[at:end]))
+        else:
+            segments.append(Segment(text[at:end], style))
         return Strip(segments).adjust_cell_length(width, self.rich_style)
+
+    def _epoch_segments(self, text: str) -> Iterator[Segment]:
+        """The values of an epoch, brighter than their names."""
+        word, value, end = (*(self.get_component_rich_style(f"log-lines--{name}") for name in ("word", "epoch")), 0)
+        for found in _NUMBER.finditer(text):
+            yield Segment(text[end : found.start()], word)
+            yield Segment(found[0], value)
+            end = found.end()
+        yield Segment(text[end:], word)
 
     def _request_older(self) -> None:
         if self.scroll_offset.y <= 0 and self.lines:
@@ -249,12 +305,17 @@ class LogLines(ScrolledByKeys):
         width = self._width
         if not width:
             return
+        folds = self.is_folded and not self._shows_all
         for number in range(first, len(self.lines)):
             text = self.lines[number].text
             if not self.filter.passes(text, self._levels[number]):
                 continue
             self.shown_count += 1
-            if len(text) <= width and cell_len(text) <= width:
+            if folds and is_noise(text):
+                is_next = bool(self._rows) and self._rows[-1][1] == FOLD
+                head, _, count = self._rows.pop() if is_next else (number, FOLD, 0)
+                self._rows.append((head, FOLD, count + 1))
+            elif len(text) <= width and cell_len(text) <= width:
                 self._rows.append((number, 0, len(text)))
             else:
                 ends = list(accumulate(map(len, chop_cells(text, width))))

@@ -17,8 +17,10 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
 from accel_engine.words.numbers import counted
+from accel_tui.run_state.log_epochs import EpochLines
 from accel_tui.run_state.log_tail import LogLine, Logs
 from accel_tui.run_state.log_text import NAMES, Filter, Level
+from accel_tui.run_state.state import RunState
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.list_keys import custom_keys
 from accel_tui.widgets.log.log_lines import LogLines
@@ -93,6 +95,8 @@ class LogView(Widget):
 
         lines: list[LogLine]
         source: threading.Event
+        is_last: bool = False
+        """Whether these are the last ones for now."""
 
     @dataclass
     class OlderRead(Message):
@@ -109,6 +113,9 @@ class LogView(Widget):
         self._hidden.set()
         self._before = ""
         self._is_loading_older = False
+        self._state = RunState()
+        self._epochs = EpochLines()
+        self._has_read = False  # what was there when it was opened
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="log-bar"):
@@ -123,7 +130,9 @@ class LogView(Widget):
         if self._hidden.is_set():
             self._hidden = threading.Event()
             self._logs = Logs(self._directory)
-            self._is_loading_older = False
+            self._is_loading_older = self._has_read = False
+            self._epochs = EpochLines()
+            self._epochs.take(self._state)
             self.lines.clear()
             self._follow(self._logs, self._hidden)
 
@@ -134,6 +143,14 @@ class LogView(Widget):
 
     def on_unmount(self) -> None:
         self._hidden.set()
+
+    def set_state(self, state: RunState) -> None:
+        """Show the epochs that have ended since."""
+        self._state, self.has_ended = state, state.has_ended
+        if not self._hidden.is_set():
+            self._epochs.take(state)
+            if self._has_read and (lines := self._epochs.rest()):
+                self.lines.add(lines)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Handle escape only while there is something to close."""
@@ -207,8 +224,10 @@ class LogView(Widget):
     def _follow(self, logs: Logs, hidden: threading.Event) -> None:
         while not hidden.is_set():
             lines = [] if is_covered(self.screen) else logs.read()
-            for start in range(0, len(lines), AT_ONCE):
-                self.post_message(self.LinesAdded(lines[start : start + AT_ONCE], hidden))
+            for start in range(0, max(len(lines), 1), AT_ONCE):
+                if lines or not self._has_read:
+                    part = lines[start : start + AT_ONCE]
+                    self.post_message(self.LinesAdded(part, hidden, is_last=start + AT_ONCE >= len(lines)))
             hidden.wait(BUSY_SECONDS if lines else POLL_SECONDS)
 
     @work(thread=True, exit_on_error=False, group="log-older")
@@ -219,7 +238,9 @@ class LogView(Widget):
     def _add(self, message: LinesAdded) -> None:
         message.stop()
         if not message.source.is_set() and self.is_on_screen:
-            self.lines.add(message.lines)
+            self._has_read |= message.is_last
+            added = self._epochs.merged(message.lines)
+            self.lines.add(added + self._epochs.rest() if self._has_read else added)
 
     @on(OlderRead)
     def _add_older(self, message: OlderRead) -> None:

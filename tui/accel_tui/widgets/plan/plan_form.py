@@ -35,6 +35,17 @@ from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 
 
+class StartButton(Button):
+    """Starts training when it is clicked. It has the focus at first, so that Enter only asks."""
+
+    class Entered(Message):
+        """Enter was pressed on the button."""
+
+    def action_press(self) -> None:
+        """Post that Enter was pressed."""
+        self.post_message(self.Entered())
+
+
 class PlanForm(Widget):
     """Three panels: the data, the plan, and what will happen; with little room, one at a time.
 
@@ -108,7 +119,7 @@ class PlanForm(Widget):
             with Vertical(id="naming"):
                 yield from (self._fields[name] for name in OUTCOME)
             with Vertical(id="go"):
-                yield Button("▶ Start", id="start", compact=True)
+                yield StartButton("▶ Start", id="start", compact=True)
                 yield Static(id="status", markup=False)
 
     def on_mount(self) -> None:

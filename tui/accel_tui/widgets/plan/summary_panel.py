@@ -208,7 +208,7 @@ _SMALLEST_DRAWING, _LARGEST_DRAWING = 5, 14
 
 _NEXT = PreviewRow("then", "predict, export, compare")
 
-_UNKNOWN_TIME = PreviewRow("time", "unknown: R races the plan", pending=True)
+_UNKNOWN_TIME = PreviewRow("time", "unknown: b races the plan", pending=True)
 
 
 def _times(measured: tuple[PreviewRow, ...] | None) -> tuple[PreviewRow, ...]:

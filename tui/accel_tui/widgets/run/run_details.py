@@ -58,38 +58,7 @@ class RunDetails(RunText):
 
     def build(self, state: RunState) -> Content:
         """A line per known detail."""
-        facts: list[tuple[str, str]] = []
-        if state.info and state.info.script:
-            limits = "" if state.is_launched else " (only the script can save and continue)"
-            facts.append(("script", state.info.script + limits))
-        if state.info and state.info.source:
-            facts += _imported(state.info, state.info.source)
-        if state.info and state.info.bench:
-            facts += _bench(state.info)
-        facts += _parts(state)
-        if built := state.built:
-            facts += _model(built, state)
-        facts += _config(state)
-        if state.work:
-            facts += _work(state.work, has_ended=state.has_ended)
-        if monitor := _monitor(state):
-            facts.append(("monitor", monitor))
-        if baseline := _baseline(state):
-            facts.append(("baseline", baseline))
-        if early := state.patience_used:
-            unit = "validations" if state.monitor.startswith(VALIDATION_PREFIX) else "epochs"
-            facts.append(("early stopping", f"{early[0]} of {early[1]} {unit} without improvement"))
-        if rate := _learning_rate(state):
-            facts.append(("learning rate", rate))
-        if state.devices:
-            facts += _devices(state, state.devices)
-        if state.threads:
-            facts.append(("threads", _threads(state.threads)))
-        if met := state.workers_met:
-            facts += [("workers", worker_locations(met)), ("all-reduce", reduction_name(met))]
-        if saved := state.checkpoint:
-            at = time.strftime("%H:%M:%S", time.localtime(saved.time))
-            facts.append(("checkpoint", f"step {saved.step:,} at {at}"))
+        facts = facts_of(state)
         if not facts:
             return Content.styled("the model is not built yet", "$text-muted")
         return Content("\n").join(
@@ -97,6 +66,43 @@ class RunDetails(RunText):
             for label, value in facts
             for first, line in _lines(value)
         )
+
+
+def facts_of(state: RunState) -> list[tuple[str, str]]:
+    """What the run trains and how, as labels and values; lines that belong together follow with empty labels."""
+    facts: list[tuple[str, str]] = []
+    if state.info and state.info.script:
+        limits = "" if state.is_launched else " (only the script can save and continue)"
+        facts.append(("script", state.info.script + limits))
+    if state.info and state.info.source:
+        facts += _imported(state.info, state.info.source)
+    if state.info and state.info.bench:
+        facts += _bench(state.info)
+    facts += _parts(state)
+    if built := state.built:
+        facts += _model(built, state)
+    facts += _config(state)
+    if state.work:
+        facts += _work(state.work, has_ended=state.has_ended)
+    if monitor := _monitor(state):
+        facts.append(("monitor", monitor))
+    if baseline := _baseline(state):
+        facts.append(("baseline", baseline))
+    if early := state.patience_used:
+        unit = "validations" if state.monitor.startswith(VALIDATION_PREFIX) else "epochs"
+        facts.append(("early stopping", f"{early[0]} of {early[1]} {unit} without improvement"))
+    if rate := _learning_rate(state):
+        facts.append(("learning rate", rate))
+    if state.devices:
+        facts += _devices(state, state.devices)
+    if state.threads:
+        facts.append(("threads", _threads(state.threads)))
+    if met := state.workers_met:
+        facts += [("workers", worker_locations(met)), ("all-reduce", reduction_name(met))]
+    if saved := state.checkpoint:
+        at = time.strftime("%H:%M:%S", time.localtime(saved.time))
+        facts.append(("checkpoint", f"step {saved.step:,} at {at}"))
+    return facts
 
 
 def _parts(state: RunState) -> Iterator[tuple[str, str]]:

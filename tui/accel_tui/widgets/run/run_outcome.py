@@ -73,39 +73,42 @@ class RunOutcome(RunText):
 
     def build(self, state: RunState) -> Content:
         """The outcome in a few lines."""
-        if self.problem:
-            return Content(self.problem)
-        if state.lost:
-            return _lost(state)
-        if state.ended is None:
-            return Content("")
-        ended = state.ended
-        if state.info and state.info.bench:
-            return _bench(state.info, ended)
-        head = f"{ended.outcome.capitalize()} after {numbers.counted(ended.steps, 'step')}"
-        if ended.epochs:
-            head += f" and {numbers.counted(ended.epochs, 'epoch')}"
-        speeds = [f"{numbers.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
-        speeds += filter(None, [numbers.speed(ended.flops_per_second, ended.mfu)])
-        took = numbers.time_taken("in", ended.seconds, state.earlier_seconds, state.resumed_at)
-        lines = [Content.assemble((head, "bold"), ", ".join((took, *speeds)))]
-        if ended.reason:
-            failed = ended.outcome is Outcome.FAILED
-            lines.append(Content(ended.reason if failed else ended.reason[:1].upper() + ended.reason[1:]))
-        if ended.hint:
-            lines.append(Content.styled(ended.hint, "bold"))
-        if ended.metrics:
-            lines.append(Content(results(ended.metrics, "Last epoch" if ended.epochs else "Last values")))
-        if reached := _reached(state):
-            lines.append(reached)
-        if state.info and state.is_launched and ended.outcome is Outcome.FAILED:
-            lines.append(Content(_again(state.info.script)))
-        if state.model:
-            best = f", of its best step, {ended.model_step:,}" if ended.model_step else ""
-            lines.append(Content.assemble((f"Trained model{best}: ", "$text-muted"), str(state.model)))
-        if state.is_directory_lost and not ended.hint:
-            lines.append(Content(_DIRECTORY_LOST))
-        return Content("\n").join(lines)
+        return Content(self.problem) if self.problem else outcome_text(state)
+
+
+def outcome_text(state: RunState) -> Content:
+    """The outcome of an ended run in a few lines; empty while it is live."""
+    if state.lost:
+        return _lost(state)
+    if state.ended is None:
+        return Content("")
+    ended = state.ended
+    if state.info and state.info.bench:
+        return _bench(state.info, ended)
+    head = f"{ended.outcome.capitalize()} after {numbers.counted(ended.steps, 'step')}"
+    if ended.epochs:
+        head += f" and {numbers.counted(ended.epochs, 'epoch')}"
+    speeds = [f"{numbers.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
+    speeds += filter(None, [numbers.speed(ended.flops_per_second, ended.mfu)])
+    took = numbers.time_taken("in", ended.seconds, state.earlier_seconds, state.resumed_at)
+    lines = [Content.assemble((head, "bold"), ", ".join((took, *speeds)))]
+    if ended.reason:
+        failed = ended.outcome is Outcome.FAILED
+        lines.append(Content(ended.reason if failed else ended.reason[:1].upper() + ended.reason[1:]))
+    if ended.hint:
+        lines.append(Content.styled(ended.hint, "bold"))
+    if ended.metrics:
+        lines.append(Content(results(ended.metrics, "Last epoch" if ended.epochs else "Last values")))
+    if reached := _reached(state):
+        lines.append(reached)
+    if state.info and state.is_launched and ended.outcome is Outcome.FAILED:
+        lines.append(Content(_again(state.info.script)))
+    if state.model:
+        best = f", of its best step, {ended.model_step:,}" if ended.model_step else ""
+        lines.append(Content.assemble((f"Trained model{best}: ", "$text-muted"), str(state.model)))
+    if state.is_directory_lost and not ended.hint:
+        lines.append(Content(_DIRECTORY_LOST))
+    return Content("\n").join(lines)
 
 
 def _is_no_better(state: RunState) -> bool:

@@ -1,0 +1,181 @@
+"""Writes the example that the clients of a folder send: as JSON for every model, and as a file where one is natural."""
+
+import csv
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.model_server.service import FileForm, Service, load_examples, read_service
+
+DATATYPES = {"float16": "FP16", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
+"""The Open Inference Protocol's names of types; the others are NumPy's in capitals."""
+
+EXAMPLE, EXPECTED, V1_EXAMPLE = "example.json", "expected.json", "example-v1.json"
+"""The request, what the trained model answers, and the request as of TensorFlow Serving."""
+
+MEDIA_TYPES = {".png": "image/png", ".csv": "text/csv", ".txt": "text/plain", ".wav": "audio/wav"}
+
+
+def write_client_examples(folder: Path, clients: Path) -> str:
+    """Write the example.
+
+    Args:
+        folder: A servable folder.
+        clients: The directory.
+
+    Returns:
+        The name of the file for ``POST /predict``; empty if there is none.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    service, (inputs, outputs) = read_both(folder)
+    row = whole_row(inputs)
+    example = {name: array[row : row + 1] for name, array in inputs.items()}
+    expected = {name: plain(array[row : row + 1].reshape(-1)) for name, array in outputs.items()}
+    _write_json(clients / EXAMPLE, {"inputs": v2_inputs(service, example)})
+    _write_json(clients / V1_EXAMPLE, v1_request(service, example))
+    _write_json(clients / EXPECTED, expected)
+    name = _write_file(service, {key: np.asarray(array[0]) for key, array in example.items()}, clients)
+    return name or ""
+
+
+def read_both(folder: Path) -> tuple[Service, tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]]:
+    """The description and the examples of a folder; see :mod:`accel_engine.model_server.service`."""
+    return read_service(folder), load_examples(folder)
+
+
+def v2_inputs(service: Service, example: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, Any]]:
+    """The inputs of a request of the Open Inference Protocol, of some examples."""
+    return [
+        {
+            "name": each.name,
+            "shape": list(example[each.name].shape),
+            "datatype": DATATYPES.get(each.dtype, each.dtype.upper()),
+            "data": plain(example[each.name].reshape(-1)),
+        }
+        for each in service.inputs
+    ]
+
+
+def v1_request(service: Service, example: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """A request of TensorFlow Serving's REST API, of some examples."""
+    values = {each.name: plain(example[each.name]) for each in service.inputs}
+    return {"inputs": next(iter(values.values())) if len(values) == 1 else values}
+
+
+def plain(array: npt.NDArray[Any]) -> Any:
+    """Values as JSON has them, in nested lists; ``None`` for what is not a finite number."""
+    return _plain(array.astype(str).astype(object) if array.dtype.kind in "SU" else array)
+
+
+def _plain(array: npt.NDArray[Any]) -> Any:
+    if array.dtype.kind == "f" and array.dtype.itemsize < 8:
+        # As short as it can be, so that what reads it gets the same number.
+        array = array.astype(str).astype(np.float64)
+    return _finite(array.tolist())
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def whole_row(inputs: Mapping[str, npt.NDArray[Any]]) -> int:
+    """The first example without a missing number; 0 if all have one."""
+    count = len(next(iter(inputs.values())))
+    whole = np.ones(count, bool)
+    for array in inputs.values():
+        if array.dtype.kind == "f":
+            whole &= np.isfinite(array.reshape(count, -1)).all(axis=1)
+    return int(whole.argmax())
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+
+
+def _write_file(service: Service, example: Mapping[str, npt.NDArray[Any]], clients: Path) -> str | None:
+    """Write an example as a file of its kind; ``None`` if there is no such file."""
+    form, only = service.files, next(iter(example.values()))
+    match form.kind:
+        case "images" if len(example) == 1 and only.ndim in (2, 3):
+            return _write_image(clients, only, form.low, form.high)
+        case "table" if _is_plain(form) and any(each.name in example for each in form.columns):
+            names = [each.name for each in form.columns]
+            # Parts of a date are several inputs, which do not give it back: it is missing, as it may be.
+            return _write_rows(clients, names, [[_cell(example[name]) if name in example else "" for name in names]])
+        case "series" if _is_plain(form) and only.ndim == 2 and len(form.features) == only.shape[1]:
+            return _write_series(clients, form, only)
+        case "text" if len(example) == 1:
+            (clients / "example.txt").write_text(str(only.reshape(-1)[0]), "utf-8")
+            return "example.txt"
+        case "language" if form.vocabulary and len(example) == 1:
+            tokens = (int(each) for each in only.reshape(-1))
+            (clients / "example.txt").write_text("".join(form.vocabulary[each] for each in tokens), "utf-8")
+            return "example.txt"
+        case "audio" if form.sample_rate and len(example) == 1:
+            return _write_sound(clients, only, form.sample_rate)
+    return None
+
+
+def _is_plain(form: FileForm) -> bool:
+    """Whether numbers in a file are as programs write them."""
+    return all(each.notation.is_plain for each in form.columns)
+
+
+def _write_series(clients: Path, form: FileForm, window: npt.NDArray[Any]) -> str | None:
+    """Write the rows of a window, with their times counted from 0; ``None`` where times are dates."""
+    kinds = {each.name: each.kind for each in form.columns}
+    if form.time and kinds.get(form.time) != "number":
+        return None
+    lead = [name for name in (form.time, form.group) if name]
+    rows = []
+    for at, values in enumerate(window):
+        cells = ([str(at)] if form.time else []) + (["a"] if form.group else [])
+        rows.append([*cells, *(repr(float(each)) for each in values)])
+    return _write_rows(clients, [*lead, *form.features], rows)
+
+
+def _write_image(clients: Path, pixels: npt.NDArray[Any], low: float, high: float) -> str | None:
+    from PIL import Image
+
+    image = pixels[..., 0] if pixels.ndim == 3 and pixels.shape[-1] == 1 else pixels
+    if image.ndim == 3 and image.shape[-1] != 3:
+        return None
+    levels = (image.astype(np.float64) - low) / ((high - low) or 1.0) * 255
+    Image.fromarray(np.clip(np.rint(levels), 0, 255).astype(np.uint8)).save(clients / "example.png")
+    return "example.png"
+
+
+def _write_sound(clients: Path, samples: npt.NDArray[Any], rate: int) -> str:
+    import soundfile
+
+    values = samples.reshape(len(samples), -1).astype(np.float64)
+    soundfile.write(clients / "example.wav", np.clip(values, -1, 1), rate, subtype="PCM_16")
+    return "example.wav"
+
+
+def _cell(value: npt.NDArray[Any]) -> str:
+    found = value.reshape(-1)[0]
+    if isinstance(found, bytes):
+        return found.decode("utf-8", "replace")
+    if isinstance(found, str):
+        return found
+    return "" if not np.isfinite(found) else str(found)
+
+
+def _write_rows(clients: Path, names: Any, rows: list[list[str]]) -> str:
+    with (clients / "example.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows(rows)
+    return "example.csv"

@@ -1,0 +1,221 @@
+"""Proves that a server answers as the trained model did, and measures how fast.
+
+python3 smoke_test.py           starts the server of this folder, and stops it
+python3 smoke_test.py URL       takes a server that runs
+
+Needs what requirements.txt has. The exit status is 1 if an answer differs or fails.
+"""
+
+import argparse
+import http.client
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "server"))
+
+import numpy as np  # noqa: E402
+
+from accel_engine.model_server.service import compare, load_examples, read_service  # noqa: E402
+
+DATATYPES = {"float16": "FP16", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
+"""The protocol's names of types; the others are NumPy's in capitals."""
+
+START_SECONDS = 600.0
+"""How long a server may take until it is ready."""
+
+CONNECTIONS = 4
+"""Connections, each with one request at a time."""
+
+
+class Client:
+    """Sends requests of the Open Inference Protocol (v2) over one connection."""
+
+    def __init__(self, url: str, token: str) -> None:
+        parts = urlsplit(url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._connection = kind(parts.hostname or "127.0.0.1", parts.port, timeout=60)
+        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+
+    def send(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        """The status and the body of an answer."""
+        self._connection.request(method, path, body, self._headers)
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+
+def request_of(example: Mapping[str, Any], service: Any) -> bytes:
+    """A request with one example."""
+    inputs = []
+    for spec in service.inputs:
+        values = [
+            each.decode() if isinstance(each, bytes) else None if each != each else each
+            for each in example[spec.name].reshape(-1).tolist()
+        ]
+        shape, datatype = [*example[spec.name].shape], DATATYPES.get(spec.dtype, spec.dtype.upper())
+        inputs.append({"name": spec.name, "shape": shape, "datatype": datatype, "data": values})
+    return json.dumps({"inputs": inputs}).encode()
+
+
+def answer_of(body: bytes, service: Any) -> dict[str, Any]:
+    """The outputs of one example, by name."""
+    types = {spec.name: str if spec.dtype == "string" else spec.dtype for spec in service.outputs}
+    found = {}
+    for each in json.loads(body)["outputs"]:
+        values = [math.nan if value is None else value for value in each["data"]]
+        found[each["name"]] = np.array(values, types[each["name"]]).reshape(each["shape"])
+    return found
+
+
+def measure(url: str, token: str, path: str, bodies: list[bytes], seconds: float) -> dict[str, float]:
+    """Requests a second and latencies in seconds, of :data:`CONNECTIONS` clients that each wait for their answer."""
+    times: list[float] = []
+    failed: list[int] = []
+    end = time.perf_counter() + seconds
+
+    def ask() -> None:
+        client, at = Client(url, token), 0
+        while (began := time.perf_counter()) < end:
+            status, _ = client.send("POST", path, bodies[at % len(bodies)])
+            (times.append(time.perf_counter() - began) if status == 200 else failed.append(status))
+            at += 1
+
+    threads = [threading.Thread(target=ask) for _ in range(CONNECTIONS)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    times.sort()
+    if not times:
+        return {"rate": 0.0, "p50": math.nan, "p99": math.nan, "failed": len(failed)}
+    p50, p99 = (times[min(len(times) - 1, math.ceil(share * len(times)) - 1)] for share in (0.5, 0.99))
+    return {"rate": len(times) / seconds, "p50": p50, "p99": p99, "failed": len(failed)}
+
+
+def test(url: str, token: str, seconds: float) -> dict[str, Any]:
+    """What was found of a server."""
+    service = read_service(HERE / "model")
+    inputs, expected = load_examples(HERE / "model")
+    count = len(next(iter(expected.values())))
+    path = f"/v2/models/{quote(service.name, safe='')}/infer"
+    bodies = [request_of({name: array[at : at + 1] for name, array in inputs.items()}, service) for at in range(count)]
+    client, answers = Client(url, token), []
+    for body in bodies:
+        status, answer = client.send("POST", path, body)
+        if status != 200:
+            return {"problem": f"status {status}: {answer[:300].decode('utf-8', 'replace')}"}
+        answers.append(answer_of(answer, service))
+    found = {name: np.concatenate([each[name] for each in answers]) for name in answers[0]}
+    compared = compare(service, {name: expected[name] for name in expected if name in found}, found)
+    if compared.problem:
+        return {"problem": compared.problem}
+    figures = measure(url, token, path, bodies, seconds)
+    failed = figures.pop("failed")
+    return {
+        "problem": f"{failed} requests failed under load" if failed else "",
+        "examples": count,
+        "largest": compared.largest,
+        "mean": compared.mean,
+        "connections": CONNECTIONS,
+        **figures,
+    }
+
+
+def resident(pid: int) -> int:
+    """The most memory in bytes that a process and those that it started have had; 0 where /proc does not tell."""
+    try:
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return 0
+    return int(status.get("VmHWM", "0 kB").split()[0]) * 1024 + sum(resident(int(each)) for each in children)
+
+
+def with_own_server(threads: int, seconds: float) -> dict[str, Any]:
+    """Start the server of this folder, test it, and stop it."""
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder, "state.json")
+        command = [sys.executable, "-m", "accel_engine.model_server", str(HERE / "model"), "--port", "0"]
+        command += ["--state-file", str(state), "--threads", str(threads)]
+        paths = [str(HERE / "server"), os.environ.get("PYTHONPATH", "")]
+        began = time.perf_counter()
+        log = Path(folder, "log.txt")
+        with log.open("wb") as output:
+            server = subprocess.Popen(
+                command,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        try:
+            url = ready(server, state)
+            if not url:
+                return {"problem": f"the server did not start: {log.read_text('utf-8', 'replace')[-2000:].strip()}"}
+            load_seconds = time.perf_counter() - began
+            found = test(url, "", seconds)
+            return {**found, "load_seconds": load_seconds, "memory_bytes": resident(server.pid), "threads": threads}
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(60)
+
+
+def ready(server: "subprocess.Popen[bytes]", state: Path) -> str:
+    """The address of a server once it is ready; empty if it ends before."""
+    end = time.monotonic() + START_SECONDS
+    while server.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+        try:
+            url = f"http://127.0.0.1:{json.loads(state.read_text('utf-8'))['port']}"
+            if Client(url, "").send("GET", "/readyz")[0] == 200:
+                return url
+        except (OSError, ValueError):
+            pass  # not yet
+    return ""
+
+
+def main() -> int:
+    """Test, and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("url", nargs="?", help="the server's address, such as http://127.0.0.1:8501")
+    parser.add_argument("--token-file", type=Path, help="a file with the server's token")
+    parser.add_argument("--seconds", type=float, default=2.0, help="how long the latency is measured (2)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of a server that is started (1)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    token = options.token_file.read_text("utf-8").strip() if options.token_file else ""
+    try:
+        if options.url:
+            found = test(options.url, token, options.seconds)
+        else:
+            found = with_own_server(options.threads, options.seconds)
+    except (OSError, http.client.HTTPException) as error:
+        found = {"problem": f"the server cannot be reached: {error}"}
+    if options.json:
+        print(json.dumps(found))
+    elif found["problem"]:
+        print(f"NOT RIGHT: {found['problem']}")
+    else:
+        print(
+            f"{found['examples']} examples equal within the tolerance; the largest difference is {found['largest']:.2g}"
+        )
+        speed = f"{found['rate']:.0f} requests/s, p50 {found['p50'] * 1e3:.2f} ms, p99 {found['p99'] * 1e3:.2f} ms"
+        print(f"{speed}, with {found['connections']} connections")
+        if "load_seconds" in found:
+            print(f"ready after {found['load_seconds']:.2f} s, {found['memory_bytes'] / 2**20:.0f} MiB of memory")
+    return 1 if found["problem"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

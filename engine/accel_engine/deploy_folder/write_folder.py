@@ -1,0 +1,116 @@
+"""Puts a folder in place: over nothing, or over what this program has written there before."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from accel_engine.errors import RunError, UsageError
+from accel_engine.json_values import Text, decode_or_none, encode
+from accel_engine.user_paths import exists, is_directory
+from accel_engine.version import __version__
+
+MARK = ".accel-tui-folder.json"
+"""The file that says what this program has written."""
+
+_CACHES = ("__pycache__",)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a folder has of this program."""
+
+    accel_tui: Text
+    """The version that wrote it."""
+    files: tuple[Text, ...]
+    """The paths of its files, in the folder."""
+
+
+def check_folder(path: Path, *, replaces: bool) -> None:
+    """Raise if a folder cannot be written to a path.
+
+    Raises:
+        UsageError: There is a file, or a folder with something in it that may not be replaced.
+    """
+    if not exists(path):
+        return
+    if not is_directory(path):
+        raise UsageError(f"{path} is a file: choose another folder")
+    try:
+        is_empty = not any(path.iterdir())
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+    if is_empty:
+        return
+    if _mark_of(path) is None:
+        raise UsageError(f"{path} has files that accel-tui did not write: choose another folder, or an empty one")
+    if not replaces:
+        raise UsageError(f"{path} was written before: choose another folder, or replace its files with --replace")
+
+
+def _mark_of(path: Path) -> Mark | None:
+    try:
+        return decode_or_none((path / MARK).read_text("utf-8"), Mark)
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """Yield an empty folder, whose files are moved to ``path`` unless the block raises.
+
+    What this program has written there before is removed; other files stay, but for those of the same names.
+
+    Raises:
+        RunError: The files cannot be written there.
+    """
+    path = path.absolute()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as name:
+            folder = Path(name, "folder")
+            folder.mkdir()
+            yield folder
+            for cache in [each for each in folder.rglob("*") if each.name in _CACHES]:
+                shutil.rmtree(cache)
+            files = sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir())
+            (folder / MARK).write_text(encode(Mark(__version__, (*files, MARK))) + "\n", "utf-8")
+            _place(folder, path)
+    except OSError as error:
+        raise RunError(f"cannot write {error.filename or path}: {error.strerror or error}") from error
+
+
+def _place(folder: Path, path: Path) -> None:
+    """Move the files of a folder."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    for each in (folder, *folder.rglob("*")):
+        runs = each.is_dir() or each.suffix == ".sh"
+        each.chmod((0o777 if runs else 0o666) & ~umask)  # the container's user has to read them, too
+    before = _mark_of(path)
+    for name in before.files if before else ():
+        _remove(path, Path(name))
+    path.mkdir(exist_ok=True)
+    for each in sorted(folder.rglob("*")):
+        to = path / each.relative_to(folder)
+        if each.is_dir():
+            to.mkdir(exist_ok=True)
+            to.chmod(0o777 & ~umask)
+        else:
+            each.replace(to)
+
+
+def _remove(path: Path, name: Path) -> None:
+    """Remove a file that was written before, and the folders that this empties."""
+    if name.is_absolute() or ".." in name.parts:
+        return  # somebody has changed the mark
+    (path / name).unlink(missing_ok=True)
+    for above in list(name.parents)[:-1]:
+        shutil.rmtree(path / above / "__pycache__", ignore_errors=True)
+        try:
+            (path / above).rmdir()
+        except OSError:
+            return

@@ -1,0 +1,394 @@
+"""Deploys trained models: writes the folder of a version, starts or changes the server, and checks its answers."""
+
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psutil
+
+from accel_engine import clock
+from accel_engine.deployment.deploy_options import AUTO, TARGETS, DeployOptions
+from accel_engine.deployment.deployments import (
+    LOG,
+    RECORD,
+    DeployedVersion,
+    DeployError,
+    Deployment,
+    changing,
+    find_deployment,
+    read_deployment,
+    remove_other_folders,
+    serve_version,
+    server_process,
+    write_deployment,
+)
+from accel_engine.deployment.server_control import (
+    Cancelled,
+    choose_port,
+    end_process,
+    reload_server,
+    require_server,
+    server_words,
+    start_server,
+    stop_server,
+    transport_of,
+    wait_until_ready,
+)
+from accel_engine.deployment.sizing import (
+    ServerSizing,
+    Sizing,
+    choose,
+    memory_of,
+    read_sizing,
+    write_sizing,
+)
+from accel_engine.deployment.write_version import Ask, DeployStep, Tell, automatic_formats, write_version
+from accel_engine.devices.host_probe import processors
+from accel_engine.errors import ModelError, UsageError
+from accel_engine.formats import format_named
+from accel_engine.model_server.service import Comparison, Service, compare, load_examples, read_service
+from accel_engine.process.detached import start_detached
+from accel_engine.requests.check_service import ServiceLoad
+from accel_engine.requests.export_model import Export
+from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.service_client.load import measured_load
+from accel_engine.service_client.rest_v2 import RestV2
+from accel_engine.words import numbers
+
+LOAD_SECONDS = 1.0
+"""The time limit of the latency that is measured once a server is ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What was deployed."""
+
+    deployment: Deployment
+    service: Service
+    comparison: Comparison
+    """How its answers compare with the trained model's."""
+    load: ServiceLoad
+    """How fast it answers one connection."""
+    notes: tuple[str, ...] = ()
+    export: Export | None = None
+    """``None`` if a version of before was taken again."""
+    sizings: tuple[Sizing, ...] = ()
+    """What was measured of all formats and numbers of threads, if there is a target."""
+
+    @property
+    def sizing(self) -> Sizing | None:
+        """What was measured of it."""
+        return read_sizing(self.deployment.folder(self.deployment.current))
+
+
+class Deployer:
+    """Deploys models.
+
+    Args:
+        ask: Asks engines.
+        tell: Takes what is going on.
+        is_cancelled: Whether to end, and leave all as it was.
+    """
+
+    def __init__(self, ask: Ask, tell: Tell, is_cancelled: Cancelled = lambda: False) -> None:
+        self._ask, self._tell, self._is_cancelled = ask, tell, is_cancelled
+        self._sizings: list[Sizing] = []
+
+    def deploy(self, run: Path, options: DeployOptions) -> Deployed:
+        """Deploy the trained model of a run under a name that no running deployment has.
+
+        Raises:
+            UsageError: The name or the port is taken.
+            AccelError: The model cannot be exported or served.
+        """
+        check_deploy(run, options)
+        name = options.name or run.name
+        with changing(name) as directory:
+            before = read_deployment(name) if (directory / RECORD).exists() else None
+            if before and server_process(directory):
+                raise name_taken(name)
+            port = choose_port(options.host, options.port)
+            if options.grpc_port:
+                choose_port(options.host, options.grpc_port, "--grpc-port")
+            empty = Deployment(
+                name=name,
+                host=options.host,
+                port=port,
+                grpc_port=options.grpc_port,
+                threads=options.threads,
+                max_queue=options.max_queue,
+                token_file=_absolute(options.token_file),
+                tls_certificate=_absolute(options.tls_certificate),
+                tls_key=_absolute(options.tls_key),
+                versions=before.versions if before else (),
+                current=before.current if before else 0,
+            )
+            with self._version(empty, run, options) as (deployment, export):
+                write_deployment(deployment)
+                try:
+                    found = self._started(deployment)
+                except BaseException:
+                    self._restore(before, directory)
+                    raise
+            remove_other_folders(deployment)
+            return replace(_deployed(deployment, found, export), sizings=tuple(self._sizings))
+
+    def update(self, name: str, run: Path, options: DeployOptions) -> Deployed:
+        """Let another model take over the name and the port of a deployment, once it has been checked beside.
+
+        Args:
+            name: The deployment.
+            run: The run of the model.
+            options: Its format and checkpoint count.
+
+        Raises:
+            UsageError: There is no such deployment.
+            AccelError: The model cannot be exported or served; the one before is served on.
+        """
+        check_deploy(run, options)
+        with changing(find_deployment(name).name) as directory:
+            before = read_deployment(name)
+            with self._version(before, run, options) as (deployment, export):
+                if server_process(directory):
+                    self._tell(DeployStep(f"starting version {deployment.current} beside"))
+                    folder = deployment.folder(deployment.current)
+                    with self._beside(deployment, folder) as (beside, process, seconds):
+                        self._checked(beside, folder)
+                        known = Sizing(format=deployment.version.format, threads=deployment.threads)
+                        write_sizing(folder, replace(known, load_seconds=seconds, memory_bytes=memory_of(process)))
+                    self._take_over(before, deployment)
+                    found = self._checked(deployment, folder)
+                else:
+                    choose_port(before.host, before.port)
+                    found = self._started(deployment)
+                write_deployment(deployment)
+            remove_other_folders(deployment)
+            return _deployed(deployment, found, export)
+
+    def back(self, name: str) -> Deployed:
+        """Let the version of before take over again.
+
+        Raises:
+            UsageError: There is none.
+            DeployError: It is not taken over.
+        """
+        with changing(find_deployment(name).name) as directory:
+            before = read_deployment(name)
+            if not before.previous:
+                raise UsageError(f"the deployment {name} has no version before {before.current}")
+            deployment = replace(before, current=before.previous, previous=before.current)
+            if server_process(directory):
+                self._take_over(before, deployment)
+                found = self._checked(deployment, deployment.folder(deployment.current))
+            else:
+                serve_version(deployment, deployment.current)
+                found = self._started(deployment)
+            write_deployment(deployment)
+            return _deployed(deployment, found)
+
+    def restart(self, name: str) -> Deployed:
+        """Start a deployment again as it is, after ending its server if one runs.
+
+        Raises:
+            UsageError: There is none, or its port is taken.
+            DeployError: It does not start.
+        """
+        require_server()
+        with changing(find_deployment(name).name):
+            deployment = read_deployment(name)
+            stop_server(deployment, self._is_cancelled)
+            choose_port(deployment.host, deployment.port)
+            serve_version(deployment, deployment.current)
+            return _deployed(deployment, self._started(deployment))
+
+    @contextmanager
+    def _version(self, before: Deployment, run: Path, options: DeployOptions) -> Iterator[tuple[Deployment, Export]]:
+        """The deployment with a new version, whose folder is removed if the block raises."""
+        number = before.next_number
+        folder = before.folder(number)
+        try:
+            folder.mkdir(mode=0o700)
+            wanted = options.format
+            if wanted == AUTO and before.current:
+                wanted = before.version.format
+            deployment = before
+            if options.target_latency is None:
+                export, target = write_version(run, options, wanted, folder, before.name, number, self._ask, self._tell)
+            else:
+                export, found = self.write_best(before, run, options, folder, number)
+                target, deployment = found.format, replace(before, threads=found.threads)
+            version = DeployedVersion(number, run.name, export.step, target, clock.now())
+            yield replace(deployment.with_version(version), environment=export.device.environment), export
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    def write_best(
+        self, before: Deployment, run: Path, options: DeployOptions, folder: Path, number: int
+    ) -> tuple[Export, Sizing]:
+        """Write the format into the folder whose server reaches the highest rate within the target latency.
+
+        Args:
+            before: The deployment, which nobody else changes meanwhile.
+            run: The directory of the run.
+            options: Its format, threads and targets count.
+            folder: An empty folder, or none, on the file system of the deployment.
+            number: The version.
+
+        Raises:
+            DeployError: None is within it.
+        """
+        latency = options.target_latency or 0.0
+        names = automatic_formats(options.device) if options.format == AUTO else (options.format,)
+        threads = (options.threads,) if options.threads else tuple(dict.fromkeys((1, processors())))
+        tried, problems, exports = before.directory / "tried", dict[str, str](), dict[str, Export]()
+        shutil.rmtree(tried, ignore_errors=True)
+        self._sizings = []
+        try:
+            for each in names:
+                place = tried / each
+                place.mkdir(mode=0o700, parents=True)
+                try:
+                    exports[each], _ = write_version(
+                        run, options, each, place, before.name, number, self._ask, self._tell
+                    )
+                except ModelError as error:
+                    problems[each] = str(error)
+                    continue
+                served = replace(before, environment=exports[each].device.environment)
+                for count in threads:
+                    self._measure(replace(served, threads=count), each, place, options, latency)
+            best = choose(self._sizings, latency, problems)
+            write_sizing(tried / best.format, best)
+            (tried / best.format).replace(folder)
+        finally:
+            shutil.rmtree(tried, ignore_errors=True)
+        return exports[best.format], best
+
+    def _measure(
+        self, deployment: Deployment, target: str, folder: Path, options: DeployOptions, latency: float
+    ) -> None:
+        """Measure a format with a number of threads."""
+        known = Sizing(format=target, threads=deployment.threads, target_rate=options.target_rate)
+        words = f"{target} with {numbers.counted(deployment.threads or 0, 'thread')}"
+        self._tell(DeployStep(f"measuring {words}"))
+        with self._beside(deployment, folder) as (beside, process, seconds):
+            inputs, _ = load_examples(folder)
+            server = ServerSizing(transport_of(beside), deployment.name, process, inputs)
+            best = max((each.rate or 0.0 for each in self._sizings), default=0.0)
+            found = server.measured(replace(known, load_seconds=seconds), latency, best)
+        self._sizings.append(found)
+
+    def _started(self, deployment: Deployment) -> tuple[Service, Comparison, ServiceLoad]:
+        """Start the server of a deployment, whose link is set, and check it; it is ended if it is not right."""
+        serve_version(deployment, deployment.current)
+        self._tell(DeployStep("starting the server"))
+        seconds = start_server(deployment, self._is_cancelled)
+        try:
+            folder, process = deployment.folder(deployment.current), server_process(deployment.directory)
+            if read_sizing(folder) is None and process is not None:
+                known = Sizing(format=deployment.version.format, threads=deployment.threads, load_seconds=seconds)
+                write_sizing(folder, replace(known, memory_bytes=memory_of(process)))
+            return self._checked(deployment, folder)
+        except BaseException:
+            stop_server(deployment)
+            raise
+
+    def _checked(self, deployment: Deployment, folder: Path) -> tuple[Service, Comparison, ServiceLoad]:
+        """Check the answers of a server to the examples of the folder that it serves, and how fast they come.
+
+        Raises:
+            DeployError: They are not the trained model's.
+        """
+        self._tell(DeployStep("checking its answers"))
+        service = read_service(folder)
+        inputs, expected = load_examples(folder)
+        runtime = RestV2(transport_of(deployment), deployment.name, binary=True)
+        found = compare(service, expected, runtime.run(inputs))
+        if found.problem:
+            raise DeployError(f"the server does not answer as the trained model: {found.problem}")
+        return service, found, measured_load(runtime, inputs, 1, LOAD_SECONDS)
+
+    @contextmanager
+    def _beside(self, deployment: Deployment, folder: Path) -> Iterator[tuple[Deployment, psutil.Process, float]]:
+        """A server of a folder on another port, its process, and the seconds until it was ready; it is ended then."""
+        directory = deployment.directory
+        beside = replace(deployment, host="127.0.0.1", port=_free_port(), grpc_port=None)
+        state, log = directory / "beside.json", directory / LOG
+        state.unlink(missing_ok=True)
+        begins, began = log.stat().st_size if log.exists() else 0, time.monotonic()
+        words = server_words(beside, folder, state)
+        process = start_detached("a server", *words, log=log, environment=deployment.environment)
+        try:
+            wait_until_ready(process, beside, state, log, begins, self._is_cancelled)
+            yield beside, psutil.Process(process.pid), time.monotonic() - began
+        finally:
+            end_process(process)
+            state.unlink(missing_ok=True)
+
+    def _take_over(self, before: Deployment, deployment: Deployment) -> None:
+        """Let a running server serve another version; the one before again if it does not.
+
+        Raises:
+            DeployError: It does not.
+        """
+        self._tell(DeployStep(f"version {deployment.current} takes over"))
+        serve_version(deployment, deployment.current)
+        try:
+            reload_server(deployment, deployment.current)
+        except BaseException:
+            serve_version(before, before.current)
+            raise
+
+    def _restore(self, before: Deployment | None, directory: Path) -> None:
+        """Let the record be as it was."""
+        if before is None:
+            (directory / RECORD).unlink(missing_ok=True)
+        else:
+            write_deployment(before)
+            serve_version(before, before.current)
+
+
+def check_deploy(run: Path, options: DeployOptions) -> None:
+    """Raise what can be told before an engine starts.
+
+    Raises:
+        DeployError: The server's libraries are missing.
+        UsageError: A file cannot be read, the port is taken, or the format is missing.
+        RunError: The run has no checkpoint.
+    """
+    require_server()
+    ModelReference.of(run).check()
+    if options.format != AUTO:
+        file_format, precision = TARGETS[options.format]
+        if missing := format_named(file_format).precision(precision).missing:
+            raise ModelError(missing)
+
+
+def name_taken(name: str) -> UsageError:
+    """The error of a name whose deployment runs."""
+    return UsageError(
+        f"the deployment {name} is running: accel-tui deploy update {name} RUN lets another model take over, "
+        "and --name deploys it under another name"
+    )
+
+
+def _deployed(
+    deployment: Deployment, found: tuple[Service, Comparison, ServiceLoad], export: Export | None = None
+) -> Deployed:
+    return Deployed(deployment, *found, notes=export.notes if export else (), export=export)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().absolute()) if path else ""

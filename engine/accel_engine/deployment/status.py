@@ -1,0 +1,80 @@
+"""What the deployments of this machine do now: health, requests a second, latencies, errors and memory."""
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from accel_engine.deployment.deployments import Deployment, all_deployments, read_state, server_process
+from accel_engine.deployment.server_control import transport_of
+from accel_engine.deployment.server_metrics import Metrics, ServerFigures, figures_between, parse_metrics
+from accel_engine.errors import AccelError
+
+ANSWER_SECONDS = 2.0
+"""How long a server may take to tell its metrics."""
+
+WINDOW = 10.0
+"""Seconds that rates and latencies are of."""
+
+READY, NOT_READY, SILENT, STOPPED = "ready", "not ready", "no answer", "stopped"
+"""The health of a deployment."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentStatus:
+    """What a deployment does now."""
+
+    deployment: Deployment
+    health: str
+    """One of :data:`READY`, :data:`NOT_READY`, :data:`SILENT` and :data:`STOPPED`."""
+    since: float | None = None
+    """When its server was started, in seconds since the Unix epoch; ``None`` if none runs."""
+    figures: ServerFigures | None = None
+    """What it did in the last seconds; ``None`` if it does not tell."""
+    total: ServerFigures | None = None
+    """The same since it was started."""
+    problem: str = ""
+    """Why it does not answer."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether a server runs."""
+        return self.health != STOPPED
+
+
+class StatusReader:
+    """Reads what deployments do, again and again."""
+
+    def __init__(self) -> None:
+        self._readings: dict[str, deque[tuple[float, Metrics]]] = {}
+        self.problems: tuple[str, ...] = ()
+        """Why some deployments cannot be read."""
+
+    def read(self) -> Sequence[DeploymentStatus]:
+        """All deployments by name; a server that does not answer takes :data:`ANSWER_SECONDS`."""
+        found, problems = all_deployments()
+        self.problems = tuple(problems)
+        return [self.read_one(each) for each in found]
+
+    def read_one(self, deployment: Deployment) -> DeploymentStatus:
+        """What a deployment does."""
+        if server_process(deployment.directory) is None:
+            self._readings.pop(deployment.name, None)
+            return DeploymentStatus(deployment, STOPPED)
+        state = read_state(deployment.directory)
+        since = state.started if state else None
+        try:
+            metrics = parse_metrics(
+                transport_of(deployment, ANSWER_SECONDS).get("/metrics").body.decode(errors="replace")
+            )
+        except AccelError as error:
+            return DeploymentStatus(deployment, SILENT, since, problem=str(error))
+        now = time.monotonic()
+        readings = self._readings.setdefault(deployment.name, deque())
+        while len(readings) > 1 and readings[1][0] <= now - WINDOW:
+            readings.popleft()
+        figures = figures_between(readings[0][1], metrics, now - readings[0][0]) if readings else None
+        readings.append((now, metrics))
+        age = max(time.time() - since, 1e-3) if since else 0.0
+        total = figures_between(Metrics(), metrics, age)
+        return DeploymentStatus(deployment, READY if total.is_ready else NOT_READY, since, figures, total)

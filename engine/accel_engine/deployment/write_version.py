@@ -1,0 +1,82 @@
+"""Writes the folder of a version: the model in the wanted format, or in the first that equals the trained one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accel_engine.deployment.deploy_options import AUTO, SERVED_FORMATS, TARGETS, DeployOptions
+from accel_engine.errors import ModelError
+from accel_engine.formats import format_named
+from accel_engine.model_export.export_targets import target_at
+from accel_engine.requests.export_model import Export
+from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.requests.write_service import ServiceRequest
+
+Ask = Callable[[EngineRequest[Any]], Any]
+"""Asks an engine, on the device that the request wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeployStep:
+    """What is going on."""
+
+    words: str
+
+
+Tell = Callable[[DeployStep], object]
+"""Takes what is going on."""
+
+
+def write_version(
+    run: Path, options: DeployOptions, wanted: str, folder: Path, name: str, number: int, ask: Ask, tell: Tell
+) -> tuple[Export, str]:
+    """Write a model as a server takes it.
+
+    Args:
+        run: The directory of the run.
+        options: Its checkpoint and device count.
+        wanted: The format and precision in a word, or :data:`AUTO`.
+        folder: An empty folder.
+        name: The name in URLs.
+        number: The version.
+        ask: Asks engines.
+        tell: Takes what is going on.
+
+    Returns:
+        The export, and the format that was written.
+
+    Raises:
+        ModelError: No format can be written, or is equal to the trained model; why.
+    """
+    names = automatic_formats(options.device) if wanted == AUTO else (wanted,)
+    problems: dict[str, str] = {}
+    for each in names:
+        file_format, precision = TARGETS[each]
+        if missing := format_named(file_format).precision(precision).missing:
+            problems[each] = missing
+            continue
+        tell(DeployStep(f"exporting to {each}"))
+        kind = format_named(file_format)
+        target = target_at(folder / f"model{(*kind.suffixes, '')[0]}", file_format, precision)
+        request = ServiceRequest(
+            ModelReference.of(run),
+            (target,),
+            options.checkpoint,
+            wanted_device=options.device,
+            folder=folder,
+            service_folder=folder,
+            served_name=name,
+            version=str(number),
+        )
+        export: Export = ask(request)
+        if export.written:
+            return export, each
+        problems[each] = export.exported[0].problem
+    raise ModelError("nothing was deployed: " + "; ".join(f"{each}: {why}" for each, why in problems.items()))
+
+
+def automatic_formats(device: str) -> Sequence[str]:
+    """The formats that are tried in order: only a SavedModel computes on a GPU."""
+    return SERVED_FORMATS if device == "cpu" else ("savedmodel",)

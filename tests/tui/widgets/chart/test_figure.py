@@ -1,0 +1,109 @@
+"""Charts as shapes, and the files of them."""
+
+import io
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from accel_engine.errors import RunError, UsageError
+from accel_tui.appearance.theme import ANSI, DARK, THEMES
+from accel_tui.run_state.curve import RecordedCurve
+from accel_tui.run_state.marks import MarkKind, Track
+from accel_tui.widgets.chart.axes import Axis, LogAxis
+from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
+from accel_tui.widgets.chart.figure import Area, Figure, Label, Line, figure_of
+from accel_tui.widgets.chart.figure_files import inks, png_of, svg_of, write_figure, write_new
+
+STEPS = np.linspace(8.0, 0.5, 100)
+VIEW = ChartView(
+    80,
+    20,
+    Axis(0, 100),
+    Axis(0, 10),
+    (
+        ChartSeries("step", RecordedCurve().extend(STEPS), style="loss"),
+        ChartSeries("validation", points=((49, 5.0), (99, 1.0)), style="loss-light"),
+    ),
+    title="▸ loss <b>",
+    note="best 1.0000 ★ 100",
+    best=(99, 1.0),
+    marks={MarkKind.RESUMED: Track((50,), 1, 1)},
+)
+
+
+def lines(figure: Figure, ink: str) -> list[Line]:
+    return [each for each in figure.shapes if isinstance(each, Line) and each.ink == ink]
+
+
+def texts(figure: Figure) -> list[str]:
+    return [each.text for each in figure.shapes if isinstance(each, Label)]
+
+
+def test_a_curve_goes_from_the_first_value_to_the_last() -> None:
+    figure = figure_of(VIEW)
+    (curve,) = [line for line in lines(figure, "loss") if len(line.points) > 2]
+    places = {label.text: label.at[1] for label in figure.shapes if isinstance(label, Label) and label.anchor == "end"}
+    top, bottom = places["10"], places["0"]
+    heights = [y for _, y in curve.points]
+    assert heights == sorted(heights)  # the loss falls, and y grows downwards
+    assert (bottom - heights[0] - 4) / (bottom - top) == pytest.approx(0.8, abs=0.01)
+    (validation,) = [line for line in lines(figure, "loss-light") if line.width == 2.0]
+    assert len(validation.points) == 2
+    assert validation.points[1][0] > validation.points[0][0]
+
+
+def test_it_has_title_values_best_and_labels() -> None:
+    figure = figure_of(VIEW)
+    assert figure.title == "loss <b>"
+    assert {"loss <b>", "step 0.5000", "validation 1.0000", "best 1.0000 at step 100", "step", "0", "10"} <= {
+        *texts(figure)
+    }
+    assert len(lines(figure, "warning")) == 1  # where it was continued
+    assert [len(area.points) for area in figure.shapes if isinstance(area, Area) and area.ink == "warning"] == [10]
+
+
+def test_a_logarithmic_axis_has_powers_of_ten_at_equal_distances() -> None:
+    figure = figure_of(replace(VIEW, y=LogAxis(0.01, 10)))
+    places = {label.text: label.at[1] for label in figure.shapes if isinstance(label, Label) and label.anchor == "end"}
+    assert places["0.1"] - places["1"] == pytest.approx(places["1"] - places["10"])
+    assert any("log" in text for text in texts(figure))
+
+
+def test_gaps_part_a_curve_and_values_beyond_the_axis_are_told() -> None:
+    values = STEPS.copy()
+    values[40:60] = np.nan
+    series = ChartSeries("step", RecordedCurve().extend(values), style="loss")
+    figure = figure_of(replace(VIEW, series=(series,), y=Axis(0, 4)))
+    assert len([line for line in lines(figure, "loss") if len(line.points) > 2]) == 2
+    assert all(0 <= y <= figure.height for line in lines(figure, "loss") for _, y in line.points)
+    assert any("outliers at the edge" in text for text in texts(figure))
+
+
+def test_an_svg_is_well_formed_and_needs_nothing_else() -> None:
+    svg = svg_of(figure_of(VIEW), is_alone=True)
+    ElementTree.fromstring(svg)
+    assert "loss &lt;b&gt;" in svg
+    assert "prefers-color-scheme: dark" in svg
+    assert svg.count("http") == 1  # the name of the format
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_a_png_is_in_the_colours_of_the_theme(theme: object) -> None:
+    with Image.open(io.BytesIO(png_of(figure_of(VIEW, 300, 150), theme))) as image:  # type: ignore[arg-type]
+        assert image.size == (600, 300)
+        assert image.convert("RGB").getpixel((0, 0)) == tuple(bytes.fromhex(inks(theme)["background"][1:]))  # type: ignore[arg-type]
+    assert inks(ANSI) == inks(DARK)
+
+
+def test_files_are_new_and_problems_are_told(tmp_path: Path) -> None:
+    figure = figure_of(VIEW)
+    names = [[path.name for path in write_new(figure, tmp_path, "run-loss", DARK)] for _ in range(2)]
+    assert names == [["run-loss.svg", "run-loss.png"], ["run-loss-2.svg", "run-loss-2.png"]]
+    with pytest.raises(UsageError, match=r"a\.gif is neither \.svg nor \.png"):
+        write_figure(figure, tmp_path / "a.gif", DARK)
+    with pytest.raises(RunError, match="cannot write"):
+        write_figure(figure, tmp_path / "none" / "a.svg", DARK)

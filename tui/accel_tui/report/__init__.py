@@ -1,0 +1,1 @@
+"""Reports on runs: one HTML file with curves, plan, results, diagnostics, advice and environment."""

@@ -1,0 +1,352 @@
+"""Groups of runs in a list: by their data, by the search, script or bench that they are of, or by a field."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from accel_engine.plan.monitor import is_at_most_one, is_better_lower
+from accel_engine.run import RunSummary
+from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
+from accel_engine.words import numbers
+from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.table_columns import Column
+from accel_tui.formatting.text import bar, base_name, shorten_start
+from accel_tui.run_list.columns import COLUMNS, SYMBOLS, RunColumn, plan_value
+
+GroupPath = tuple[str, ...]
+"""What identifies a group: its name after the names of the groups that it is in."""
+
+_ERRORS = tuple(
+    prefix + error for prefix in (VALIDATION_PREFIX, "") for error in ("mean_absolute_error", "root_mean_squared_error")
+)
+"""Metrics of a regression in the units of its target, by which its runs are told apart more easily than by the loss."""
+
+_SHORT_NAMES = {"mean_absolute_error": "MAE", "root_mean_squared_error": "RMSE", "r2_score": "R²", "accuracy": "acc"}
+
+_FOLDED_AT_FIRST = ("search ", "benches")
+"""What the names of groups begin with that are folded until they are unfolded: runs that nobody started by hand."""
+
+
+def short_name(series: str) -> str:
+    """The name of a metric in the header of a column, such as ``val acc``."""
+    name = series.removeprefix(VALIDATION_PREFIX)
+    of = "val " if name != series else ""
+    return of + _SHORT_NAMES.get(name, name.replace("_", " "))
+
+
+class Result(NamedTuple):
+    """The value by which a run is compared with others of its kind."""
+
+    series: str
+    """Its series."""
+    value: float
+    """The best value of the metric that counts; of another metric the last one."""
+    lower: bool | None = None
+    """Whether lower values are better; ``None`` if the name does not tell."""
+    is_best: bool = False
+    """Whether it is the best value of the run."""
+
+    @property
+    def text(self) -> str:
+        """The value."""
+        return figure(self.series).text(self.value)
+
+    @property
+    def title(self) -> str:
+        """What the value is."""
+        if self.series == "throughput":
+            return figure(self.series).title
+        return f"best {short_name(self.series)}" if self.is_best else short_name(self.series)
+
+
+@lru_cache(maxsize=256)
+def _is_better_lower(name: str, mode: object) -> bool | None:
+    """As :func:`is_better_lower`, for thousands of runs with the same metrics."""
+    return is_better_lower(name, mode)
+
+
+def result_of(run: RunSummary) -> Result | None:
+    """The result of a run: its best accuracy or whatever counts, the error of a regression, or else the loss."""
+    if run.monitor.endswith("loss") and is_loss(run.monitor.removeprefix(VALIDATION_PREFIX)):
+        metrics = run.metrics or {}
+        for name in _ERRORS:
+            if name in metrics:
+                return Result(name, metrics[name], lower=True)
+    if run.best is None:
+        return None
+    mode = run.info.plan_values.get("monitor_mode") if run.info else None
+    is_bench = bool(run.info and run.info.bench)
+    return Result(run.monitor, run.best, _is_better_lower(run.monitor, mode), is_best=not is_bench)
+
+
+def result_by(run: RunSummary, series: str) -> Result | None:
+    """The result of a run if it is by a series."""
+    found = result_of(run)
+    return found if found and found.series == series else None
+
+
+def _of_kind(run: RunSummary) -> GroupPath:
+    """The data of a run, and the search of a trial; runs that this program did not train are by how they were made."""
+    if run.info is None:
+        return ("unreadable",)
+    if run.info.kind != "training":
+        return ({"script": "scripts", "import": "imported", "bench": "benches"}[run.info.kind],)
+    data = base_name(plan_value(run, "data")) or "other data"
+    return (data, f"search {run.info.study}") if run.info.study else (data,)
+
+
+def _of_field(name: str) -> Callable[[RunSummary], GroupPath]:
+    return lambda run: (base_name(plan_value(run, name)) or f"no {name}",)
+
+
+def _of_tag(run: RunSummary) -> GroupPath:
+    """The first tag of a run."""
+    return (f"#{run.info.annotations.tags[0]}" if run.info and run.info.annotations.tags else "no tag",)
+
+
+GROUPINGS: Mapping[str, Callable[[RunSummary], GroupPath]] = {
+    "data": _of_kind,
+    "model": _of_field("model"),
+    "tag": _of_tag,
+    "none": lambda _: (),
+}
+"""How runs can be grouped: the path of a run's group."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """A group of runs."""
+
+    path: GroupPath
+    """What identifies it."""
+    runs: tuple[RunSummary, ...]
+    """Its runs in their order, with the runs of groups in it."""
+    series: str = ""
+    """The metric of the results of most of its runs; empty if none has a result."""
+    high: float = 0.0
+    """The length of a whole bar: 1 for metrics that are at most 1, else the highest result."""
+    results: tuple[Result, ...] = ()
+    """The results by that metric."""
+    is_folded: bool = False
+    """Whether its runs are hidden."""
+
+    def result(self, run: RunSummary) -> Result | None:
+        """The result of one of its runs, if it is by the same metric as the results of the others."""
+        return result_by(run, self.series) if self.series else None
+
+    @property
+    def is_of_one_kind(self) -> bool:
+        """Whether no run has a result by another metric."""
+        return len(self.results) == sum(result_of(run) is not None for run in self.runs)
+
+    @property
+    def best(self) -> Result | None:
+        """The best result; ``None`` if there is none, or if the metric's name does not tell which way is better."""
+        known = [each for each in self.results if each.lower is not None and each.value == each.value]
+        if not known:
+            return None
+        return (min if known[0].lower else max)(known, key=lambda each: each.value)
+
+    @property
+    def note(self) -> str:
+        """The number of its runs, and how many are live."""
+        word = "trial" if self.path[-1].startswith("search ") else ""
+        count = numbers.counted(len(self.runs), word) if word else f"{len(self.runs):,}"
+        live = sum(run.status is not None and run.status.live for run in self.runs)
+        return "  ".join([count, *([f"{live} live"] * bool(live))])
+
+    @property
+    def result_title(self) -> str:
+        """What its results are; of a folded group with the best one."""
+        found = self.best if self.is_folded else next(iter(self.results), None)
+        if found is None:
+            return ""
+        return f"{'best' if found.is_best else found.title} {found.text}" if self.is_folded else found.title
+
+
+def make_group(path: GroupPath, runs: Sequence[RunSummary], *, is_folded: bool = False) -> RunGroup:
+    """Make a group of runs, with the metric that most of their results have."""
+    results = [found for run in runs if (found := result_of(run))]
+    series = Counter(each.series for each in results).most_common(1)
+    name = series[0][0] if series else ""
+    of_series = tuple(each for each in results if each.series == name)
+    high = max((each.value for each in of_series if each.value == each.value), default=0.0)
+    if is_at_most_one(name) and high <= 1.0:
+        high = 1.0
+    return RunGroup(path, tuple(runs), name, high, of_series, is_folded)
+
+
+def is_folded(path: GroupPath, changed: Collection[GroupPath]) -> bool:
+    """Whether a group is folded.
+
+    Args:
+        path: The group.
+        changed: The groups that are not as they are at first.
+    """
+    return path[-1].startswith(_FOLDED_AT_FIRST) is not (path in changed)
+
+
+def group_runs(
+    runs: Iterable[RunSummary], grouping: str, changed: Collection[GroupPath]
+) -> list[RunGroup | RunSummary]:
+    """The lines of a list: groups, the one with the newest run first, each with its runs, then with its own groups.
+
+    Args:
+        runs: In the order that they have within groups.
+        grouping: One of :data:`GROUPINGS`.
+        changed: The groups that are not folded or unfolded as they are at first.
+
+    Returns:
+        Also what is in folded groups; see :func:`visible`. Runs of a single group have no heading.
+    """
+    path_of = GROUPINGS[grouping]
+    members: dict[GroupPath, list[RunSummary]] = {}
+    for run in runs:
+        members.setdefault(path_of(run), []).append(run)
+    if len(members) < 2:
+        return [run for found in members.values() for run in found]
+    whole: dict[str, list[GroupPath]] = {}
+    for path in members:
+        whole.setdefault(path[0], []).append(path)
+    ordered = sorted(whole.values(), key=lambda paths: -max(_newest(members[path]) for path in paths))
+    return [line for paths in ordered for line in _lines(sorted(paths, key=len), members, changed)]
+
+
+def _newest(runs: Iterable[RunSummary]) -> float:
+    return max(run.info.created if run.info else 0.0 for run in runs)
+
+
+def _lines(
+    paths: Sequence[GroupPath], members: Mapping[GroupPath, Sequence[RunSummary]], changed: Collection[GroupPath]
+) -> Iterator[RunGroup | RunSummary]:
+    """A group with the groups in it, whose paths are longer."""
+    top = paths[0][:1]
+    yield make_group(top, [run for path in paths for run in members[path]], is_folded=is_folded(top, changed))
+    for path in paths:
+        if path != top:
+            yield make_group(path, members[path], is_folded=is_folded(path, changed))
+        yield from members[path]
+
+
+def visible(lines: Iterable[RunGroup | RunSummary]) -> Iterator[RunGroup | RunSummary]:
+    """The lines that are not in folded groups."""
+    hidden: GroupPath | None = None
+    shown = True
+    for line in lines:
+        if isinstance(line, RunGroup):
+            if hidden and line.path[: len(hidden)] == hidden:
+                shown = False
+                continue
+            hidden = line.path if line.is_folded else None
+            shown = not line.is_folded
+            yield line
+        elif shown:
+            yield line
+
+
+RESULT, BAR = "result", "bar"
+"""The titles of the columns that depend on the group of a run."""
+
+_WORDS_OF_STATUS = 96
+"""Cells of a list from which the status is in words."""
+
+_AUTOMATIC = (
+    "status", "run", "model", RESULT, BAR, "val loss", "curve", "data", "tags", "batch", "loss", "steps", "duration",
+    "created",
+)  # fmt: skip
+_OF_SEVERAL_METRICS = ("val acc", "val mae", "examples/s")
+"""What stands in place of the result where a list without groups has results of several metrics."""
+
+_PRIORITIES = {
+    "created": 1, "model": 2, BAR: 3, "curve": 4, "val acc": 3, "val mae": 5, "val loss": 6, "duration": 7,
+    "steps": 8, "examples/s": 9, "tags": 10, "data": 11, "loss": 12, "batch": 13,
+}  # fmt: skip
+"""The highest is hidden first where there is no room; 0 never."""
+
+_BAR_WIDTH = 8
+
+
+def bar_colour(series: str) -> str:
+    """The colour of a bar by what it measures."""
+    if series == "throughput":
+        return "primary"
+    return "secondary" if _is_better_lower(series, None) else "success"
+
+
+def run_columns(
+    group_of: Callable[[RunSummary], RunGroup | None], title: str, room: int, chosen: Sequence[str], grouping: str
+) -> list[RunColumn]:
+    """The columns of the list of runs.
+
+    Args:
+        group_of: The group with whose results a run is compared; ``None`` if the list has several kinds of results.
+        title: What the results are, if they are of one kind.
+        room: Cells for them.
+        chosen: The titles of those that the user has chosen; empty for those that fit.
+        grouping: One of :data:`GROUPINGS`, whose field needs no column.
+    """
+    known = {column.title: column for column in COLUMNS} | _of_group(group_of, title)
+    if room < _WORDS_OF_STATUS:
+        known["status"] = replace(known["status"], width=1, header="", text=lambda run, _: SYMBOLS[run.status][0])
+    known["run"] = replace(known["run"], width=16)
+    known["model"] = _plan_column(known["model"], 8, 16)
+    if chosen:
+        return [replace(column, drop_priority=at) for at, column in enumerate(known[each] for each in chosen)]
+    several = not title and grouping == "none"
+    titles = [each for each in _AUTOMATIC if each != grouping and not (several and each in (RESULT, BAR))]
+    if several:
+        titles[3:3] = _OF_SEVERAL_METRICS
+    return [replace(known[each], drop_priority=_PRIORITIES.get(each, 0)) for each in titles]
+
+
+def _plan_column(column: RunColumn, width: int, widest: int) -> RunColumn:
+    """A column of a plan field that grows."""
+    name = column.title
+    return replace(
+        column, width=width, widest=widest, text=lambda run, _: shorten_start(base_name(plan_value(run, name)), widest)
+    )
+
+
+def _of_group(group_of: Callable[[RunSummary], RunGroup | None], title: str) -> dict[str, RunColumn]:
+    """The columns that depend on the group of a run."""
+
+    def result(run: RunSummary) -> Result | None:
+        group = group_of(run)
+        return group.result(run) if group else None
+
+    def text(run: RunSummary, _: float) -> str:
+        return found.text if (found := result(run)) else "—"
+
+    def sort_key(run: RunSummary) -> tuple[float, str] | None:
+        found = result_of(run)
+        return (
+            None if found is None or found.value != found.value else (-found.value if found.lower else found.value, "")
+        )
+
+    def drawn(run: RunSummary, _: float) -> str:
+        group, found = group_of(run), result(run)
+        return bar(found.value / group.high, _BAR_WIDTH) if group and found and group.high > 0 else ""
+
+    def throughput(run: RunSummary) -> Result | None:
+        return result_by(run, "throughput")
+
+    return {
+        RESULT: Column(RESULT, max(8, len(title)), text, sort_key, right=True, descending=True, header=title or None),
+        BAR: Column(
+            BAR,
+            _BAR_WIDTH,
+            drawn,
+            colour=lambda run: bar_colour(group.series) if (group := group_of(run)) else "",
+            header="",
+        ),
+        "examples/s": Column(
+            "examples/s",
+            10,
+            lambda run, _: found.text if (found := throughput(run)) else "—",
+            lambda run: (found.value, "") if (found := throughput(run)) else None,
+            right=True,
+            descending=True,
+        ),
+    }

@@ -1,0 +1,281 @@
+"""Deployments screen: the models that this machine serves, and what each does now."""
+
+import asyncio
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import ClassVar
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.events import ScreenResume
+
+from accel_engine.deployment.deploy import Deployer
+from accel_engine.deployment.deployments import Deployment, remove_deployment
+from accel_engine.deployment.server_control import stop_server
+from accel_engine.deployment.status import NOT_READY, READY, SILENT, DeploymentStatus, StatusReader
+from accel_engine.errors import AccelError
+from accel_engine.process.ask import ask
+from accel_engine.text import printable
+from accel_engine.words import numbers
+from accel_tui.formatting.table_columns import ALL_ROOM, Column
+from accel_tui.host import Screens, open_screen
+from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, awaiting
+from accel_tui.widgets.key_bar import KeyBar, TopBar
+from accel_tui.widgets.table import RowDetails, Table
+from accel_tui.widgets.visibility import is_covered
+
+INTERVAL = 1.0
+"""Seconds between two readings of all servers."""
+
+EMPTY = "Nothing is deployed yet. Press D on a run with a trained model."
+"""Text where there are none."""
+
+STOP = Answer("stop", "Stop", "s")
+DELETE = Answer("delete", "Delete", "d", is_destructive=True)
+
+_COLOURS = {READY: "success", NOT_READY: "warning", SILENT: "error"}
+
+
+class DeploymentsTable(Table[DeploymentStatus]):
+    """The deployments of this machine."""
+
+    BINDING_GROUP_TITLE = "List of deployments"
+
+    def key_of(self, row: DeploymentStatus) -> Hashable:
+        return row.deployment.name
+
+
+def _figure(make: Callable[[DeploymentStatus], str | None]) -> Callable[[DeploymentStatus, float], str]:
+    """A cell that is empty where a server does not run."""
+    return lambda row, _: (make(row) or "—") if row.total else ""
+
+
+def _rate(row: DeploymentStatus) -> str | None:
+    return (numbers.compact(float(row.figures.rate)) if row.figures.rate else "0") if row.figures else None
+
+
+def _p50(row: DeploymentStatus) -> str | None:
+    return _latency(row.figures.p50 if row.figures else None)
+
+
+def _p99(row: DeploymentStatus) -> str | None:
+    return _latency(row.figures.p99 if row.figures else None)
+
+
+def _latency(seconds: float | None) -> str | None:
+    return None if seconds is None else numbers.latency(seconds)
+
+
+def _batch(row: DeploymentStatus) -> str | None:
+    return f"{row.figures.batch:.1f}" if row.figures and row.figures.batch is not None else None
+
+
+def _errors(row: DeploymentStatus) -> str | None:
+    return f"{row.total.failed:,}" if row.total else None
+
+
+def _memory(row: DeploymentStatus) -> str | None:
+    return numbers.size(row.total.memory) if row.total and row.total.memory else None
+
+
+COLUMNS: tuple[Column[DeploymentStatus], ...] = (
+    Column("name", 14, lambda row, _: row.deployment.name, lambda row: (0.0, row.deployment.name), widest=24),
+    Column(
+        "health",
+        9,
+        lambda row, _: row.health,
+        lambda row: (0.0, row.health),
+        colour=lambda row: _COLOURS.get(row.health, "note"),
+    ),
+    Column("requests/s", 10, _figure(_rate), right=True),
+    Column("p50", 8, _figure(_p50), right=True, drop_priority=1),
+    Column("p99", 8, _figure(_p99), right=True),
+    Column("batch", 5, _figure(_batch), right=True, drop_priority=3),
+    Column(
+        "errors",
+        6,
+        _figure(_errors),
+        right=True,
+        colour=lambda row: "error" if row.total and row.total.failed else "",
+        drop_priority=1,
+    ),
+    Column("memory", 8, _figure(_memory), right=True, drop_priority=2),
+    Column(
+        "since",
+        8,
+        lambda row, now: numbers.ago(now - row.since) if row.since else "",
+        lambda row: (row.since, "") if row.since else None,
+        right=True,
+        descending=True,
+        drop_priority=4,
+    ),
+    Column("url", 21, lambda row, _: row.deployment.url, drop_priority=5, widest=ALL_ROOM),
+)
+"""The columns of the list; rates and latencies are of the last seconds, errors since the server was started."""
+
+
+class DeploymentDetail(RowDetails):
+    """The version that is served, and how it is asked."""
+
+    def show_row(self, row: DeploymentStatus | None) -> None:
+        """Show the details of a deployment."""
+        content = Content("\n").join(detail_lines(row)) if row else Content("")
+        if self.content != content:
+            self.update(content)
+
+
+def detail_lines(row: DeploymentStatus) -> list[Content]:
+    """The version that is served, its URLs, and why it does not answer."""
+    deployment = row.deployment
+    version = deployment.version
+    about = f"version {version.number}: {version.run} at step {version.step:,}, {version.format}"
+    before = f", before it version {deployment.previous}" if deployment.previous else ""
+    lines = [Content.assemble((deployment.name, "bold"), f"  {about}", (before, "$text-muted"))]
+    if row.problem:
+        lines.append(Content.styled(printable(row.problem), "$text-error"))
+    elif row.total:
+        waits = f", {numbers.counted(row.total.queue, 'example')} waiting" if row.total.queue else ""
+        lines.append(Content(f"{numbers.counted(row.total.requests, 'request')} since it was started{waits}"))
+    else:
+        lines.append(Content.styled("stopped; s starts it again", "$text-muted"))
+    grpc = f"   gRPC {deployment.host}:{deployment.grpc_port}" if deployment.grpc_port else ""
+    name = deployment.name
+    lines.append(
+        Content.styled(f"{deployment.url}/v2/models/{name}/infer   /v1/models/{name}:predict{grpc}", "$text-muted")
+    )
+    return lines
+
+
+class DeploymentsScreen(AskingScreen):
+    """Lists the deployments of this machine, with what each does."""
+
+    AUTO_FOCUS = "DeploymentsTable"
+    BINDING_GROUP_TITLE = "Deployments"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "stop", "Stop", id="deployments.stop", tooltip="End the server, after its requests; asks first"),
+        Binding("s", "start", "Start", id="deployments.stop", tooltip="Start the server again"),
+        Binding("b", "bench", "Bench", id="deployments.bench", tooltip="Measure the server by connections"),
+        Binding("u", "undo", "Back", id="deployments.undo", tooltip="Serve the version before; asks first"),
+        Binding("Y", "copy", "Copy URL", id="deployments.copy", tooltip="Copy the URL"),
+        Binding(
+            "delete,backspace",
+            "delete",
+            "Delete",
+            id="deployments.delete",
+            tooltip="Delete what is stopped; asks first",
+        ),
+    ]
+
+    _table = getters.query_one(DeploymentsTable)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reader = StatusReader()
+        self._reading = asyncio.Lock()
+
+    def compose(self) -> ComposeResult:
+        yield TopBar("Deployments")
+        yield DeploymentsTable("reading the deployments…")
+        yield DeploymentDetail()
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Read the servers, now and periodically."""
+        self.set_interval(INTERVAL, self._refresh)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what can be done with the current deployment."""
+        row = self._table.current if self.is_mounted else None
+        match action:
+            case "stop":
+                return row is not None and row.runs
+            case "start" | "delete":
+                return row is not None and not row.runs
+            case "bench":
+                return row is not None and (row.health == READY or None)
+            case "undo":
+                return row is not None and bool(row.deployment.previous)
+            case "copy":
+                return row is not None
+        return True
+
+    @on(ScreenResume)
+    @work(exit_on_error=False, group="deployments")
+    async def _refresh(self) -> None:
+        if is_covered(self) or self._reading.locked():
+            return
+        async with self._reading:  # a thread cannot be cancelled, and a server may not answer
+            found = await asyncio.to_thread(self._reader.read)
+        self._table.empty = "\n".join((EMPTY, *map(printable, self._reader.problems)))
+        self._table.show_rows(found, COLUMNS)
+        self._describe()
+
+    @on(DeploymentsTable.Moved)
+    def _describe(self) -> None:
+        self.query_one(DeploymentDetail).show_row(self._table.current)
+        self.refresh_bindings()
+
+    @on(DeploymentsTable.Opened)
+    def _open(self, event: DeploymentsTable.Opened) -> None:
+        open_screen(self, Screens.DEPLOYMENT, event.row.deployment)
+
+    def action_copy(self) -> None:
+        """Copy the URL."""
+        if row := self._table.current:
+            self.app.copy_to_clipboard(row.deployment.url)
+            self.notify("URL copied", timeout=2)
+
+    def action_bench(self) -> None:
+        """Measure the current server."""
+        if row := self._table.current:
+            open_screen(self, Screens.DEPLOYMENT_BENCH, row.deployment)
+
+    @awaiting
+    async def action_stop(self) -> None:
+        """Ask, then end the server."""
+        if row := self._table.current:
+            detail = "It answers what it has accepted. Its folder stays, and s starts it again."
+            if await self.ask(QuestionScreen(f"Stop {row.deployment.name}?", detail, (CANCEL, STOP))) == STOP.id:
+                await self._change(row.deployment, "stopping", partial(stop_server, row.deployment))
+
+    @awaiting
+    async def action_start(self) -> None:
+        """Start the server again."""
+        if row := self._table.current:
+            await self._change(row.deployment, "starting", partial(_deployer().restart, row.deployment.name))
+
+    @awaiting
+    async def action_undo(self) -> None:
+        """Ask, then let the version before take over."""
+        if row := self._table.current:
+            deployment = row.deployment
+            before = deployment.version_of(deployment.previous)
+            detail = f"Version {before.number}: {before.run} at step {before.step:,}. No request is lost."
+            back = Answer("back", "Take it back", "u")
+            question = QuestionScreen(f"Serve {deployment.name} as before?", detail, (CANCEL, back))
+            if await self.ask(question) == back.id:
+                await self._change(deployment, "taking back", partial(_deployer().back, deployment.name))
+
+    @awaiting
+    async def action_delete(self) -> None:
+        """Ask, then delete a stopped deployment."""
+        if row := self._table.current:
+            detail = "Its exported models are deleted; the runs stay."
+            if await self.ask(QuestionScreen(f"Delete {row.deployment.name}?", detail, (CANCEL, DELETE))) == DELETE.id:
+                await self._change(row.deployment, "deleting", partial(remove_deployment, row.deployment))
+
+    async def _change(self, deployment: Deployment, words: str, change: Callable[[], object]) -> None:
+        """Change a deployment in a thread; notify if it fails."""
+        self.notify(f"{words} {deployment.name}", timeout=2, markup=False)
+        try:
+            await asyncio.to_thread(change)
+        except AccelError as error:
+            self.notify(str(error), severity="error", markup=False)
+        self._refresh()
+
+
+def _deployer() -> Deployer:
+    """Changes deployments."""
+    return Deployer(ask, lambda _: None)

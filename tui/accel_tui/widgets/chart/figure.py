@@ -1,0 +1,263 @@
+"""A chart as shapes, for files: the series, axes and marks of a :class:`ChartView`, in points instead of cells."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from accel_tui.run_state.curve import Floats
+from accel_tui.run_state.marks import MarkKind
+from accel_tui.widgets.chart.axes import Axis, labels
+from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView, Colour
+from accel_tui.widgets.chart.draw_series import curve_lines
+from accel_tui.widgets.chart.draw_values import BEST
+
+Ink = Colour | Literal["text", "text-muted", "grid", "background"]
+"""Colours of shapes: of series, or of what is around them."""
+
+Point = tuple[float, float]
+
+TEXT = 12.0
+"""Size of texts in points."""
+
+LETTER = 0.58 * TEXT
+"""Width of a character, about."""
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 30.0, 34.0  # between the plot and the edges of the figure
+_POINTS_A_TICK = 80.0
+_POINTS_A_LABEL = 30.0
+_MOST_DOTS = 60
+_SHOWN_MARKS: dict[MarkKind, Ink] = {
+    MarkKind.RESUMED: "warning",
+    MarkKind.PART: "text-muted",
+    MarkKind.RECOVERED: "error",
+}
+"""Marks that are drawn: those that explain a jump of a curve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Joined points."""
+
+    points: Sequence[Point]
+    ink: Ink
+    width: float = 1.5
+    is_dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A filled polygon."""
+
+    points: Sequence[Point]
+    ink: Ink
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text on one line."""
+
+    at: Point
+    """Its baseline, at the anchor."""
+    text: str
+    ink: Ink
+    anchor: Literal["start", "middle", "end"] = "start"
+    is_bold: bool = False
+
+
+Shape = Line | Area | Label
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A drawing."""
+
+    width: float
+    """In points, as the height."""
+    height: float
+    title: str
+    """What it shows, for those who do not see it."""
+    shapes: tuple[Shape, ...]
+
+
+def figure_of(view: ChartView, width: float = 720.0, height: float = 260.0) -> Figure:
+    """Draw a chart.
+
+    Args:
+        view: The chart's inputs; its size in cells does not matter.
+        width: Width in points.
+        height: Height in points.
+    """
+    plot = _Plot(view, width, height)
+    return Figure(width, height, view.title.strip("▸ "), tuple(_shapes(plot)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plot:
+    """Where a chart is drawn."""
+
+    view: ChartView
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        return self.width - _RIGHT
+
+    @property
+    def bottom(self) -> float:
+        return self.height - _BOTTOM
+
+    def x(self, fractions: Floats) -> Floats:
+        return _LEFT + np.clip(fractions, 0.0, 1.0) * (self.right - _LEFT)
+
+    def y(self, fractions: Floats) -> Floats:
+        return self.bottom - np.clip(fractions, 0.0, 1.0) * (self.bottom - _TOP)
+
+    def at_step(self, step: float) -> float:
+        return float(self.x(self.view.x.fraction(np.array([step])))[0])
+
+    def points(self, across: Floats, up: Floats) -> list[list[Point]]:
+        """The parts of a line between its gaps."""
+        parts: list[list[Point]] = [[]]
+        for x, y in zip(self.x(across).tolist(), self.y(up).tolist(), strict=True):
+            if math.isnan(y):
+                parts.append([])
+            else:
+                parts[-1].append((x, y))
+        return [part for part in parts if part]
+
+
+def _shapes(plot: _Plot) -> Iterator[Shape]:
+    yield from _axes(plot)
+    yield from _marks(plot)
+    for series in plot.view.series:
+        yield from _curve(plot, series)
+    for series in plot.view.series:
+        yield from _points(plot, series)
+    if best := plot.view.best:
+        yield _star(plot, best)
+    yield from _header(plot)
+
+
+def _axes(plot: _Plot) -> Iterator[Shape]:
+    view = plot.view
+    ticks = view.y.ticks(max(2, int((plot.bottom - _TOP) / _POINTS_A_LABEL)))
+    heights = plot.y(view.y.fraction(np.array(ticks, np.float64))).tolist()
+    for height, text in zip(heights, view.y.labels(ticks), strict=True):
+        yield Line(((_LEFT, height), (plot.right, height)), "grid", 1.0)
+        yield Label((_LEFT - 6, height + TEXT / 3), text, "text-muted", "end")
+    name = view.scale.name if view.scale else "step"
+    for across, text in _step_labels(plot):
+        if across < plot.right - 40 - len(name) * LETTER:
+            yield Label((across, plot.bottom + 16), text, "text-muted", "middle")
+            yield Line(((across, plot.bottom), (across, plot.bottom + 4)), "text-muted", 1.0)
+    yield Label((plot.right, plot.bottom + 16), name, "text-muted", "end")
+    yield Line(((_LEFT, plot.bottom), (plot.right, plot.bottom)), "text-muted", 1.0)
+
+
+def _step_labels(plot: _Plot) -> Iterator[tuple[float, str]]:
+    view, length = plot.view, plot.right - _LEFT
+    if view.scale:
+        cells = int(length / LETTER)
+        for cell, text in view.scale.ticks(view.x, cells):
+            yield _LEFT + (cell + 0.5) / cells * length, text
+        return
+    ticks = Axis(view.x.low, view.x.high).ticks(max(2, int(length / _POINTS_A_TICK)))
+    for tick, text in zip(ticks, labels(ticks), strict=True):
+        yield plot.at_step(tick), text
+
+
+def _marks(plot: _Plot) -> Iterator[Shape]:
+    for kind, ink in _SHOWN_MARKS.items():
+        track = plot.view.marks.get(kind)
+        for step in track.steps if track else ():
+            if plot.view.x.low < step < plot.view.x.high:
+                across = plot.at_step(step)
+                yield Line(((across, _TOP), (across, plot.bottom)), ink, 1.0, is_dashed=True)
+
+
+def _curve(plot: _Plot, series: ChartSeries) -> Iterator[Shape]:
+    """The range of a curve's values, and its mean, which is smoothed if asked for."""
+    if not series.curve.end_step:
+        return
+    columns = int(plot.right - _LEFT)
+    across = (np.arange(columns) + 0.5) / columns
+    (low, high), *means = curve_lines(plot.view, series, columns)
+    if not np.array_equal(low, high, equal_nan=True):
+        known = ~(np.isnan(low) | np.isnan(high))
+        forth = zip(plot.x(across[known]).tolist(), plot.y(high[known]).tolist(), strict=True)
+        back = zip(plot.x(across[known]).tolist(), plot.y(low[known]).tolist(), strict=True)
+        yield Area((*forth, *reversed(tuple(back))), series.style, 0.25)
+    for part in plot.points(across, means[-1][0]):
+        yield Line(part if len(part) > 1 else (part[0], (part[0][0] + 1, part[0][1])), series.style)
+
+
+def _points(plot: _Plot, series: ChartSeries) -> Iterator[Shape]:
+    """Points such as validations: joined, with a dot for each unless there are many."""
+    shown = [(step, value) for step, value in series.points if plot.view.x.low <= step <= plot.view.x.high]
+    if not shown:
+        return
+    steps, values = np.array(shown, np.float64).T
+    up = plot.view.y.fraction(np.where(np.isfinite(values), values, np.nan))
+    parts = plot.points(plot.view.x.fraction(steps), up)
+    if len(shown) > 1:
+        yield from (Line(part, series.style, 2.0) for part in parts if len(part) > 1)
+    if len(shown) <= _MOST_DOTS:
+        yield from (_dot(point, series.style) for part in parts for point in part)
+
+
+def _dot(at: Point, ink: Ink) -> Area:
+    turns = [math.tau * turn / 8 for turn in range(8)]
+    return Area(tuple((at[0] + 3 * math.cos(turn), at[1] + 3 * math.sin(turn)) for turn in turns), ink)
+
+
+def _star(plot: _Plot, best: tuple[float, float]) -> Area:
+    across = plot.at_step(best[0])
+    up = float(plot.y(plot.view.y.fraction(np.array([best[1]])))[0])
+    tips = ((7.0 if tip % 2 == 0 else 3.0, math.tau * (tip / 10 - 0.25)) for tip in range(10))
+    return Area(tuple((across + far * math.cos(turn), up + far * math.sin(turn)) for far, turn in tips), "warning")
+
+
+def _header(plot: _Plot) -> Iterator[Shape]:
+    """The title, the series with their last values, and at the right how they are drawn and what is best."""
+    view, across = plot.view, 8.0
+    title = view.title.strip("▸ ")
+    yield Label((across, 18), title, "text", is_bold=True)
+    across += (len(title) + 2) * LETTER * 1.08
+    note = view.note.replace(BEST, "at step")  # a sign that not every font has
+    ends = ", ".join(filter(None, (view.description, note, _beyond(view))))
+    limit = plot.width - len(ends) * LETTER - 24
+    for series in view.series:
+        value = "" if math.isnan(series.latest) else f" {view.value(series.latest)}"
+        text = f"{series.name}{value}" if len(view.series) > 1 else value.strip()
+        if across + len(text) * LETTER > limit:
+            break
+        if len(view.series) > 1:
+            yield Line(((across, 14), (across + 12, 14)), series.style, 3.0)
+        across += 18 if len(view.series) > 1 else 0
+        yield Label((across, 18), text, "text")
+        across += (len(text) + 2) * LETTER
+    yield Label((plot.width - 8, 18), ends, "text-muted", "end")
+
+
+def _beyond(view: ChartView) -> str:
+    """That some values are not on the axis, as it leaves outliers out."""
+    first, stop = max(view.x.low, 0.0), view.x.high
+    values: list[float] = []
+    for series in view.series:
+        curve = series.curve_in(first, stop)
+        span = slice(*curve.span(first, stop))
+        values += [
+            *curve.high[span].tolist(),
+            *curve.low[span].tolist(),
+            *(value for _, value in series.within(first, stop)),
+        ]
+    slack = 1e-6 * (view.y.high - view.y.low)
+    is_beyond = any(
+        value > view.y.high + slack or value < view.y.low - slack for value in values if math.isfinite(value)
+    )
+    return "outliers at the edge" if is_beyond else ""
