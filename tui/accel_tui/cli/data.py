@@ -23,9 +23,10 @@ from accel_tui.cli.catalogue import list_data
 from accel_tui.cli.live import reading_bar
 from accel_tui.cli.output import json_option, readable, table, terminal_columns, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given
-from accel_tui.formatting.data import histogram, of_total, share_bars, strips_of_picture
+from accel_tui.formatting.data import histogram, of_total, share_bars
 from accel_tui.formatting.text import shorten, sparkline
 from accel_tui.settings.user_settings import load
+from accel_tui.widgets.data_pictures import strips_of_picture
 
 EPILOG = """\b
 Examples:

@@ -172,7 +172,7 @@ class DataPreview(ItemList):
     def _drawn(self, pictures: "Sequence[ShownPicture]") -> list[Content]:
         if not pictures:
             return []
-        from accel_tui.formatting.data import draw_pictures
+        from accel_tui.widgets.data_pictures import draw_pictures
 
         blocks = not self.app.no_color and settings_of(self).glyphs != "ascii"
         return draw_pictures(pictures, _PICTURE, blocks=blocks, dark=self.app.current_theme.dark)
