@@ -25,7 +25,7 @@ from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.run_follower import EVENTS, SAMPLES
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_details import RunDetails
-from accel_tui.widgets.run.run_lines import Notices
+from accel_tui.widgets.run.run_events import RunEvents
 from accel_tui.widgets.run.run_outcome import RunOutcome
 
 Damage = Callable[[Path], None]
@@ -243,7 +243,7 @@ def _follow(directory: Path) -> None:
         while state.step > width * CAPACITY:
             width *= 2
         reader.step_range(0, state.step, width)
-    for view in (RunDetails(), Notices(), RunOutcome()):
+    for view in (RunDetails(), RunEvents(), RunOutcome()):
         view.build(state)
     reading = read_diagnostics(directory, DiagnosticsReading())
     for series in reading.media.series if reading.media else ():

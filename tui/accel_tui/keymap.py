@@ -32,7 +32,7 @@ SHARED_SCREENS = (
     ),
     *(
         frozenset({"job", each, "table", "list"})
-        for each in ("predict", "race", "evaluate", "find", "profile", "deploy")
+        for each in ("predict", "race", "evaluate", "find", "profile", "export", "deploy")
     ),
     *(frozenset({family, "list"}) for family in ("advice", "lines")),
 )
@@ -72,7 +72,7 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("L", "level of the log", "log.level"),
     ("m", "smooth curves", "charts.smooth"),
     ("M", "masks over images", "gallery.blend"),
-    ("n", "new run from this one: its plan into the form", "runs.duplicate search.take advice.new-run"),
+    ("n", "new run from this one: its plan into the form", "*.duplicate search.take advice.new-run"),
     ("n", "next match, while the log has the focus", "log.next"),
     ("N", "new run: the form as it was left", "app.new-run"),
     ("N", "previous match, while the log has the focus", "log.previous"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.deploy_folder.rendering import dns_label
+from accel_engine.deployment.sizing import Sizing
 from accel_engine.errors import PlanError
 from accel_engine.model_server.service import Service
 from accel_engine.plan import Plan
@@ -62,6 +63,8 @@ class Facts:
     licence: str
     """The licence of the model; empty if the user gave none."""
     measured: Measured | None = None
+    sizing: Sizing | None = None
+    """What was measured for a target of latency and rate; ``None`` without one."""
 
     @property
     def label(self) -> str:

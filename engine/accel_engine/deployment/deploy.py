@@ -2,10 +2,13 @@
 
 import shutil
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import psutil
 
 from accel_engine import clock
 from accel_engine.deployment.deploy_options import AUTO, TARGETS, DeployOptions
@@ -35,7 +38,16 @@ from accel_engine.deployment.server_control import (
     transport_of,
     wait_until_ready,
 )
-from accel_engine.deployment.write_version import Ask, DeployStep, Tell, write_version
+from accel_engine.deployment.sizing import (
+    ServerSizing,
+    Sizing,
+    choose,
+    memory_of,
+    read_sizing,
+    write_sizing,
+)
+from accel_engine.deployment.write_version import Ask, DeployStep, Tell, automatic_formats, write_version
+from accel_engine.devices.host_probe import processors
 from accel_engine.errors import ModelError, UsageError
 from accel_engine.formats import format_named
 from accel_engine.model_server.service import Comparison, Service, compare, load_examples, read_service
@@ -45,6 +57,7 @@ from accel_engine.requests.export_model import Export
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.service_client.load import measured_load
 from accel_engine.service_client.rest_v2 import RestV2
+from accel_engine.words import numbers
 
 LOAD_SECONDS = 1.0
 """The time limit of the latency that is measured once a server is ready."""
@@ -63,6 +76,13 @@ class Deployed:
     notes: tuple[str, ...] = ()
     export: Export | None = None
     """``None`` if a version of before was taken again."""
+    sizings: tuple[Sizing, ...] = ()
+    """What was measured of all formats and numbers of threads, if there is a target."""
+
+    @property
+    def sizing(self) -> Sizing | None:
+        """What was measured of it."""
+        return read_sizing(self.deployment.folder(self.deployment.current))
 
 
 class Deployer:
@@ -76,6 +96,7 @@ class Deployer:
 
     def __init__(self, ask: Ask, tell: Tell, is_cancelled: Cancelled = lambda: False) -> None:
         self._ask, self._tell, self._is_cancelled = ask, tell, is_cancelled
+        self._sizings: list[Sizing] = []
 
     def deploy(self, run: Path, options: DeployOptions) -> Deployed:
         """Deploy the trained model of a run under a name that no running deployment has.
@@ -92,7 +113,7 @@ class Deployer:
                 raise name_taken(name)
             port = choose_port(options.host, options.port)
             if options.grpc_port:
-                choose_port(options.host, options.grpc_port)
+                choose_port(options.host, options.grpc_port, "--grpc-port")
             empty = Deployment(
                 name=name,
                 host=options.host,
@@ -114,7 +135,7 @@ class Deployer:
                     self._restore(before, directory)
                     raise
             remove_other_folders(deployment)
-            return _deployed(deployment, found, export)
+            return replace(_deployed(deployment, found, export), sizings=tuple(self._sizings))
 
     def update(self, name: str, run: Path, options: DeployOptions) -> Deployed:
         """Let another model take over the name and the port of a deployment, once it has been checked beside.
@@ -134,10 +155,13 @@ class Deployer:
             with self._version(before, run, options) as (deployment, export):
                 if server_process(directory):
                     self._tell(DeployStep(f"starting version {deployment.current} beside"))
-                    with self._beside(deployment):
-                        pass
+                    folder = deployment.folder(deployment.current)
+                    with self._beside(deployment, folder) as (beside, process, seconds):
+                        self._checked(beside, folder)
+                        known = Sizing(format=deployment.version.format, threads=deployment.threads)
+                        write_sizing(folder, replace(known, load_seconds=seconds, memory_bytes=memory_of(process)))
                     self._take_over(before, deployment)
-                    found = self._checked(deployment)
+                    found = self._checked(deployment, folder)
                 else:
                     choose_port(before.host, before.port)
                     found = self._started(deployment)
@@ -159,7 +183,7 @@ class Deployer:
             deployment = replace(before, current=before.previous, previous=before.current)
             if server_process(directory):
                 self._take_over(before, deployment)
-                found = self._checked(deployment)
+                found = self._checked(deployment, deployment.folder(deployment.current))
             else:
                 serve_version(deployment, deployment.current)
                 found = self._started(deployment)
@@ -191,32 +215,96 @@ class Deployer:
             wanted = options.format
             if wanted == AUTO and before.current:
                 wanted = before.version.format
-            export, target = write_version(run, options, wanted, folder, before.name, number, self._ask, self._tell)
+            deployment = before
+            if options.target_latency is None:
+                export, target = write_version(run, options, wanted, folder, before.name, number, self._ask, self._tell)
+            else:
+                export, found = self.write_best(before, run, options, folder, number)
+                target, deployment = found.format, replace(before, threads=found.threads)
             version = DeployedVersion(number, run.name, export.step, target, clock.now())
-            yield replace(before.with_version(version), environment=export.device.environment), export
+            yield replace(deployment.with_version(version), environment=export.device.environment), export
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+
+    def write_best(
+        self, before: Deployment, run: Path, options: DeployOptions, folder: Path, number: int
+    ) -> tuple[Export, Sizing]:
+        """Write the format into the folder whose server reaches the highest rate within the target latency.
+
+        Args:
+            before: The deployment, which nobody else changes meanwhile.
+            run: The directory of the run.
+            options: Its format, threads and targets count.
+            folder: An empty folder, or none, on the file system of the deployment.
+            number: The version.
+
+        Raises:
+            DeployError: None is within it.
+        """
+        latency = options.target_latency or 0.0
+        names = automatic_formats(options.device) if options.format == AUTO else (options.format,)
+        threads = (options.threads,) if options.threads else tuple(dict.fromkeys((1, processors())))
+        tried, problems, exports = before.directory / "tried", dict[str, str](), dict[str, Export]()
+        shutil.rmtree(tried, ignore_errors=True)
+        self._sizings = []
+        try:
+            for each in names:
+                place = tried / each
+                place.mkdir(mode=0o700, parents=True)
+                try:
+                    exports[each], _ = write_version(
+                        run, options, each, place, before.name, number, self._ask, self._tell
+                    )
+                except ModelError as error:
+                    problems[each] = str(error)
+                    continue
+                served = replace(before, environment=exports[each].device.environment)
+                for count in threads:
+                    self._measure(replace(served, threads=count), each, place, options, latency)
+            best = choose(self._sizings, latency, problems)
+            write_sizing(tried / best.format, best)
+            (tried / best.format).replace(folder)
+        finally:
+            shutil.rmtree(tried, ignore_errors=True)
+        return exports[best.format], best
+
+    def _measure(
+        self, deployment: Deployment, target: str, folder: Path, options: DeployOptions, latency: float
+    ) -> None:
+        """Measure a format with a number of threads."""
+        known = Sizing(format=target, threads=deployment.threads, target_rate=options.target_rate)
+        words = f"{target} with {numbers.counted(deployment.threads or 0, 'thread')}"
+        self._tell(DeployStep(f"measuring {words}"))
+        with self._beside(deployment, folder) as (beside, process, seconds):
+            inputs, _ = load_examples(folder)
+            server = ServerSizing(transport_of(beside), deployment.name, process, inputs)
+            best = max((each.rate or 0.0 for each in self._sizings), default=0.0)
+            found = server.measured(replace(known, load_seconds=seconds), latency, best)
+        self._sizings.append(found)
 
     def _started(self, deployment: Deployment) -> tuple[Service, Comparison, ServiceLoad]:
         """Start the server of a deployment, whose link is set, and check it; it is ended if it is not right."""
         serve_version(deployment, deployment.current)
         self._tell(DeployStep("starting the server"))
-        start_server(deployment, self._is_cancelled)
+        seconds = start_server(deployment, self._is_cancelled)
         try:
-            return self._checked(deployment)
+            folder, process = deployment.folder(deployment.current), server_process(deployment.directory)
+            if read_sizing(folder) is None and process is not None:
+                known = Sizing(format=deployment.version.format, threads=deployment.threads, load_seconds=seconds)
+                write_sizing(folder, replace(known, memory_bytes=memory_of(process)))
+            return self._checked(deployment, folder)
         except BaseException:
             stop_server(deployment)
             raise
 
-    def _checked(self, deployment: Deployment) -> tuple[Service, Comparison, ServiceLoad]:
-        """Check the answers of a deployment's server, and how fast they come.
+    def _checked(self, deployment: Deployment, folder: Path) -> tuple[Service, Comparison, ServiceLoad]:
+        """Check the answers of a server to the examples of the folder that it serves, and how fast they come.
 
         Raises:
             DeployError: They are not the trained model's.
         """
         self._tell(DeployStep("checking its answers"))
-        folder = deployment.folder(deployment.current)
         service = read_service(folder)
         inputs, expected = load_examples(folder)
         runtime = RestV2(transport_of(deployment), deployment.name, binary=True)
@@ -226,19 +314,18 @@ class Deployer:
         return service, found, measured_load(runtime, inputs, 1, LOAD_SECONDS)
 
     @contextmanager
-    def _beside(self, deployment: Deployment) -> Iterator[Deployment]:
-        """A version that is served beside the deployment's own, on another port, and checked."""
+    def _beside(self, deployment: Deployment, folder: Path) -> Iterator[tuple[Deployment, psutil.Process, float]]:
+        """A server of a folder on another port, its process, and the seconds until it was ready; it is ended then."""
         directory = deployment.directory
         beside = replace(deployment, host="127.0.0.1", port=_free_port(), grpc_port=None)
         state, log = directory / "beside.json", directory / LOG
         state.unlink(missing_ok=True)
-        begins = log.stat().st_size if log.exists() else 0
-        words = server_words(beside, deployment.folder(deployment.current), state)
+        begins, began = log.stat().st_size if log.exists() else 0, time.monotonic()
+        words = server_words(beside, folder, state)
         process = start_detached("a server", *words, log=log, environment=deployment.environment)
         try:
             wait_until_ready(process, beside, state, log, begins, self._is_cancelled)
-            self._checked(beside)
-            yield beside
+            yield beside, psutil.Process(process.pid), time.monotonic() - began
         finally:
             end_process(process)
             state.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from accel_engine.errors import UsageError
 from accel_engine.formats import all_formats, target_name
-from accel_engine.plan.options import OptionSpec, option
+from accel_engine.plan.options import OptionSpec, option, parse_latency
 from accel_engine.requests.check_service import TOKEN_FILE
 from accel_engine.requests.protocol.model_reference import CHECKPOINT, DEVICE
 
@@ -87,6 +87,30 @@ class DeployOptions:
         ),
     )
     device: str = option("cpu", replace(DEVICE, doc="Where a savedmodel computes; other formats use the CPU."))
+    target_latency: float | None = option(
+        None,
+        OptionSpec(
+            "The most that p99 may be: formats and threads are measured, and the fastest is deployed.",
+            str,
+            label="latency",
+            metavar="20ms",
+            hint="of p99, such as 20ms; measures all formats",
+            read=parse_latency,
+        ),
+    )
+    target_rate: float | None = option(
+        None,
+        OptionSpec(
+            "Requests per second to be served: how many machines like this one?",
+            float,
+            label="rate",
+            above=0,
+            maximum=1e12,
+            optional=True,
+            metavar="500",
+            hint="requests/s: how many machines?",
+        ),
+    )
     host: str = option("127.0.0.1", OptionSpec("Address to listen on; any but loopback needs a token.", str))
     token_file: str = option("", replace(TOKEN_FILE, doc="File with the token that requests need."))
     tls_certificate: str = option(
@@ -104,5 +128,7 @@ class DeployOptions:
             raise UsageError(
                 f"--host {self.host} lets other machines in: give --token-file FILE, whose token requests then need"
             )
+        if self.target_rate is not None and self.target_latency is None:
+            raise UsageError("--target-rate needs --target-latency: a rate without one says nothing of waiting")
         if self.port is not None and self.port == self.grpc_port:
             raise UsageError("HTTP and gRPC need two ports")

@@ -58,7 +58,7 @@ def require_server() -> None:
         raise DeployError(f"{', '.join(missing)} missing: pip install 'accel-tui[deploy]'")
 
 
-def choose_port(host: str, wanted: int | None) -> int:
+def choose_port(host: str, wanted: int | None, flag: str = "--port") -> int:
     """A port that is free: the wanted one, or else the first from the default one on.
 
     Raises:
@@ -68,7 +68,7 @@ def choose_port(host: str, wanted: int | None) -> int:
         if problem := _why_not(host, wanted):
             users = [each.name for each in all_deployments()[0] if wanted in (each.port, each.grpc_port)]
             by = f" by the deployment {users[0]}" if users and problem == "in use" else ""
-            raise UsageError(f"port {wanted} of {host} is {problem}{by}: choose another with --port")
+            raise UsageError(f"port {wanted} of {host} is {problem}{by}: choose another with {flag}")
         return wanted
     taken = {each.port for each in all_deployments()[0]}
     for port in range(DEFAULT_PORT, DEFAULT_PORT + PORTS):

@@ -16,8 +16,10 @@ from accel_engine.requests.check_service import (
     ServiceLoad,
 )
 from accel_engine.requests.export_model import ExportTarget
+from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import Send, reports, unheard
-from accel_engine.service_client.find_service import find_service, parse_url
+from accel_engine.run.directory.run_paths import checkpoint_steps
+from accel_engine.service_client.find_service import ServedRun, find_service, parse_url, served_run
 from accel_engine.service_client.load import measured_load
 from accel_engine.trained.open_trained import open_trained
 
@@ -42,19 +44,21 @@ def check_service(request: CheckServiceRequest, send: Send = unheard) -> Service
     options = request.options
     url = parse_url(request.url)
     reference = request.reference
-    names = (reference.path.name, reference.path.stem, "model", "default")
+    told = served_run(url, token=request.token, ca=options.ca)
+    own = (told.name,) if told else ()
+    names = (*own, reference.path.name, reference.path.stem, "model", "default")
     service = find_service(url, names, options.protocol, token=request.token, ca=options.ca)
     trained = open_trained(
         reference.model,
         split=options.split,
-        checkpoint=options.checkpoint if reference.directory else "auto",
+        checkpoint=_checkpoint(options.checkpoint, reference, told),
         keeps_raw=True,
         progress=reports(send),
     )
     artefacts = Artefacts(trained, trained.name)
     raw = RawExamples(trained.dataset, trained.split, trained.examples, trained.plan.batch_size)
     check_inputs(raw.first(1), service.inputs)
-    kind, precision = kind_of(service.platform)
+    kind, precision = kind_of(told.format if told else service.platform)
     allowed = format_named(kind).precision(precision)
     tolerance = allowed.tolerance if options.tolerance is None else options.tolerance
     target = ExportTarget(SERVICE, kind, precision, "", tolerance)
@@ -76,6 +80,8 @@ def check_service(request: CheckServiceRequest, send: Send = unheard) -> Service
         path=request.url,
     )
     notes = list(trained.notes)
+    if told and (told.run, told.step) != (trained.name, trained.step):
+        notes.append(f"the service says that it serves {told.run} at step {told.step:,}")
     loads: list[ServiceLoad] = []
     try:
         if options.seconds and not figures.problem:
@@ -101,6 +107,15 @@ def check_service(request: CheckServiceRequest, send: Send = unheard) -> Service
         served=served,
         loads=tuple(loads),
     )
+
+
+def _checkpoint(wanted: str, reference: ModelReference, told: ServedRun | None) -> str:
+    """The weights to compare with: those that a server tells it has, unless the user chose others."""
+    if reference.directory is None:
+        return "auto"
+    if wanted == "auto" and told and told.run == reference.directory.name:
+        return str(told.step) if told.step in checkpoint_steps(reference.directory) else wanted
+    return wanted
 
 
 def kind_of(platform: str) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from accel_engine.formats import target_name
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server import open_inference, rest_v1
 from accel_engine.model_server.access import HEADERS, Access
@@ -406,6 +407,7 @@ async def _about(state: ServerState, _request: Request) -> Response:
     return _json(
         {
             **{name: getattr(service, name) for name in shown},
+            "format": target_name(service.model.format, service.model.quantize),
             "takes": service.files.kind,
             "columns": columns or [{"name": name, "kind": "number"} for name in service.files.features],
         }

@@ -80,16 +80,22 @@ def from_bytes(data: bytes, datatype: str, shape: Sequence[int]) -> npt.NDArray[
         ) from error
 
 
-def to_json(array: npt.NDArray[Any]) -> list[Any]:
+def to_json(array: npt.NDArray[Any], *, nan_as_null: bool = False) -> list[Any]:
     """The values of a tensor as JSON has them; texts of bytes are decoded.
 
     Float32 numbers are as short as they can be, so that the other side reads the same ones.
+
+    Args:
+        array: The tensor.
+        nan_as_null: Whether what is not a number is ``null``; otherwise ``NaN``, which TensorFlow Serving takes.
     """
-    if array.dtype.kind == "f" and array.dtype.itemsize < 8:
-        return list(map(float, array.astype(str).reshape(-1).tolist()))
     if array.dtype.kind in "OSU":
         return [text.decode() if isinstance(text, bytes) else str(text) for text in array.reshape(-1).tolist()]
-    return array.reshape(-1).tolist()
+    is_short = array.dtype.kind == "f" and array.dtype.itemsize < 8
+    values = list(map(float, array.astype(str).reshape(-1).tolist())) if is_short else array.reshape(-1).tolist()
+    if nan_as_null and array.dtype.kind == "f":
+        return [None if value != value else value for value in values]
+    return values
 
 
 def from_json(values: Any, name: str, shape: Sequence[int] | None = None) -> npt.NDArray[Any]:

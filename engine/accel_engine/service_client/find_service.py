@@ -8,12 +8,15 @@ from urllib.parse import unquote, urlsplit
 from accel_engine.errors import UsageError
 from accel_engine.service_client.grpc_v2 import GrpcV2
 from accel_engine.service_client.rest_v1 import RestV1
-from accel_engine.service_client.rest_v2 import RestV2, has_binary
+from accel_engine.service_client.rest_v2 import RestV2, has_binary, server_name
 from accel_engine.service_client.service_runtime import ServiceRuntime
 from accel_engine.service_client.transport import ServiceError, Transport, UnreachableError
 
 PROTOCOLS = ("auto", "v2", "v2-binary", "v1", "grpc")
 """How a service can be asked; ``auto`` takes the first that it speaks."""
+
+OWN_SERVER = "accel-tui"
+"""What the name of this program's own server begins with."""
 
 REFUSED = (401, 403)
 """The statuses of a server that wants another token."""
@@ -73,6 +76,40 @@ def parse_url(text: str) -> ServiceUrl:
 
 def _no_url(text: str) -> UsageError:
     return UsageError(f"{text!r} is no URL of a service: give one such as http://127.0.0.1:8501 or grpc://host:9000")
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRun:
+    """What this program's own server tells of its model."""
+
+    name: str
+    """Its name in URLs."""
+    run: str
+    """The run that trained it."""
+    step: int
+    """Steps that it was trained for."""
+    format: str
+    """Its format and precision in a word."""
+
+
+def served_run(url: ServiceUrl, *, token: str = "", ca: str = "") -> ServedRun | None:
+    """What this program's own server tells of its model; ``None`` of other servers, and over gRPC.
+
+    Raises:
+        UnreachableError: The server does not answer.
+    """
+    if url.is_grpc:
+        return None
+    transport = Transport(f"{url.scheme}://{url.address}", token, ca)
+    try:
+        if not server_name(transport).startswith(OWN_SERVER):
+            return None
+        found = transport.get("/about").json()
+        return ServedRun(str(found["name"]), str(found["run"]), int(found["step"]), str(found["format"]))
+    except UnreachableError:
+        raise
+    except (ServiceError, KeyError, TypeError, ValueError):
+        return None
 
 
 def find_service(

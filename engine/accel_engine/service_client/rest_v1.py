@@ -65,7 +65,9 @@ class RestV1(ServiceRuntime):
 
     def prepare(self, inputs: Arrays) -> bytes:
         """The body of a request."""
-        return json.dumps({"inputs": {name: _nested(array) for name, array in inputs.items()}}).encode()
+        return json.dumps(
+            {"inputs": {name: _nested(array, self.nan_as_null) for name, array in inputs.items()}}
+        ).encode()
 
     def send(self, request: bytes) -> Answer:
         """See :meth:`ServiceRuntime.send`."""
@@ -87,9 +89,9 @@ class RestV1(ServiceRuntime):
         }
 
 
-def _nested(array: npt.NDArray[Any]) -> Any:
+def _nested(array: npt.NDArray[Any], nan_as_null: bool) -> Any:
     """The values of a tensor in lists of its shape."""
-    values = iter(to_json(array))
+    values = iter(to_json(array, nan_as_null=nan_as_null))
 
     def lists(sides: tuple[int, ...]) -> Any:
         return [lists(sides[1:]) for _ in range(sides[0])] if sides else next(values)

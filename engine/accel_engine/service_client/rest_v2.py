@@ -12,7 +12,7 @@ from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.service_client.datatypes import DATATYPES, from_bytes, from_json, numpy_name, to_bytes, to_json
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
-from accel_engine.service_client.transport import Answer, ServiceError, Transport
+from accel_engine.service_client.transport import Answer, ServiceError, Transport, UnreachableError
 
 BINARY = "binary_tensor_data"
 """The extension with tensors as raw bytes, by the name in a server's metadata."""
@@ -60,7 +60,7 @@ class RestV2(ServiceRuntime):
                 raw.append(to_bytes(array, datatype))
                 tensor["parameters"] = {"binary_data_size": len(raw[-1])}
             else:
-                tensor["data"] = to_json(array)
+                tensor["data"] = to_json(array, nan_as_null=self.nan_as_null)
             tensors.append(tensor)
         asked: dict[str, Any] = {"inputs": tensors}
         if self._binary:
@@ -98,10 +98,16 @@ def _spec(described: Mapping[str, Any]) -> ArraySpec:
 
 
 def server_name(transport: Transport) -> str:
-    """The name and the version of the server; empty if it does not tell."""
+    """The name and the version of the server; empty if it does not tell.
+
+    Raises:
+        UnreachableError: It does not answer.
+    """
     try:
         found = transport.get("/v2").json()
         return f"{found.get('name', '')} {found.get('version', '')}".strip()
+    except UnreachableError:
+        raise
     except (ServiceError, AttributeError):
         return ""
 

@@ -10,7 +10,10 @@ import numpy.typing as npt
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays, check_inputs
-from accel_engine.service_client.transport import patiently
+from accel_engine.service_client.transport import ServiceError, patiently
+
+BAD_REQUEST = 400
+"""The status of a server that does not take the body."""
 
 LARGEST = 32
 """Examples of a request at most: servers limit the size of requests, or of batches."""
@@ -23,6 +26,7 @@ class ServiceRuntime(ABC):
         version: Its version; empty if the service does not tell.
         platform: What runs it, as the service tells: ``onnx_onnxv1``, ``tensorflow_savedmodel``; empty if unknown.
         server: The server's name and version; empty if the service does not tell.
+        nan_as_null: Whether JSON has ``null`` for what is not a number; found by trying.
     """
 
     name: str
@@ -35,20 +39,33 @@ class ServiceRuntime(ABC):
     version = ""
     platform = ""
     server = ""
+    nan_as_null = False
 
     def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
         """See :meth:`accel_engine.inference.runtime.Runtime.run`; in requests of at most :data:`LARGEST` examples."""
         check_inputs(inputs, self.inputs)
         count = len(next(iter(inputs.values())))
-        parts = []
-        for start in range(0, count, LARGEST):
-            request = self.prepare({name: array[start : start + LARGEST] for name, array in inputs.items()})
-            parts.append(self.parse(patiently(self.send, request)))
+        has_nan = any(array.dtype.kind == "f" and bool(np.isnan(array).any()) for array in inputs.values())
+        try:
+            parts = self._parts(inputs, count)
+        except ServiceError as error:
+            if error.status != BAD_REQUEST or self.nan_as_null or not has_nan:
+                raise
+            self.nan_as_null = True
+            parts = self._parts(inputs, count)
         found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         for name, array in found.items():
             if len(array) != count:
                 raise ModelError(f"the output {name} has {len(array)} examples, not {count}")
         return found
+
+    def _parts(self, inputs: Arrays, count: int) -> list[dict[str, npt.NDArray[Any]]]:
+        """The outputs of each request."""
+        parts = []
+        for start in range(0, count, LARGEST):
+            request = self.prepare({name: array[start : start + LARGEST] for name, array in inputs.items()})
+            parts.append(self.parse(patiently(self.send, request)))
+        return parts
 
     @abstractmethod
     def prepare(self, inputs: Arrays) -> Any:

@@ -1,13 +1,14 @@
-"""HTTP requests to a service over connections that are kept, one for each thread."""
+"""HTTP requests to a service over connections that are kept."""
 
 import http.client
 import json
 import math
 import socket
 import ssl
-import threading
 import time
+from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -67,7 +68,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Transport:
-    """Sends requests to one server; usable from several threads, each with its own connection."""
+    """Sends requests to one server; usable from several threads, each of which takes a connection that is idle."""
 
     url: str
     """Scheme, host and port, without a path."""
@@ -79,7 +80,7 @@ class Transport:
     """Whether the certificate must be for the host's name; not for this machine's own servers."""
     seconds: float = SECONDS
     """How long an answer may take."""
-    _local: threading.local = field(default_factory=threading.local)
+    _idle: deque[http.client.HTTPConnection] = field(default_factory=deque)
 
     def get(self, path: str) -> Answer:
         """The answer to a GET; see :meth:`send`."""
@@ -104,15 +105,14 @@ class Transport:
         return answer
 
     def _exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """Send on the thread's connection; once more if the server had closed it meanwhile."""
-        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if connection is not None:
+        """Send on an idle connection, or a new one; once more if the server had closed it meanwhile."""
+        with suppress(IndexError):
+            connection = self._idle.pop()
             try:
                 return self._once(connection, method, path, body, headers)
             except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
                 pass  # it was idle, and the server need not keep it
-        self._local.connection = connection = self._connect()
-        return self._once(connection, method, path, body, headers)
+        return self._once(self._connect(), method, path, body, headers)
 
     def _once(
         self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes, headers: Mapping[str, str]
@@ -122,12 +122,12 @@ class Transport:
             response = connection.getresponse()
             data = response.read()
         except BaseException:
-            self._local.connection = None
             connection.close()
             raise
         if response.will_close:
-            self._local.connection = None
             connection.close()
+        else:
+            self._idle.append(connection)
         return Answer(response.status, {name.lower(): value for name, value in response.headers.items()}, data)
 
     def _connect(self) -> http.client.HTTPConnection:
@@ -143,11 +143,13 @@ class Transport:
         return connection
 
     def close(self) -> None:
-        """Close this thread's connection."""
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        """Close the connections that are idle."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def read_token(path: str) -> str:

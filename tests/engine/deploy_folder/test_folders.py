@@ -19,9 +19,11 @@ from google.protobuf import text_format
 from accel_engine.data.column_format import ColumnFormat, Notation
 from accel_engine.deploy_folder import container
 from accel_engine.deploy_folder.folder_options import FolderOptions
+from accel_engine.deploy_folder.manifests import rate_line, resources_of
 from accel_engine.deploy_folder.model_card import model_card
 from accel_engine.deploy_folder.rendering import clean
 from accel_engine.deploy_folder.tensorflow_serving import write_serving_folder
+from accel_engine.deployment.sizing import Sizing
 from accel_engine.model_server.service import FileForm, Tensor
 from engine.deploy_folder.custom_kinds import INFERENCE_SERVICE, SERVICE_MONITOR, SERVING_RUNTIME
 from engine.deploy_folder.servables import MEASURED, facts_of, service_of, write_servable
@@ -94,6 +96,17 @@ def test_kubernetes_has_what_was_measured(tmp_path, monkeypatch) -> None:
     files = {path.name for path in (tmp_path / "kubernetes").iterdir()} - {"kustomization.yaml"}
     assert set(kinds["Kustomization"]["resources"]) == files
     msgspec.convert(kinds["ServiceMonitor"], SERVICE_MONITOR)
+
+
+def test_a_target_chooses_replicas(tmp_path) -> None:
+    sizing = Sizing(format="onnx", threads=2, rate=210.0, target_latency=0.02, target_rate=500, cores=1.4)
+    sizing = dataclasses.replace(sizing, memory_bytes=300 << 20)
+    facts = dataclasses.replace(facts_of(service_of()), sizing=sizing)
+
+    found = resources_of(facts, FolderOptions(to="x"))
+
+    assert (found.replicas, found.max_replicas, found.memory, found.cpus) == (3, 10, 512 << 20, 2)
+    assert "500 requests/s take 3 replicas" in rate_line(facts)
 
 
 def test_kserve_by_both_protocols(tmp_path, monkeypatch) -> None:

@@ -8,7 +8,17 @@ import pytest
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
-from accel_tui.appearance.theme import ANSI, CONTRAST, DARK, LIGHT, MEASURES, THEMES, counterpart, measure_colours
+from accel_tui.appearance.theme import (
+    ANSI,
+    CONTRAST,
+    DARK,
+    LIGHT,
+    LOADS,
+    MEASURES,
+    THEMES,
+    counterpart,
+    measure_colours,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -97,7 +107,7 @@ def test_what_is_measured_stands_out_and_a_validation_from_its_training(theme: T
 
 def test_textuals_own_themes_have_a_colour_for_everything_measured() -> None:
     for theme in BUILTIN_THEMES.values():
-        assert set(measure_colours(theme)) == set(MEASURES)
+        assert set(measure_colours(theme)) == {*MEASURES, *LOADS}
         assert all(measure_colours(theme).values())
 
 

@@ -105,6 +105,8 @@ async def test_what_is_measured_is_shown_at_once(home: Path, bench: type[Bench],
         assert bench.asked[0][1] == BenchOptions()
         bench.may_end.set()
         await shows(pilot, "Batch 8 of k3fp on cpu:0, float32 has the best throughput: 4.00k examples/s")
+        await shows(pilot, "p99 ms over examples/s")
+        assert screen.query_one(LatencyHistogram).display is (size[0] >= 160), "where there is room for three"
         await shows(pilot, "a note[/]\\x1b[2J")
 
 

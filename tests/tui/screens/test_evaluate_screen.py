@@ -89,10 +89,8 @@ async def test_metrics_and_differences_are_shown_once_they_are_measured(
     async with StubApp().run_test(size=size) as pilot:
         await open_evaluation(pilot)
         query.may_answer.set()
-        await shows(
-            pilot, "2,000 test examples, on the CPU; 95% confidence", "k3fp-a at step 40", "0.5000 (0.4000 to 0.6000)"
-        )
-        await shows(pilot, "m8w3-b - k3fp-a", "-0.1000 (-0.2000 to -0.0500)", "better", "may be chance")
+        await shows(pilot, "2,000 test examples, on the CPU; 95% confidence", "k3fp-a at step 40", "0.4000 to 0.6000")
+        await shows(pilot, "m8w3-b minus k3fp-a", "-0.1000", "-0.2000 to -0.0500", "better", "may be chance", "├─")
 
 
 async def test_what_keeps_runs_from_being_evaluated_is_said(home: Path, query: Any) -> None:

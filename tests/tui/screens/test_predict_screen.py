@@ -21,7 +21,6 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_tui.host import Screens
-from accel_tui.predictions.rows import bar
 from accel_tui.screens import job, predict_screen
 from accel_tui.screens.predict_screen import GrowingText, PredictScreen
 from accel_tui.widgets.text_table import TextTable
@@ -137,7 +136,7 @@ async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query
         await shows(pilot, "predicting: 1 of 3 examples", "esc End")
         query.may_answer.set()
         await shows(pilot, "k3fp-pets at step 40: 2 of 3 examples predicted", "a.png: resized to 8x8")
-        await shows(pilot, "97.5% ━━━━━━━━━━", "75.0% ━━━━━━━╸", "dog 2.5%")
+        await shows(pilot, "97.5%  ███████", "75.0%  ███████", "dog 2.5%")
         await shows(pilot, "Not predicted", "b.png is damaged")
         assert isinstance(pilot.app.focused, TextTable)
     asked = query.asked[0]
@@ -382,10 +381,3 @@ async def test_a_key_opens_it(run: FakeEngine, query: Any, place: str) -> None:
         await pilot.press("P")
         await until(pilot, lambda: isinstance(pilot.app.screen, PredictScreen), "the prediction")
         await shows(pilot, "examples")
-
-
-@pytest.mark.parametrize(
-    ("share", "shown"), [(0.0, ""), (0.04, "╸"), (0.5, "━━━━━"), (0.96, "━━━━━━━━━╸"), (1.0, "━━━━━━━━━━")]
-)
-def test_a_bar_has_half_cells(share: float, shown: str) -> None:
-    assert bar(share) == shown.ljust(10)

@@ -58,7 +58,7 @@ async def test_workers_are_told_from_their_coming_to_their_end(chief: FakeEngine
         if size[0] == 80:
             await pilot.press("i", "end")
             await until(pilot, lambda: pilot.app.screen.query_one("#details").has_class("-toggled"), "the details")
-            pilot.app.screen.query_one("#details").scroll_end(animate=False)
+            pilot.app.screen.query_one("#facts").scroll_end(animate=False)
         await shows(pilot, "worker 1  ✗ failed", "out of memory")
     worker.close()
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
+from textual.widgets import Button
 
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import Outcome, Phase
@@ -15,8 +16,9 @@ from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.log.log_view import LogView
+from accel_tui.widgets.run.next_steps import NextSteps
 from accel_tui.widgets.run.phase_line import PhaseLine
-from accel_tui.widgets.run.run_lines import Notices
+from accel_tui.widgets.run.run_events import RunEvents
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.screens.run_app import SMALL, WIDE, RunApp, app_of, opened, screen_of, told
 from tui.stand_ins import shows, text_of, until
@@ -185,13 +187,31 @@ async def test_a_newer_run_is_refused_in_words(engine: FakeEngine) -> None:
         assert app_of(pilot).went == ["runs"]
 
 
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_next_steps_are_buttons_once_a_run_has_ended(engine: FakeEngine, size: tuple[int, int]) -> None:
+    engine.train(400).save()
+    async with opened(engine.directory, size) as pilot:
+        await shows(pilot, "training")
+        steps = screen_of(pilot).query_one(NextSteps)
+        assert not steps.display
+        engine.end()
+        await shows(pilot, "Predict P", "Evaluate V", "Export E", "Compare c", "Train longer R")
+        assert all(screen_of(pilot).region.contains_region(each.region) for each in steps.query(Button) if each.display)
+        await pilot.press("c")
+        await until(pilot, lambda: "no other run on the same data" in told(pilot), "the warning")
+        while not (isinstance(pilot.app.focused, Button) and pilot.app.focused.name == "train_longer"):
+            await pilot.press("tab")
+        await pilot.press("enter")
+        await shows(pilot, "Trained: 4 epochs.")
+
+
 async def test_warnings_are_told_as_they_come_and_listed(engine: FakeEngine) -> None:
     async with opened(engine.directory) as small, opened(engine.directory, WIDE) as wide:
         await shows(small, "training")
         await shows(wide, "training")
         engine.warn("the loss of step 7 is NaN or infinite")
         await until(small, lambda: "step 7" in told(small), "the warning")
-        await until(wide, lambda: "step 7" in str(screen_of(wide).query_one(Notices).content), "the list")
+        await until(wide, lambda: "step 7" in str(screen_of(wide).query_one(RunEvents).content), "the list")
         assert not told(wide)  # what is listed on the screen needs no toast over it
 
 

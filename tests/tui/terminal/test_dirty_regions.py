@@ -90,7 +90,7 @@ async def test_what_takes_or_gives_room_is_laid_out_once(engine: FakeEngine, mon
     )
     app = SeenApp(engine.directory)
     async with app.run_test(size=(200, 50)) as pilot:
-        await shows(pilot, "epoch", "Notices")
+        await shows(pilot, "epoch", "Events")
         await begun(pilot)
         for key in ("i", "i", "f", "f"):
             laid_out.clear()
@@ -248,7 +248,13 @@ async def test_a_widget_that_does_not_change_is_not_asked(engine: FakeEngine, mo
         for line in (title, bottom):
             line.refresh()
         await until(pilot, lambda: {title, bottom} <= {widget for widget, _ in asked}, "both lines to be painted")
-        between = {type(widget).__name__ for widget, _ in asked} - {"RunTitle", "KeyBar", "PhaseLine", "ProgressLine"}
+        between = {type(widget).__name__ for widget, _ in asked} - {
+            "RunTitle",
+            "RunsBadge",
+            "KeyBar",
+            "PhaseLine",
+            "ProgressLine",
+        }
         assert not between
         asked.clear()
         app.screen.state = app.screen.state  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 The hues of series can be distinguished with colour blindness, as the tests compute.
 """
 
+from textual.color import Color
 from textual.theme import Theme
 
 
@@ -211,9 +212,19 @@ MEASURES = {
 """The colours of what is measured in themes that have none for it, by the names of their variables."""
 
 
+LOADS = tuple(f"load-{level}" for level in range(5))
+"""The colours of loads, from none to full."""
+
+
 def measure_colours(theme: Theme) -> dict[str, str]:
-    """The colours of what is measured, for a theme of Textual."""
-    return {name: getattr(theme, colour) or theme.primary for name, colour in MEASURES.items()}
+    """The colours of what is measured, for a theme of Textual, and of loads from none to full."""
+    measures = {name: getattr(theme, colour) or theme.primary for name, colour in MEASURES.items()}
+    low, half, full = (str(colour or theme.primary) for colour in (theme.success, theme.warning, theme.error))
+    if low.startswith("ansi"):
+        return measures | dict(zip(LOADS, (low, low, half, half, full), strict=True))
+    ends = [Color.parse(colour) for colour in (low, half, full)]
+    shades = (ends[0], ends[0].blend(ends[1], 0.5), ends[1], ends[1].blend(ends[2], 0.5), ends[2])
+    return measures | {name: shade.hex for name, shade in zip(LOADS, shades, strict=True)}
 
 
 def counterpart(theme: Theme) -> Theme:

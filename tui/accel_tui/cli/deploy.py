@@ -12,6 +12,7 @@ from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deployment.deploy_options import DeployOptions
 from accel_engine.deployment.deployments import LOG, Deployment, find_deployment, server_process
 from accel_engine.deployment.server_control import require_server, stop_server
+from accel_engine.plan.options import default_of
 from accel_engine.process.ask import ask
 from accel_engine.requests.check_service import CheckOptions, CheckServiceRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
@@ -28,6 +29,7 @@ EPILOG = """\b
 Examples:
   accel-tui deploy last                        serve it on 127.0.0.1:8501
   accel-tui deploy k3fp --name digits --port 9000 --grpc-port 9001
+  accel-tui deploy k3fp --target-latency 20ms --target-rate 500
   accel-tui deploy last --to ./service         a folder that stands alone
   accel-tui deploy last --to ./service --for kubernetes --image digits:1
   accel-tui deploy check http://127.0.0.1:8501 last
@@ -71,6 +73,10 @@ LOG_SECONDS = 0.2
 """Between two looks at a log that is followed."""
 
 
+OF_SERVERS = ("port", "grpc_port", "host", "token_file", "tls_certificate", "tls_key", "max_queue")
+"""Options of servers that are started here; a folder's server is told them where it is started."""
+
+
 class DeployGroup(click.Group):
     """The commands below ``deploy``; what is none of them is deployed: ``deploy RUN`` is ``deploy start RUN``."""
 
@@ -95,8 +101,15 @@ class DeployGroup(click.Group):
         return ["[OPTIONS] RUN", "|", "COMMAND ..."]
 
 
-@click.group("deploy", cls=DeployGroup, epilog=EPILOG, context_settings={"ignore_unknown_options": True})
-def deploy() -> None:
+@click.group(
+    "deploy",
+    cls=DeployGroup,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    context_settings={"ignore_unknown_options": True},
+)
+@click.pass_context
+def deploy(context: click.Context) -> None:
     """Serve the trained model of RUN on this machine, proved to answer as the trained model does.
 
     The model is exported and verified, and served by a process of its own, which stays when this command
@@ -104,6 +117,8 @@ def deploy() -> None:
     speaks the Open Inference Protocol and TensorFlow Serving's REST protocol, takes files, and has a page
     to try it. What it does is listed by 'accel-tui deploy list'.
     """
+    if context.invoked_subcommand is None:
+        raise click.UsageError("give the RUN to deploy, or a command such as list")
 
 
 @deploy.command(epilog=START_EPILOG)
@@ -117,8 +132,10 @@ def start(run: str, options: DeployOptions, folder: FolderOptions, foreground: b
     directory = find(run)
     check_steps((directory,), options.checkpoint)
     if folder.to:
-        if foreground:
-            raise click.UsageError("--foreground is for a server that is started here: leave out --to")
+        given = [name for name in OF_SERVERS if getattr(options, name) != default_of(DeployOptions, name)]
+        if given or foreground:
+            flag = (given or ["foreground"])[0].replace("_", "-")
+            raise click.UsageError(f"--{flag} is for a server that is started here: leave out --to")
         return _write_folder(directory, options, folder, as_json=as_json)
     require_server()
     from accel_engine.deployment.deploy import Deployer
@@ -274,13 +291,15 @@ def _ask(request: EngineRequest[Any]) -> Any:
 
 def _show(found: Any, *, as_json: bool) -> None:
     """Print what was deployed."""
-    from accel_tui.formatting.deployment import deployed_lines, deployed_values
+    from accel_tui.formatting.deployment import SIZING_HEADER, deployed_lines, deployed_values, sizing_rows
 
     for note in found.notes:
         print_to_stderr(note)
     if as_json:
         write_json(deployed_values(found))
     else:
+        if found.sizings:
+            write(f"{table(SIZING_HEADER, sizing_rows(found))}\n")
         write("\n".join(deployed_lines(found)))
 
 

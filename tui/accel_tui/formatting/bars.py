@@ -19,7 +19,9 @@ def bar(share: float, width: int, *, rest: str = "") -> str:
     return text + rest * (width - len(text))
 
 
-def interval(low: float, value: float, high: float, ends: tuple[float, float], width: int) -> str:
+def interval(
+    low: float, value: float, high: float, ends: tuple[float, float], width: int, *, origin: float = math.nan
+) -> str:
     """A value and its confidence interval at their places on a scale, as ``├──●─┤``.
 
     Args:
@@ -28,6 +30,7 @@ def interval(low: float, value: float, high: float, ends: tuple[float, float], w
         high: The upper end.
         ends: The values at the first and at the last cell.
         width: Cells of the scale.
+        origin: A value that has a dashed line; none by default.
     """
     first, last = ends
     cells = [" "] * width
@@ -38,6 +41,8 @@ def interval(low: float, value: float, high: float, ends: tuple[float, float], w
 
     if not math.isfinite(value) or width < 1:
         return " " * width
+    if math.isfinite(origin):
+        cells[place(origin)] = "┊"
     if math.isfinite(low) and math.isfinite(high):
         left, right = place(low), place(high)
         cells[left : right + 1] = "─" * (right - left + 1)

@@ -3,11 +3,13 @@
 import dataclasses
 import shlex
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from accel_engine.deploy_folder.deploy_to_folder import WrittenFolder
 from accel_engine.deployment.deploy import Deployed
 from accel_engine.deployment.deployments import Deployment
+from accel_engine.deployment.sizing import Sizing
 from accel_engine.deployment.status import DeploymentStatus
 from accel_engine.model_server.service import Service
 from accel_engine.requests.check_service import ServiceCheck, ServiceLoad
@@ -158,6 +160,8 @@ def deployed_lines(found: Deployed) -> Iterator[str]:
         f"one connection: p50 {numbers.latency(load.p50)}, p99 {numbers.latency(load.p99)}, "
         f"{numbers.compact(float(load.rate))} requests/s"
     )
+    if found.sizings:
+        yield from sizing_lines(found)
     yield ""
     urls = service_urls(deployment)
     width = max(map(len, urls)) + 2
@@ -175,6 +179,52 @@ def equality(found: Deployed) -> str:
         f"equal to the trained model on {service.examples} {service.split} examples: the {word} difference is "
         f"{value:.2g}, and {service.model.tolerance:g} is the tolerance"
     )
+
+
+def sizing_lines(found: Deployed) -> Iterator[str]:
+    """What was chosen by measuring, and how many machines the target rate takes."""
+    sizing = found.sizing
+    if sizing is None or not sizing.rate or sizing.target_latency is None:
+        return
+    yield (
+        f"{_served(sizing)}: {numbers.compact(float(sizing.rate))} requests/s within "
+        f"{numbers.latency(sizing.target_latency)} at p99, over {sizing.connections} connections"
+    )
+    parts = [f"{sizing.cores:.2g} processors busy"] if sizing.cores is not None else []
+    parts += [f"{numbers.size(sizing.memory_bytes)} of memory"] if sizing.memory_bytes else []
+    parts += [f"ready after {numbers.span(sizing.load_seconds)}"] if sizing.load_seconds else []
+    yield f"there, {', '.join(parts)}; the clients ran on this machine, too"
+    if sizing.replicas and sizing.target_rate:
+        machines = "1 machine" if sizing.replicas == 1 else f"{sizing.replicas:,} machines"
+        yield f"{sizing.target_rate:g} requests/s take {machines} like this one, without headroom"
+
+
+SIZING_HEADER = ("FORMAT", "THREADS", "REQUESTS/S", "P50", "P99", "BATCH", "CORES", "MEMORY", "READY", "")
+
+
+def sizing_rows(found: Deployed) -> list[tuple[str, ...]]:
+    """What was measured of each format and number of threads, one text per column of :data:`SIZING_HEADER`."""
+    best = max((each.rate or 0.0 for each in found.sizings), default=0.0)
+    return [
+        (
+            each.format,
+            str(each.threads or ""),
+            numbers.compact(float(each.rate)) if each.rate else "slower" if best else "none",
+            _latency(each.p50),
+            _latency(each.p99),
+            f"{each.batch:.1f}" if each.batch is not None else "",
+            f"{each.cores:.2g}" if each.cores is not None else "",
+            numbers.size(each.memory_bytes) if each.memory_bytes else "",
+            numbers.span(each.load_seconds) if each.load_seconds else "",
+            "chosen" if each.rate and each.rate == best else "",
+        )
+        for each in found.sizings
+    ]
+
+
+def _served(sizing: Sizing) -> str:
+    threads = f" with {numbers.counted(sizing.threads, 'thread')}" if sizing.threads else ""
+    return f"{sizing.format}{threads}"
 
 
 def service_urls(deployment: Deployment) -> dict[str, str]:
@@ -271,6 +321,8 @@ def deployed_values(found: Deployed) -> dict[str, Any]:
         "p50": found.load.p50,
         "p99": found.load.p99,
         "rate": found.load.rate,
+        "sizing": found.sizing and {**asdict(found.sizing), "replicas": found.sizing.replicas},
+        "measured": [asdict(each) for each in found.sizings],
         "directory": str(deployment.directory),
     }
 

@@ -1,12 +1,17 @@
 """The tables of an export of a trained model, for the command and the screen."""
 
+import math
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
-from accel_engine.requests.export_model import Export, MeasuredModel
+from accel_engine.formats import format_named
+from accel_engine.requests.export_model import Export, ExportTarget, MeasuredModel
 from accel_engine.words import numbers
-from accel_tui.formatting.table_columns import ResultTable
+from accel_engine.words.numbers import percent
+from accel_tui.formatting.bars import bar
+from accel_tui.formatting.table_columns import DrawnColumn, ResultTable
 
 FASTEST, FASTEST_EXPORT = "fastest", "fastest export"
 """The marks of the fastest model that was written: of all, or of what was written, if the trained model is faster."""
@@ -83,6 +88,54 @@ def export_tables(found: Export) -> Iterator[ResultTable]:
     title, paths = written_to(found)
     if paths:
         yield ResultTable(("FILE",), [(path,) for path in paths], title)
+
+
+def shown_tables(found: Export, targets: Sequence[ExportTarget]) -> list[ResultTable]:
+    """The same tables, with bars for size, latency and how much of its tolerance each model uses.
+
+    Args:
+        found: The export.
+        targets: What was asked for.
+    """
+    models, *others = export_tables(found)
+    measured = (found.original, *found.written)
+    limits = {target.name: target for target in targets}
+    drawn = (
+        DrawnColumn(
+            "DIFFERENCE",
+            [_tolerance_cell(each, limits.get(each.name)) for each in measured],
+            "TOLERANCE USED",
+            "success",
+            18,
+        ),
+        DrawnColumn("SIZE", _bars([each.size for each in measured]), "", "note", 14),
+        DrawnColumn("LATENCY", _bars([each.latency for each in measured]), "", "primary", 40),
+    )
+    titles = ("inputs and outputs", others[1].title if others[1:] else "")
+    return [
+        replace(models, title="models", drawn=drawn),
+        *(replace(each, title=title) for each, title in zip(others, titles, strict=False)),
+    ]
+
+
+def _tolerance_cell(model: MeasuredModel, target: ExportTarget | None) -> Callable[[int], str]:
+    """How much of what its format allows a model differs from the trained one."""
+    if target is None or not target.tolerance:
+        return lambda _width: ""
+    by_mean = format_named(target.format).precision(target.quantize).by_mean
+    differs = model.mean if by_mean else model.largest
+    share = math.inf if differs is None else differs / target.tolerance
+    return lambda width: f"{percent(share, 0):>4} {bar(share, width - 5)}"
+
+
+def _bars(values: Sequence[float | None]) -> list[Callable[[int], str]]:
+    """Bars of values, the longest for the largest."""
+    largest = max((each for each in values if each is not None), default=0.0) or 1.0
+    return [partial(_bar_of, (each or 0.0) / largest) for each in values]
+
+
+def _bar_of(share: float, width: int) -> str:
+    return bar(share, width)
 
 
 def _number(value: float | None) -> str:

@@ -10,6 +10,8 @@ from accel_engine.plan.placement import process_count
 from accel_engine.race.comparison import find_best, has_enough_turns, winners
 from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState, LearnedValue
 from accel_engine.words import numbers
+from accel_tui.formatting.bars import bar as solid_bar
+from accel_tui.formatting.bars import interval
 from accel_tui.formatting.table_columns import GAP, Column, line_cells
 from accel_tui.formatting.text import fit
 
@@ -227,11 +229,14 @@ TITLE = "CONFIGURATION"
 LEAST_BAR = 4
 """The fewest columns of a bar."""
 
+LEAST_SPREAD = 3
+"""The fewest columns of a spread that is drawn."""
+
 MARKS = 21
 """Columns of two marks."""
 
-WIDE = 104
-"""Columns from which compile times, energy and losses have room."""
+WIDE, WIDEST = 104, 140
+"""Columns from which the spread has room, and compile times, energy and losses."""
 
 ENDED = (
     ConfigurationState.ENDED_EARLY,
@@ -245,7 +250,7 @@ ENDED = (
 def columns_of(
     results: Sequence[ConfigurationResult], width: int, title: str = ""
 ) -> list[Column[ConfigurationResult]]:
-    """The columns of a table: a bar, whose dashed end is the spread, and figures; or how far a configuration is.
+    """The columns of a table: a bar, whose end is the spread, and figures; or how far a configuration is.
 
     Args:
         results: The rows.
@@ -257,7 +262,7 @@ def columns_of(
     share = width // 4 - 2 if has_two else width // 3
     titles = min(max((cell_len(each.title) for each in results), default=0), TITLE_WIDTH, max(share, 8))
     titles = max(titles, cell_len(title))
-    figures = _figures(results, is_wide=width >= WIDE)
+    figures = _figures(results, width)
     room = width - titles - GAP - sum(each.width + GAP for each in figures)
     marks_width = MARKS if has_two and room - MARKS - GAP >= LEAST_BAR else 13 if room - 13 - GAP >= LEAST_BAR else 0
     bar = max(room - (marks_width and marks_width + GAP), LEAST_BAR)
@@ -272,6 +277,9 @@ def columns_of(
             return "error" if result.state is ConfigurationState.FAILED else "note"
         return colour(result) or "primary"
 
+    def drawn(result: ConfigurationResult, _: float) -> str:
+        return _bar(result, bar, longest) if _has_bar(result) else state_text(result)
+
     noted: Column[ConfigurationResult] = Column(
         "",
         marks_width,
@@ -280,9 +288,7 @@ def columns_of(
     )
     return [
         Column(title, titles, lambda each, _: each.title, colour=colour),
-        Column(
-            "", bar, lambda each, _: _bar(each, bar, longest) if _has_bar(each) else state_text(each), colour=bar_colour
-        ),
+        Column("", bar, drawn, colour=bar_colour, draw=drawn),
         *(replace(each, colour=colour) for each in figures),
         *([replace(noted, text=_of_measured(noted.text))] if marks_width else []),
     ]
@@ -291,21 +297,20 @@ def columns_of(
 _Text = Callable[[ConfigurationResult, float], str]
 
 
-def _figures(results: Sequence[ConfigurationResult], *, is_wide: bool) -> list[Column[ConfigurationResult]]:
-    """The columns of figures."""
+def _figures(results: Sequence[ConfigurationResult], width: int) -> list[Column[ConfigurationResult]]:
+    """The columns of figures that leave room for a bar."""
 
     def figure(title: str, width: int, text: Callable[[ConfigurationResult], str]) -> Column[ConfigurationResult]:
         return Column(title, width, _of_measured(lambda each, _: text(each)), right=True)
 
     rate = figure("EXAMPLES/S", 10, lambda each: numbers.compact(each.examples_per_second or 0.0))
-    common = [figure("SPEED", 5, ratio_text), figure("MEMORY", 8, memory_text)]
-    if not is_wide:
-        return [rate, *common]
+    spread = [figure("SPREAD", 6, tolerance_text)] if width >= WIDE else []
+    common = [rate, *spread, figure("SPEED", 5, ratio_text), figure("MEMORY", 8, memory_text)]
+    if width < WIDEST:
+        return common
     has_energy = any(each.joules is not None for each in results)
     energy = figure("J/EXAMPLE", 9, lambda each: energy_text(each) if each.joules else "")
     return [
-        rate,
-        figure("SPREAD", 6, tolerance_text),
         *common,
         figure("COMPILE", 7, compile_text),
         *([energy] if has_energy else []),
@@ -323,11 +328,13 @@ def _of_measured(text: _Text) -> _Text:
 
 
 def _bar(result: ConfigurationResult, width: int, longest: float) -> str:
-    """A bar that is solid up to the lower end of the spread, and dashed up to its upper end."""
+    """A bar that is solid up to the lower end of the spread, which follows with the value: ``████├─●─┤``."""
     low, high = result.between or (0.0, 0.0)
-    ends = [max(round(width * each / longest), 1) for each in (low, result.examples_per_second or 0.0, high)]
-    solid, value, last = ends[0], max(ends[:2]), max(ends)
-    return "━" * solid + "╍" * (value - solid) + "┄" * (last - value)
+    rate = result.examples_per_second or 0.0
+    solid, end = (round(width * each / longest) for each in (low, high))
+    if end - solid < LEAST_SPREAD:
+        return solid_bar(rate / longest, width)
+    return "█" * solid + interval(low, rate, high, (low, high), end - solid)
 
 
 def heading(results: Sequence[ConfigurationResult], width: int) -> list[tuple[str, str]]:

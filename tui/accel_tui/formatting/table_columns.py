@@ -142,13 +142,13 @@ def fitting_columns(columns: Sequence[Column[T]], room: int, rows: Sequence[T] =
     """
     optional = [column for column in columns if column.drop_priority > _KEPT]
     empty = {each.title for each in optional if rows and not any(map(each.has_value, rows[:_LOOKED_AT]))}
-    chosen, room = set(), room + GAP
+    chosen, room = set[int](), room + GAP
     for column in sorted(columns, key=lambda column: (column.title in empty, column.drop_priority)):
         room -= column.width + GAP
         if room < 0:
             break
-        chosen.add(column.title)
-    return [column for column in columns if column.title in chosen]
+        chosen.add(id(column))  # several may have no title
+    return [column for column in columns if id(column) in chosen]
 
 
 def column_widths(columns: Sequence[Column[T]], room: int) -> list[int]:

@@ -1,7 +1,8 @@
 """Predictions as rows of a table."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -17,13 +18,14 @@ from accel_engine.requests.predict import ExamplePredictions
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
-from accel_tui.formatting.table_columns import ResultTable
+from accel_tui.formatting.bars import bar
+from accel_tui.formatting.table_columns import DrawnColumn, ResultTable
 
 MOST_NUMBERS = 8
 """Numbers of an example that are shown."""
 
-BAR_WIDTH = 10
-"""Cells of the bar of a probability of 1."""
+BAR_WIDTH = 20
+"""The most cells of the bar of a probability of 1."""
 
 NAME_WIDTH = 60
 """Characters that are shown of the name of an example, which may be a text."""
@@ -68,24 +70,22 @@ def shown_tables(found: ExamplePredictions, top: int, most_rows: int) -> list[Re
     """
     most = most_examples(found, most_rows)
     predicted = prediction_tables(found, top, most) if found.readable else ()
-    tables = [ResultTable(each.header, _with_bars(each), each.output) for each in predicted]
+    tables = [_with_bars(each) for each in predicted]
     if problems := problem_rows(found, most_rows):
         tables.append(ResultTable(("EXAMPLE", "REASON"), problems, "Not predicted", colour="error"))
     return tables
 
 
-def _with_bars(table: PredictionTable) -> list[tuple[str, ...]]:
+def _with_bars(table: PredictionTable) -> ResultTable:
+    found = ResultTable(table.header, table.rows, table.output or "predictions")
     if not table.chances:
-        return table.rows
-    place = table.header.index("PROBABILITY")
-    bars = [f"{percent(chance, 1):>6} {bar(chance)}" for chance in table.chances]
-    return [(*row[:place], text, *row[place + 1 :]) for row, text in zip(table.rows, bars, strict=True)]
+        return found
+    cells = [partial(_bar, chance) for chance in table.chances]
+    return replace(found, drawn=(DrawnColumn("PROBABILITY", cells, colour="success", widest=BAR_WIDTH),))
 
 
-def bar(share: float) -> str:
-    """A bar for a share from 0 to 1, in half cells."""
-    halves = round(2 * BAR_WIDTH * min(max(share, 0.0), 1.0))
-    return ("━" * (halves // 2) + "╸" * (halves % 2)).ljust(BAR_WIDTH)
+def _bar(chance: float, width: int) -> str:
+    return bar(chance, width)
 
 
 def is_forecast(output: OutputPrediction, kind: str) -> bool:

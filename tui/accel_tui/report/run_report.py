@@ -1,5 +1,6 @@
 """The report on a run: one HTML file that needs nothing else."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -193,7 +194,7 @@ def _chart(state: RunState, panel: Panel) -> Html:
     if axis:
         series = tuple(axis.place_on_axis(0, each, figure(panel.name).size) for each in series)
     last = axis.ticks if axis else steps_of(series)
-    if last < 1:
+    if last < 1 or all(math.isnan(each.latest) for each in series):
         return Html("")
     window = (axis.bounds if axis else None) or (0, max(last, 2))
     options = PLAIN.exact if panel.is_exact else PLAIN
@@ -265,7 +266,7 @@ def _environment(state: RunState, machine: list[tuple[str, str]]) -> Iterator[tu
     versions = state.started.versions if state.started else {}
     yield from machine
     yield from versions.items()
-    if state.info:
+    if state.info and state.info.host:
         yield "host", state.info.host
 
 

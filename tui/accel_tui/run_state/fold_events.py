@@ -27,6 +27,18 @@ NOTICES = 200
 """Maximum number of warnings and answers in a state."""
 
 
+HAPPENED = (
+    events.RunStarted,
+    events.PartStarted,
+    events.PartEnded,
+    events.CheckpointSaved,
+    events.LearningRateChanged,
+    events.XlaTried,
+    events.RunEnded,
+)
+"""The events that a state keeps besides warnings and answers, to list what happened."""
+
+
 def apply_update(state: RunState, update: Update) -> RunState:
     """Return the state after an update; all of its text is printable."""
     state = _after_events(state, printable_fields(update.events))
@@ -53,6 +65,7 @@ def _after_engine(state: RunState, new: Sequence[Event]) -> RunState:
         state = _restarted(state, new[0].first_step)
     marked, notices = dict[MarkKind, list[int]](), list[Notice]()
     step_rate, learning_rate = state.step_rate, state.learning_rate
+    happened = [event for event in new if isinstance(event, HAPPENED) and not _is_first_rate(event)]
     for event in new:
         if mark := mark_of(event, learning_rate):
             marked.setdefault(mark[0], []).append(mark[1])
@@ -71,8 +84,14 @@ def _after_engine(state: RunState, new: Sequence[Event]) -> RunState:
         marks=with_marks(state.marks, marked),
         notices=(*state.notices, *notices)[-NOTICES:],
         notice_count=state.notice_count + len(notices),
+        happened=(*state.happened, *happened)[-NOTICES:] if happened else state.happened,
         step_rate=step_rate,
     )
+
+
+def _is_first_rate(event: Event) -> bool:
+    """Whether an event tells the learning rate that a run begins with."""
+    return isinstance(event, events.LearningRateChanged) and event.step == 0
 
 
 def _with_validations(validation: Mapping[str, Points], new: Iterable[Event]) -> Mapping[str, Points]:

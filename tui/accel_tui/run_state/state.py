@@ -42,6 +42,8 @@ class RunState(History):
     """Points of step and value by metric."""
     notices: tuple[Notice, ...] = ()
     """The latest warnings and answers, newest last."""
+    happened: tuple[events.Event, ...] = ()
+    """The latest other events that are listed with them, newest last; without epochs and validations."""
     notice_count: int = 0
     """Number of all notices."""
     meters: Mapping[str, Meter] = field(default_factory=dict)

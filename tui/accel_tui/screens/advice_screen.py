@@ -97,8 +97,8 @@ class AdviceScreen(WorkingScreen):
         yield TopBar(f"Advice  {printable_line(self.directory.name)}")
         yield Static("reading the run…", id="about", markup=False)
         with Container(id="body"):
-            yield FindingList(compact=True)
-            with VerticalScroll(id="details", can_focus=False):
+            yield FindingList(compact=True).add_class("panel")
+            with VerticalScroll(id="details", classes="panel", can_focus=False):
                 yield Static(id="finding", markup=False)
                 yield EvidenceChart()
                 yield Static("Cures", id="cures-heading", markup=False)

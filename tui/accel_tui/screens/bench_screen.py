@@ -87,6 +87,49 @@ class LatencyHistogram(PlotView):
         return Plot(title, (bars, *rules), x=LogAxis(*self._widened(live)), y_name="requests")
 
 
+class LatencyOverThroughput(PlotView):
+    """What throughput costs in latency: a line through the batch sizes of each setup, once all are measured."""
+
+    DEFAULT_CSS = "LatencyOverThroughput { min-height: 3; display: none; }"
+
+    def show_measured(self, candidates: Sequence[Candidate], target: float | None) -> None:
+        """Draw the p99 of what was measured, and the target latency in seconds if there is one."""
+        setups = [[each for each in setup if "p99" in each.percentiles] for setup in _setups(candidates)]
+        self.display = any(setups)
+        self.show((lambda _: self.plot(setups, target)) if any(setups) else None)
+
+    def plot(self, setups: Sequence[Sequence[Candidate]], target: float | None) -> Plot:
+        """The plot, in milliseconds, on logarithmic axes; the letters of setups are those of the tables."""
+        unit = "requests/s" if any(each.scenario == "server" for setup in setups for each in setup) else "examples/s"
+        points = [
+            (
+                np.array([each.throughput for each in setup]),
+                np.array([each.percentiles["p99"].value / _MILLISECOND for each in setup]),
+            )
+            for setup in setups
+        ]
+        across, up = (np.concatenate([each[axis] for each in points]) for axis in (0, 1))
+        limit = [] if target is None else [target / _MILLISECOND]
+        x = LogAxis(round_down(float(across.min())), round_up(float(across.max())))
+        y = LogAxis(round_down(min([float(up.min()), *limit])), round_up(max([float(up.max()), *limit])))
+        series = [
+            PlotSeries(*each, kind, style_of(at), letter(at) if kind == "mark" else "")
+            for at, each in enumerate(points)
+            for kind in ("line", "mark")
+        ]
+        if limit:
+            ends = np.array([x.low, x.high])
+            name = f"target {numbers.latency(limit[0] * _MILLISECOND)}"
+            series.insert(0, PlotSeries(ends, np.full(2, limit[0]), "line", "warning", name))
+        return Plot(f"p99 ms over {unit}", tuple(series), x=x, y=y)
+
+
+def _setups(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """What was measured of each setup that has a letter."""
+    by_title = groupby(candidates, attrgetter("title"))
+    return [[each for each in group if not each.problem] for _, group in by_title][:MAX_CURVES]
+
+
 def _measured(live: LiveWindow) -> tuple[str, int, float]:
     """What the latencies are of."""
     return live.title, live.batch_size, live.rate
@@ -106,8 +149,7 @@ class ThroughputChart(LetteredChart):
         """Draw what has been measured."""
         unit = "requests/s" if any(each.scenario == "server" for each in candidates) else "examples/s"
         self.title = f"{unit} by batch size"
-        setups = [[each for each in group if not each.problem] for _, group in groupby(candidates, attrgetter("title"))]
-        setups = setups[:MAX_CURVES]
+        setups = _setups(candidates)
         axis = BatchAxis.by(tuple(_curve([each.batch_size for each in setup]) for setup in setups))
         self.scale, self.end, self.window = axis.scale, axis.ticks, axis.bounds
         series = (
@@ -150,8 +192,9 @@ class BenchScreen(JobScreen):
 
     def compose_result(self) -> ComposeResult:
         with Vertical(id="result"):
-            with Horizontal(id="charts"):
+            with Horizontal(id="charts", classes="panel"):
                 yield LatencyHistogram()
+                yield LatencyOverThroughput()
                 yield ThroughputChart()
             yield ResultTables(colours={"yes": "success"}, id="tables")
 
@@ -177,7 +220,8 @@ class BenchScreen(JobScreen):
         """Forget what was measured before."""
         self._candidates = ()
         histogram = self.query_one(LatencyHistogram)
-        histogram.live = None
+        self.query_one(LatencyOverThroughput).display = False
+        histogram.live, histogram.display = None, True
         is_offline = prepared.scenario == "offline"
         histogram.empty = "no latencies in the scenario offline" if is_offline else LatencyHistogram.WAITING
         self.query_one(ThroughputChart).show(())
@@ -215,6 +259,9 @@ class BenchScreen(JobScreen):
         """Show the conclusions from what was measured, if only before a problem, and warnings."""
         options, lines = self.options, list[str]()
         if self._candidates:
+            overview = self.query_one(LatencyOverThroughput)
+            overview.show_measured(self._candidates, options.target_latency)
+            self.query_one(LatencyHistogram).display = not overview.display or self.has_class("-ultra")
             lines = conclusions(self._candidates, options.scenario, options.target_latency, options.target_rate)
         room = self.query_one(ResultTables)
         room.release_anchor()

@@ -115,7 +115,7 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
             yield Tabs(*(Tab(label, id=f"{name}{_TAB}") for name, label in LABELS.items()))
             yield Select[tuple[int, str]]([("", (-1, ""))], allow_blank=False, compact=True, id="output")
         yield Static(id="about", markup=False)
-        with ContentSwitcher(initial="confusion"):
+        with ContentSwitcher(initial="confusion", classes="panel"):
             yield make_page("confusion")
         yield KeyBar()
 

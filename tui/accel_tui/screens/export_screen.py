@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 
 from accel_engine.formats import format_named, target_name
 from accel_engine.model_export.export_targets import (
@@ -17,7 +19,7 @@ from accel_engine.model_export.export_targets import (
     overwritten,
 )
 from accel_engine.plan.options import specs_of
-from accel_engine.requests.export_model import Export, ExportRequest, MeasuredModel, WritingFormat
+from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.user_paths import user_path
@@ -28,11 +30,12 @@ from accel_tui.formatting.model_export import (
     WRITTEN,
     ExportProgress,
     export_headline,
-    export_tables,
     model_header,
+    shown_tables,
 )
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.formatting.table_columns import ResultTable
+from accel_tui.host import Screens, open_screen
 from accel_tui.plan.form import FieldChoice
 from accel_tui.screens.asking import QuestionScreen, overwrite_question
 from accel_tui.screens.job import Job
@@ -68,11 +71,14 @@ class ExportScreen(JobScreen):
     NOUN = "the export"
     KEPT = "What is written already stays."
     BINDING_GROUP_TITLE = "Export"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("D", "deploy", "Deploy", id="export.deploy", tooltip="Serve the trained model on this machine"),
+    ]
 
     def __init__(self, directory: Path) -> None:
         super().__init__(f"Export {directory.name}")
         self._directory = directory
-        self._progress = ExportProgress(())
+        self._progress, self._targets = ExportProgress(()), tuple[ExportTarget, ...]()
 
     def make_form(self) -> OptionForm:
         """A list of formats, and where to write them."""
@@ -92,6 +98,16 @@ class ExportScreen(JobScreen):
             editors={"formats": Checklist(formats)},
             directories=(self._directory,),
         )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Lead to its deployment once nothing is written."""
+        if action == "deploy":
+            return not self.has_class("-form") and not self.is_working
+        return super().check_action(action, parameters)
+
+    def action_deploy(self) -> None:
+        """Deploy the run."""
+        open_screen(self, Screens.DEPLOY, self._directory)
 
     def compose_result(self) -> ComposeResult:
         yield ResultTables(colours=_COLOURS, id="result")
@@ -127,7 +143,8 @@ class ExportScreen(JobScreen):
 
     def begin(self, prepared: PreparedExport) -> None:
         """Show that all formats wait."""
-        self._progress = ExportProgress(tuple(target.name for target in prepared.request.targets))
+        self._targets = prepared.request.targets
+        self._progress = ExportProgress(tuple(target.name for target in self._targets))
         self.draw()
 
     def take(self, part: ExamplesDone | WritingFormat | MeasuredModel) -> None:
@@ -156,5 +173,5 @@ class ExportScreen(JobScreen):
         if found is None:
             written = [each.name for each in self._progress.models[1:] if not each.problem]
             return (f"written before: {', '.join(written)}" if written else "nothing written",)
-        self._tables.show(list(export_tables(found)))
+        self._tables.show(shown_tables(found, self._targets))
         return export_headline(found), *found.notes

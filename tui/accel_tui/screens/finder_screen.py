@@ -40,7 +40,7 @@ class FinderScreen(JobScreen):
 
     def compose_result(self) -> ComposeResult:
         with Vertical(id="result"):
-            with Container(id="plots"):
+            with Container(id="plots", classes="panel"):
                 yield from self.make_plots()
             yield ResultTables(follows=True, id="tables")
 

@@ -106,6 +106,9 @@ class RaceScreen(JobScreen):
             id="race.take",
             tooltip="Fill the New run form in with the plan of this configuration",
         ),
+        Binding(
+            "ampersand", "fold", "Refused", id="race.fold", tooltip="Show or hide what this machine or plan refuses"
+        ),
         Binding("Y", "copy", "Copy", id="race.copy", tooltip="Copy the command that trains this configuration"),
     ]
 
@@ -115,6 +118,7 @@ class RaceScreen(JobScreen):
         super().__init__(f"Race  {printable(plan.title)}", RaceOptions())
         self._plan = plan
         self._results: dict[str, ConfigurationResult] = {}
+        self._shows_refused = False
         self._remaining = RaceTime()
 
     def make_form(self) -> OptionForm:
@@ -123,14 +127,17 @@ class RaceScreen(JobScreen):
 
     def compose_result(self) -> ComposeResult:
         with Vertical(id="result"):
-            yield RaceTable()
-            yield Static(classes="details", markup=False)
+            yield RaceTable().add_class("panel")
+            yield Static(classes="details panel", markup=False)
+            yield Static(id="folded", markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Take a configuration that this machine allows."""
         if action in ("take", "copy"):
             selected = self._configurations.current if self.is_mounted and not self.has_class("-form") else None
             return selected is not None and selected.state is not ConfigurationState.REFUSED
+        if action == "fold":
+            return bool(self._refused) and not self.has_class("-form")
         return super().check_action(action, parameters)
 
     @property
@@ -187,9 +194,23 @@ class RaceScreen(JobScreen):
     def _sorted(self) -> Sequence[ConfigurationResult]:
         return sorted(self._results.values(), key=lambda each: each.state is ConfigurationState.REFUSED)
 
+    @property
+    def _refused(self) -> list[ConfigurationResult]:
+        return [each for each in self._results.values() if each.state is ConfigurationState.REFUSED]
+
+    def action_fold(self) -> None:
+        """Show what is refused, or hide it."""
+        self._shows_refused = not self._shows_refused
+        self.draw()
+
     def draw(self) -> None:
-        """Show the bars, and how far the race is."""
-        self._configurations.show(self._sorted)
+        """Show the bars, what is refused in a line, and how far the race is."""
+        refused = self._refused
+        is_folded = not self._shows_refused and len(refused) < len(self._results)
+        self._configurations.show([each for each in self._sorted if not is_folded or each not in refused])
+        folded, refuses = self.query_one("#folded", Static), printable(", ".join(each.title for each in refused))
+        folded.display = bool(refused) and is_folded
+        folded.update(f"▸ {len(refused)} refused, & shows why: {refuses}")
         if self._results and self.is_working:
             now = next((each for each in self._sorted if each.state is ConfigurationState.COMPILING), None)
             doing = f"compiling {now.title}" if now else "taking turns"

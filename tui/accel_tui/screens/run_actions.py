@@ -15,7 +15,7 @@ from accel_engine.plan.options import specs_of
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.requests.protocol.model_reference import check_checkpoint
 from accel_engine.run import Annotations, RunInfo, Status, request
-from accel_engine.run.runs.listing import summarize
+from accel_engine.run.runs.listing import list_runs, summarize
 from accel_engine.run.runs.removal import Contents, count_contents, remove
 from accel_engine.run.store.annotations import TagChanges, set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
@@ -37,6 +37,9 @@ from accel_tui.screens.run_questions import (
 from accel_tui.widgets.jobs.option_form import OptionForm
 
 DELETE = Answer("delete", "Delete", "d", is_destructive=True)
+
+SIMILAR_RUNS = 4
+"""How many runs *Compare* on *Run* shows, with the run of the screen."""
 
 RUN, RUNS, COMPARE, SEARCH = "run", "runs", "compare", "search"
 """The screens of runs, as their keys are called in the settings."""
@@ -170,6 +173,26 @@ class RunAction:
     why_not: str = ""
     """Why it is not possible while its key is dimmed."""
 
+    def binding_id(self, place: str) -> str:
+        """The id of its key on a screen, in the settings."""
+        return f"{place}.{(self.key_of or self.id).replace('_', '-')}"
+
+
+NEXT_STEPS = (
+    "predict",
+    "evaluate",
+    "export",
+    "compare_similar",
+    "train_longer",
+    "continue",
+    "deploy",
+    "duplicate",
+)
+"""The actions that *Run* offers as buttons once a run has ended, in their order."""
+
+_ONLY_BUTTONS = ("evaluate", "compare_similar", "duplicate")
+"""Those that the line of keys of *Run* leaves out."""
+
 
 def run_bindings(place: str) -> tuple[Binding, ...]:
     """The keys of a screen's actions on runs."""
@@ -178,9 +201,9 @@ def run_bindings(place: str) -> tuple[Binding, ...]:
             row.key,
             row.id,
             row.label,
-            id=f"{place}.{(row.key_of or row.id).replace('_', '-')}",
+            id=row.binding_id(place),
             tooltip=row.tooltip,
-            show=row.is_shown,
+            show=row.is_shown and not (place == RUN and row.id in _ONLY_BUTTONS),
         )
         for row in ACTIONS.values()
         if place in row.places
@@ -312,6 +335,21 @@ async def _compare(screen: RunActionsScreen, runs: Runs) -> None:
         screen.notify(f"At most {MOST_RUNS_OF_BAND:,} runs can be compared: showing the first of {len(directories):,}.")
     many = len(directories) > MAX_COMPARED_RUNS
     open_screen(screen, Screens.COMPARE_MANY if many else Screens.COMPARE, tuple(directories[:MOST_RUNS_OF_BAND]))
+
+
+async def _compare_similar(screen: RunActionsScreen, runs: Runs) -> None:
+    """Compare a run with the latest others on the same data."""
+    run, data = runs[0], runs[0].info.plan_values.get("data") if runs[0].info else None
+    listed = await asyncio.to_thread(list_runs)
+    others = [
+        each.directory
+        for each in listed
+        if each.info and not each.info.bench and each.id != run.id and each.info.plan_values.get("data") == data
+    ]
+    if others and screen.is_active:
+        open_screen(screen, Screens.COMPARE, (run.directory, *others[: SIMILAR_RUNS - 1]))
+    else:
+        screen.notify("There is no other run on the same data.", title="Nothing to compare with", severity="warning")
 
 
 async def _open(target: Screens, screen: RunActionsScreen, runs: Runs) -> None:
@@ -486,11 +524,21 @@ _ROWS = (
     ),
     RunAction("compare", "c", "Compare", "Compare the selected runs", (RUNS, SEARCH), _compare, takes_several=True),
     RunAction(
+        "compare_similar",
+        "c",
+        "Compare",
+        "Compare with the latest other runs on the same data",
+        (RUN,),
+        _compare_similar,
+        _is_training,
+        key_of="compare",
+    ),
+    RunAction(
         "evaluate",
         "V",
         "Evaluate",
         "Evaluate runs on the same examples: which one is better?",
-        (RUNS, COMPARE, SEARCH),
+        (RUN, RUNS, COMPARE, SEARCH),
         partial(_open_of_all, Screens.EVALUATE),
         _has_model,
         takes_several=True,
@@ -543,6 +591,7 @@ _ROWS = (
         (RUN, RUNS, SEARCH),
         partial(_use_model, Screens.DEPLOY),
         _has_model,
+        why_not=_NO_MODEL,
     ),
     RunAction(
         "predict",
@@ -575,7 +624,7 @@ _ROWS = (
         takes_several=True,
     ),
     RunAction(
-        "duplicate", "n", "Duplicate", "Make a new run from the plan of this one", (RUNS,), _duplicate, _has_plan
+        "duplicate", "n", "Duplicate", "Make a new run from the plan of this one", (RUN, RUNS), _duplicate, _has_plan
     ),
     RunAction("continue", "R", "Continue", "Continue from the last checkpoint", (RUN, RUNS), _continue, _can_continue),
     RunAction(

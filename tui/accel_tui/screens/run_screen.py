@@ -9,22 +9,21 @@ from typing import ClassVar
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.events import ScreenResume
 from textual.reactive import reactive
-from textual.widgets import Label
 
 from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
 from accel_tui.follower import Unreadable
 from accel_tui.formatting.runs import DIRECTORY_LOST
-from accel_tui.host import host_of
+from accel_tui.host import host_of, settings_of
 from accel_tui.run_state.advice import AdviceFollower
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.asking import ask_user, awaiting
-from accel_tui.screens.run_actions import RUN, RunActionsScreen, TargetRun, run_bindings
+from accel_tui.screens.run_actions import ACTIONS, NEXT_STEPS, RUN, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.screens.run_questions import DETACH, after_detach, leave_question, stop_command
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
@@ -33,9 +32,11 @@ from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.log.log_view import LogView
+from accel_tui.widgets.run.next_steps import NextStep, NextSteps
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.run_details import RunDetails
-from accel_tui.widgets.run.run_lines import SHOWN, AdviceLines, Notices, ProgressLine, RunTitle
+from accel_tui.widgets.run.run_events import RunEvents
+from accel_tui.widgets.run.run_lines import SHOWN, AdviceLines, ProgressLine, RunTitle
 from accel_tui.widgets.run.run_monitor import RunMonitor
 from accel_tui.widgets.run.run_outcome import RunOutcome, notify_end, notify_notices
 from accel_tui.widgets.run.run_view import RunView
@@ -73,7 +74,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         *run_bindings(RUN),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the log"),
         Binding("slash", "search_log", id="run.search", tooltip="Search the log"),
-        Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the details and notices"),
+        Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the events and details"),
         Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it keeps training"),
         Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
@@ -106,16 +107,17 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         yield ProgressLine()
         yield WorkerSummary()
         yield RunOutcome().data_bind(RunScreen.problem)
+        yield NextSteps()
         yield AdviceLines().data_bind(RunScreen.findings)
         with Horizontal(id="middle"):
             yield RunCharts().data_bind(RunScreen.problem)
-            with VerticalScroll(id="details", can_focus=False) as details:
-                details.border_title = "Details"
+            with Vertical(id="details"):
                 yield RunMonitor()
-                yield RunDetails()
-                yield WorkerList()
-                yield Label("Notices", classes="heading")
-                yield Notices()
+                yield RunEvents().data_bind(RunScreen.findings)
+                with VerticalScroll(id="facts", can_focus=False) as facts:
+                    facts.border_title = "Details"
+                    yield RunDetails()
+                    yield WorkerList()
         yield LogView(self.directory)
         yield DevicePanel()
         yield KeyBar()
@@ -187,6 +189,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             self.query_one(LogView).set_class(has_no_steps, "-open")
             self._update_layout()
         self._show_devices(state)
+        self._offer_next_steps(state)
         host_of(self).notifier.show(state)
         if state.info and before.info is None:
             self.call_after_refresh(self._listen_to_advice)
@@ -230,6 +233,17 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             self.query_one(RunCharts).show_steps(*self._evidence)
             self._evidence = None
 
+    def _offer_next_steps(self, state: RunState) -> None:
+        """Show what can be done with an ended run; only then, as its engine decides what a live one allows."""
+        if not (state.has_ended or self.query_one(NextSteps).steps):
+            return
+        rows = [ACTIONS[name] for name in NEXT_STEPS if state.has_ended and self.check_action(name, ())]
+        keys = settings_of(self).keys
+        self.query_one(NextSteps).steps = tuple(
+            NextStep(row.id, row.label, self.app.get_key_display(Binding(keys.get(row.binding_id(RUN), row.key), "")))
+            for row in rows
+        )
+
     def _show_devices(self, state: RunState) -> None:
         """Update the devices, which change once a second."""
         shown = (state.info, state.devices, state.meters, state.workers, host_of(self).inventory)
@@ -246,7 +260,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             return
         notices = state.notices[-new_count:]
         self.drop_pending(*(notice.command for notice in notices if isinstance(notice, CommandAnswered)))
-        if not self.query_one(Notices).is_on_screen:  # no toast for a notice that is visible
+        if not self.query_one(RunEvents).is_on_screen:  # no toast for a notice that is visible
             notify_notices(self, notices)
 
     def watch_pending_commands(self) -> None:

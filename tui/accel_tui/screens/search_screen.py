@@ -80,8 +80,8 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
         yield Tabs(
             *(Tab(f"{number} {label}", id=f"{name}{_TAB}") for number, (name, label) in enumerate(VIEWS.items(), 1))
         )
-        yield Container(id="pictures")
-        yield TrialsTable("No trials yet: the first one is about to begin.", selectable=True)
+        yield Container(id="pictures", classes="panel")
+        yield TrialsTable("No trials yet: the first one is about to begin.", selectable=True).add_class("panel")
         yield TrialReason()
         yield KeyBar()
 

@@ -15,6 +15,7 @@ from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.formatting.advice import capitalized, cure_text, evidence_text, options_text
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.race import TITLE, bars, cure_verdict, heading
 from accel_tui.formatting.text import hanging
 from accel_tui.run_state.advice import Advice, chart_name
@@ -22,7 +23,7 @@ from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
 from accel_tui.run_state.marks import with_advice
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartSeries
-from accel_tui.widgets.chart_panels.run_panels import limits_of, points_of
+from accel_tui.widgets.chart_panels.run_panels import limits_of, measure_colour, points_of, validation_colour
 from accel_tui.widgets.list_keys import ItemList
 
 if TYPE_CHECKING:  # its imports are slow
@@ -123,12 +124,11 @@ class FindingList(AdviceList):
     def _row(self, finding: Finding, *, has_cost: bool) -> Content:
         """The title on the left, and how much it matters on the right; below it what it costs."""
         width = max(self.scrollable_content_region.width or self.size.width, 1)
-        filled = round(min(max(finding.weight, 1 / _BAR), 1.0) * _BAR)
-        bar = ("━" * filled, "$warning"), ("─" * (_BAR - filled), "$text-disabled")
+        weight = bar(max(finding.weight, 1 / _BAR), _BAR), "$warning"
         room = max(width - _BAR - 2, 1)
         first, *more = hanging(finding.title, room, "")
         title = Content(f" {first}")
-        lines = [Content.assemble(title.pad_right(max(room + 1 - title.cell_length, 0)), " ", *bar)]
+        lines = [Content.assemble(title.pad_right(max(room + 1 - title.cell_length, 0)), " ", weight)]
         lines += [Content(f" {each}") for each in more]
         if has_cost:
             lines += [Content.styled(f" {each}", "$foreground 75%") for each in hanging(finding.cost, width - 1, "")]
@@ -180,8 +180,9 @@ class EvidenceChart(Chart):
         self.end = advice.coverage.steps
         found = advice.curves[series]
         self.marks = with_advice({}, [steps[0]] if steps else [])
-        validation = ChartSeries("validation", points=points_of(found.validation), style="secondary")
-        training = ChartSeries("step", found.curve, style="success" if is_rate else "primary")
+        colour = measure_colour(series)
+        validation = ChartSeries("validation", points=points_of(found.validation), style=validation_colour(colour))
+        training = ChartSeries("step", found.curve, style=colour)
         self.mark_stale()  # the curve may be the same, with another mark
         self.refresh()
         self.series = tuple(each for each in (training, validation) if each.points or each.curve.end_step)
@@ -288,9 +289,7 @@ def _progress(progress: "CureProgress | None") -> str:
     if progress is None:
         return "trying: starting"
     share = min(max(progress.done / progress.of, 0.0), 1.0) if progress.of > 0 else 0.0
-    filled = round(share * _TRIAL_BAR)
-    bar = "━" * filled + "─" * (_TRIAL_BAR - filled)
-    return f"trying {bar} {percent(share, 0)}  {printable_line(progress.detail)}"
+    return f"trying {bar(share, _TRIAL_BAR, rest='░')} {percent(share, 0)}  {printable_line(progress.detail)}"
 
 
 def _measured(raced: "CureRace", width: int) -> Iterator[Line]:

@@ -1,6 +1,8 @@
 """Formats a device as a line, a cell, or a second line."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 
 from textual.content import Content
 
@@ -17,8 +19,8 @@ _MISSING = "—"
 _BAR = "━"
 _REST = "─"
 
-_HISTORY, _LONGEST_HISTORY = 24, 60
-"""Width of the utilization history: minimum, before details are added, and maximum."""
+_SHORTEST_HISTORY, _HISTORY, _LONGEST_HISTORY = 6, 24, 60
+"""Width of the utilization history: minimum, minimum before details are added, and maximum."""
 
 _ESSENTIAL = ("utilization", "memory_used", "temperature", "power", "load")
 """Metrics whose absence is explained in the line."""
@@ -60,12 +62,71 @@ def device_line(
     for text in words:  # last, so that the metrics of all devices are aligned
         content = Content.assemble(content, "  ", text)
     history_width = min(available - 2, _LONGEST_HISTORY)
-    if history_width >= 6:  # at the right edge, so that all histories are aligned
-        content = Content.assemble(
-            content.pad_right(width - history_width - content.cell_length),
-            (sparkline(meter.utilizations, history_width), "$accent 70%"),
-        )
+    if not detailed and history_width >= _SHORTEST_HISTORY:
+        content = _with_history(content, history(meter.utilizations, history_width)[0], width)
     return content.truncate(width, ellipsis=True)
+
+
+def two_lines(device: Device, meter: Meter | None, width: int, names: int, *, ids: int) -> tuple[Content, Content]:
+    """A device in two lines, with the history of its utilization across both.
+
+    Args:
+        device: The device.
+        meter: Its latest metrics.
+        width: In cells.
+        names: Width of the device's name.
+        ids: Width of its id.
+    """
+    upper = device_line(device, meter, width, names, ids=ids, detailed=True)
+    lower = detail(meter, width)
+    room = min(width - max(upper.cell_length, lower.cell_length) - 2, _LONGEST_HISTORY)
+    if meter is None or not meter.utilizations or room < _SHORTEST_HISTORY:
+        return upper, lower
+    above, below = history(meter.utilizations, room, rows=2)
+    return _with_history(upper, above, width), _with_history(lower, below, width)
+
+
+def _with_history(content: Content, drawn: Content, width: int) -> Content:
+    """A line with a history at the right edge, so that all histories are aligned."""
+    return Content.assemble(content.pad_right(width - drawn.cell_length - content.cell_length), drawn)
+
+
+def history(loads: Sequence[float | None], columns: int, rows: int = 1) -> list[Content]:
+    """Draw the latest loads as a filled area whose colour goes from green to red, the newest at the right.
+
+    Args:
+        loads: In %, oldest first; ``None`` or NaN if missing.
+        columns: Width in cells, one per load.
+        rows: Height in cells.
+
+    Returns:
+        The rows from the top.
+    """
+    latest = [None if load is None or math.isnan(load) else min(max(load, 0.0), 100.0) for load in loads[-columns:]]
+    drawn = []
+    for row in reversed(range(rows)):
+        content = Content(" " * (columns - len(latest)))
+        cells = ((_block_of(load, row, rows), _colour_of(load, row, rows)) for load in latest)
+        for style, same in groupby(cells, lambda cell: cell[1]):
+            content += Content.styled("".join(block for block, _ in same), style)
+        drawn.append(content)
+    return drawn
+
+
+def _colour_of(load: float | None, row: int, rows: int) -> str:
+    """The colour of a load, and below the row of its top the colour of the row."""
+    if load is None:
+        return ""
+    level = min(load, (row + 0.5) * 100 / rows) if load > (row + 1) * 100 / rows else load
+    return f"$load-{min(int(level // 20), 4)}"
+
+
+def _block_of(load: float | None, row: int, rows: int) -> str:
+    """The part of a load in a row, counted from the bottom; the lowest load is seen, too."""
+    if load is None:
+        return " "
+    eighths = max(round(8 * rows * load / 100), 1)
+    return " ▁▂▃▄▅▆▇█"[min(max(eighths - 8 * row, 0), 8)]
 
 
 def cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:

@@ -17,7 +17,7 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.strategies.cluster_spec import CHIEF, COORDINATOR
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
-from accel_tui.widgets.device_lines import CELLS, ID_WIDTH, detail, device_line, short_name, worker_cell
+from accel_tui.widgets.device_lines import CELLS, ID_WIDTH, device_line, short_name, two_lines, worker_cell
 from accel_tui.widgets.styled_text import TextSpan, changed_range, spans_of
 
 _TALL = 34
@@ -131,7 +131,7 @@ def lines(
     ids = max((ID_WIDTH, *(len(device.id) for device in devices)))
     if tall and 2 * len(devices) + len(absences) <= height:
         return [
-            row for device in devices for row in _two_lines(device, meters.get(device.id), width, names, ids)
+            row for device in devices for row in two_lines(device, meters.get(device.id), width, names, ids=ids)
         ] + absences
     if len(devices) <= height:
         rows = [device_line(device, meters.get(device.id), width, names, ids=ids) for device in devices]
@@ -142,10 +142,6 @@ def lines(
     rows = [device_line(device, meters.get(device.id), width, names) for device in hosts]
     others = [device for device in devices if device.kind != "cpu"]
     return (rows + list(_side_by_side(others, meters, width, height - len(rows))) + absences)[:height]
-
-
-def _two_lines(device: Device, meter: Meter | None, width: int, names: int, ids: int) -> tuple[Content, Content]:
-    return device_line(device, meter, width, names, ids=ids, detailed=True), detail(meter, width)
 
 
 def _absences(inventory: Inventory, width: int) -> list[Content]:

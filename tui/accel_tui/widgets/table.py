@@ -175,7 +175,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self.columns: Sequence[Column[T]] = ()
         """All columns."""
         self._visible: Sequence[tuple[Column[T], int]] = ()  # with their widths
-        self._cursor = 0
+        self._cursor = self._laid_out = 0
         self._painted: dict[int, tuple[object, ...]] = {}
 
     def key_of(self, row: T) -> Hashable:
@@ -436,7 +436,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         ]:
             self._painted.clear()
             self.refresh()
-        self._visible = visible
+        self._visible, self._laid_out = visible, self.room
         width = self._lead + sum(width + GAP for _, width in visible) - GAP if self.sideways else self.size.width - 1
         self.virtual_size = Size(max(1, width), max(1, len(self.lines)) + 1)
         self.repaint_changed()
@@ -474,6 +474,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
         )
 
     def render_line(self, y: int) -> Strip:
+        if self._laid_out != self.room:  # a table that is shown as it is mounted is painted before it is told its size
+            self._lay_out()
         if y == 0 and self.shown:
             return self._placed(self._header(), self._style("header"))
         line = self.scroll_offset.y + y - 1
@@ -492,8 +494,9 @@ class Table(ScrollView, Generic[T], can_focus=True):
         if isinstance(row, Heading):
             segments += self._heading(row, None if in_focus else "border", plain)
             return self._placed(segments, plain)
-        for text, colour in line_cells(self._visible, texts):
-            segments.append(Segment(text, plain + self._style(colour) if colour and not in_focus else plain))
+        for (column, _), (text, colour) in zip(self._visible, line_cells(self._visible, texts), strict=False):
+            is_coloured = colour and (column.draw or not in_focus)  # bars keep theirs below the cursor
+            segments.append(Segment(text, plain + self._style(colour) if is_coloured else plain))
         return self._placed(segments, plain)
 
     def mark_colour(self, row: T) -> str:

@@ -20,6 +20,7 @@ _FACTORS |= {"µs": 1e-6, "ms": 1e-3, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0
 _MISSING = ("", "-", "—", "none")
 _WIDEST = 200  # cells of a column
 _LEAST_DRAWN = 10  # cells of a column of bars
+_LEAST_LINES = 8  # of a table with its frame
 _LEAST = 8  # cells of the last column, where columns do not scroll
 
 
@@ -126,7 +127,7 @@ class _Section(Vertical):
     """A table below its title, and a note below it."""
 
     def __init__(self, table: TextTable) -> None:
-        super().__init__()
+        super().__init__(classes="panel")
         self.table = table
         self._title, self._note = Label(markup=False), Static(classes="note", markup=False)
 
@@ -137,8 +138,10 @@ class _Section(Vertical):
 
     def show(self, found: ResultTable, sign: Content, colours: Mapping[str, str]) -> None:
         for widget, text in ((self._title, found.title), (self._note, found.note)):
-            widget.display = bool(text)
-        self._title.update(Content.assemble(sign, (printable_line(found.title), "bold")))
+            widget.set_class(not text, "-empty")
+        title = Content.assemble(sign, (printable_line(found.title), "bold"))
+        self._title.update(title)
+        self.border_title = title
         self._note.update(printable(found.note))
         rows = [
             TextRow(number, texts, tuple(colours.get(text, found.colour) for text in texts))
@@ -163,6 +166,7 @@ class ResultTables(VerticalScroll):
         Label, .note { padding: 0 1; }
         TextTable { height: auto; max-height: 100%; scrollbar-gutter: auto; }
         .note { height: auto; color: $text-muted; }
+        .-empty { display: none; }
         FollowingTable > .table--cursor { background: $block-cursor-blurred-background; text-style: bold; }
     }
     """
@@ -191,6 +195,9 @@ class ResultTables(VerticalScroll):
         new = [_Section(FollowingTable() if self._follows else TextTable()) for _ in tables[len(self._sections) :]]
         self._sections = [*self._sections[: len(tables)], *new]
         for place, (section, table) in enumerate(zip(self._sections, tables, strict=True)):
+            is_last = place == len(tables) - 1
+            section.set_class(is_last, "-last")
+            section.styles.min_height = min(len(table.rows) + 3, _LEAST_LINES) if is_last else 0
             section.show(table, signs[place] if place < len(signs) else Content(""), self._colours)
         if new:
             self.mount_all(new)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -63,15 +65,31 @@ def test_bars_stand_on_zero_and_those_behind_are_seen() -> None:
             PlotSeries(edges, np.array([0.0, 2.0, 0.0, 1.0]), "bars", "primary"),
         ),
     )
+    for has_tints in (True, False):
+        frame = draw_plot(replace(plot, has_tints=has_tints), 46, 11)
+        area, styles = frame.characters[1:9, 6:], frame.styles[1:9, 6:]
+        drawn = np.isin(area, np.frombuffer("▁▂▃▄▅▆▇█▒".encode("utf-32-le"), np.uint32))
+        assert drawn[:, :19].all()
+        assert not drawn[:, 22:28].any()
+        assert drawn[6:, 32:39].all()
+        assert not drawn[:5, 32:39].any()
+        assert [STYLES[each] for each in styles[[1, 7], 15]] == ["warning", "primary"], "the lower one is in front"
+        assert chr(area[2, 5]) == ("█" if has_tints else "▒"), "told apart by shades where there are no colours"
+        assert chr(area[7, 15]) == "█"
+
+
+def test_the_bars_of_one_series_are_solid_up_to_their_values() -> None:
+    plot = Plot(
+        "Bars", (PlotSeries(np.linspace(0, 4, 5), np.array([8.0, 4.0, 0.0, 1.0]), "bars", "warning"),), y=Axis(0, 8)
+    )
     frame = draw_plot(plot, 46, 11)
-    area = frame.characters[1:9, 6:]
-    drawn = (area > raster.BLANK) & (area <= raster.BLANK + 0xFF)
-    assert drawn[:, :19].all()
-    assert not drawn[:, 22:28].any()
-    assert drawn[6:, 32:39].all()
-    assert not drawn[:5, 32:39].any()
-    styles = {STYLES[number] for number in np.unique(frame.styles[1:9, 6:][drawn]).tolist()}
-    assert styles >= {"warning", "primary", "warning-band"}
+    columns = ["".join(map(chr, frame.characters[1:10, x])) for x in (10, 20, 30, 40)]
+    top = raster.dot_rows(np.array([0.5]), 9)[0]
+    assert columns[0][:8] == "▆███████"
+    assert columns[1][:8].strip(" ┈") == "▂▄▆█"[(-top % 4) - 1] + "█" * (7 - top // 4)
+    assert "█" not in columns[2]
+    assert columns[3][7] in "▁▂▃▄▅▆▇█"
+    assert [column[8] for column in columns[:2]] == ["─", "─"], "the axis stays"
 
 
 @pytest.mark.parametrize("size", [(1, 1), (5, 3), (13, 4), (200, 60)], ids=str)

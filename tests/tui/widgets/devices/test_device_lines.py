@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from accel_tui.formatting.text import sparkline
+from accel_tui.widgets.device_lines import history
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,11 @@ def test_the_newest_value_is_at_the_right_and_gaps_are_spaces(
 
 def test_the_range_can_be_another() -> None:
     assert sparkline([1, 2, 3, 4], 4, low=1, high=4) == "▁▃▆█"
+
+
+def test_a_history_is_filled_in_colours_of_the_load() -> None:
+    above, below = history([None, 0, 30, 50, 80, 100], 7, rows=2)
+    assert (above.plain, below.plain) == ("     ▅█", "  ▁▅███")
+    assert [str(span.style) for span in above.spans] == ["$load-0", "$load-1", "$load-2", "$load-4"]
+    assert [str(span.style) for span in below.spans] == ["$load-0", "$load-1", "$load-2", "$load-1"]
+    assert [row.plain for row in history([100.0] * 3, 2)] == ["██"]

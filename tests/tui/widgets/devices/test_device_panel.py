@@ -10,6 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample, UnavailableKind
+from accel_tui.appearance.theme import measure_colours
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.widgets.device_panel import DevicePanel, explanations, lines
 from tui.stand_ins import GIB, MACHINE, READINGS, sample
@@ -36,7 +37,7 @@ def test_a_device_is_a_line_and_absences_share_one() -> None:
     shown = plain(MACHINE, {"cpu:0": Meter(sample(), (10.0, 100.0))}, 80)
     assert shown[0].startswith("cpu:0  AMD EPYC 7B13  ━━━───  43%  mem 3.1G/16.0G")
     assert "load 1.2" in shown[0]
-    assert shown[0].endswith("▂█")
+    assert shown[0].endswith("▁█")
     assert shown[1:] == ["gpu  none: no NVIDIA driver   tpu  none: no TPU chip"]
 
 
@@ -219,7 +220,14 @@ def test_many_cores_share_blocks() -> None:
     assert shown.strip().count("▁") in range(30, 73)
 
 
-class Panels(App[None]):
+class ColouredApp(App[None]):
+    """An app with the colours of what is measured."""
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return measure_colours(self.current_theme)
+
+
+class Panels(ColouredApp):
     """A panel alone, that may be three rows high."""
 
     CSS = "DevicePanel { max-height: 3; }"
@@ -309,7 +317,7 @@ async def test_a_panel_looks_as_textual_would_paint_its_words(theme: str, opacit
         "gpu:0": Meter(Sample(0.0, "gpu:0", GPU_READINGS | {"power": Reading.missing("not told")}), (9.0,) * 120),
     }
 
-    class Both(App[None]):
+    class Both(ColouredApp):
         CSS = f"DevicePanel, Static {{ padding: 1 1 0 1; height: auto; text-opacity: {opacity}; }}"
 
         def compose(self) -> ComposeResult:
@@ -329,7 +337,7 @@ async def test_a_panel_looks_as_textual_would_paint_its_words(theme: str, opacit
 
 
 async def test_of_newer_meters_only_what_differs_is_painted(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Alone(App[None]):
+    class Alone(ColouredApp):
         def compose(self) -> ComposeResult:
             yield DevicePanel()
 

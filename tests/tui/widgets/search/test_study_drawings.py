@@ -50,13 +50,34 @@ def test_every_view_fits_its_size_with_many_trials_one_and_none(
         assert draw(view, each, size).characters.shape == size[::-1]
 
 
-def test_curves_tell_running_pruned_finished_best_and_selected_trials_apart(state: StudyState) -> None:
+def test_curves_tell_running_best_and_selected_trials_apart_from_a_band_of_all_others(state: StudyState) -> None:
     frame = draw("curves", state, (190, 30), selected=3)
-    assert {"primary", "primary-band", "axis", "success", "secondary"} <= styles_of(frame)
+    assert {"primary", "band", "axis-on-band", "success", "secondary"} <= styles_of(frame)
+    assert not {"primary-band", "primary-band-on-band"} & styles_of(frame)
+    assert "80% of 30 others" in frame.text(0)
     assert "val accuracy by epoch" in text_of(frame)
     assert "selected 3" in frame.text(0)
     assert "best 26 0.9935" in frame.text(0)
     assert "●35" in text_of(frame), "the latest value of a trial that trains"
+
+
+def test_curves_of_few_trials_are_lines(state: StudyState) -> None:
+    few = {number: state.trials[number] for number in (3, 26, 33, 32, 30)}
+    frame = draw("curves", replace(state, trials=few), (190, 30), selected=3)
+    assert {"primary-band", "axis", "success", "secondary"} <= styles_of(frame)
+    assert "band" not in styles_of(frame)
+
+
+def test_a_band_has_most_values_at_each_epoch(state: StudyState) -> None:
+    one, other = state.curves[33], state.curves[31]
+    same = {number: replace(state.trials[33], number=number) for number in range(100, 110)}
+    curves = {
+        number: replace(one if number % 2 else other, values=np.full_like(one.values, 0.5 + number % 2 * 0.2))
+        for number in same
+    }
+    frame = draw("curves", replace(state, trials=same, curves=curves), (110, 20), selected=-1)
+    rows = np.flatnonzero((frame.styles == STUDY_STYLE_ID["band"])[1:].any(axis=1))
+    assert len(rows) >= 8, "from the lower value to the higher one"
 
 
 def test_parallel_coordinates_have_an_axis_per_parameter_on_its_own_scale(state: StudyState) -> None:

@@ -1,6 +1,6 @@
 """A plot of values over any numbers, such as a ROC curve or a histogram; and the widget that shows one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
@@ -28,7 +28,9 @@ LINE = "━━"
 """Sign of a line in a legend."""
 
 _SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊", "band": "▒▒"}
-_SPARSE = np.uint8(0b10010101)  # every other dot, so that bars behind one another can be seen
+_BLOCKS = np.frombuffer("▁▂▃▄▅▆▇█".encode("utf-32-le"), np.uint32)
+_EIGHTHS, _SHADE = 8, "▒"
+_SPARSE = np.uint8(0b10010101)  # every other dot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,13 +83,12 @@ def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
     frame = layout.frame.copy()
     if layout.plot:
         area = frame.part(*layout.plot)
-        for each in plot.series:
-            if each.kind == "bars":  # their fills are behind all lines
-                _bars(area, each, x, y, filled=True)
+        bars = [each for each in plot.series if each.kind == "bars"]
+        _bars(area, bars, x, y, has_tints=plot.has_tints)
         for each in plot.series:
             if each.kind == "band":
                 _band(area, each, x, y, has_tints=plot.has_tints)
-            else:
+            elif each.kind != "bars":
                 _draw(area, each, x, y)
     frame.write_line(0, _header(plot, columns))
     return frame
@@ -135,14 +136,50 @@ def _draw(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
         lines = raster.dot_rows(up[seen], rows) // 4
         area.characters[lines, cells], area.styles[lines, cells] = ord(_SIGNS["mark"]), style
         return
-    if series.kind == "bars":
-        _bars(area, series, x, y, filled=False)
-        return
     draw = dots.polyline if series.kind == "line" else dots.scatter
     patterns = draw(across, up, columns, rows)
     if series.covers:
         area.characters[patterns > 0] = raster.BLANK
     _paint(area, patterns, style)
+
+
+def _bars(area: Frame, bars: Sequence[PlotSeries], x: Axis, y: Axis, *, has_tints: bool) -> None:
+    """Draw solid bars in eighths of a cell, the lower ones in front of the higher ones; one with a value is seen."""
+    rows, columns = area.characters.shape
+    zero = float(y.fraction(np.zeros(1))[0])
+    heights = np.array([_heights(each, x, y, columns) for each in bars]).reshape(len(bars), columns)
+    heights = np.where(heights > zero + raster.EDGE, heights.clip(0, 1), np.nan)
+    front_last = np.argsort(np.nan_to_num(-heights, nan=1.0), axis=0, kind="stable")
+    behind = np.zeros(columns, int)
+    for places in front_last:
+        top = np.take_along_axis(heights, places[None], axis=0)[0]
+        # From the dot of the value, as a line has it.
+        eighths = np.where(np.isnan(top), 0, 2 * (4 * rows - raster.dot_rows(np.nan_to_num(top), rows)))
+        # A cell has one colour: in front of a higher bar, a bar ends at the nearest cell.
+        whole = np.minimum(np.maximum(8 * np.rint(eighths / 8).astype(int), 16), 8 * (behind // 8))
+        eighths = np.where((behind > 8) & (eighths > 8), whole, eighths)
+        behind = np.maximum(behind, eighths)
+        for row in range(rows):
+            part = np.clip(eighths - 8 * (rows - 1 - row), 0, 8)
+            if row == rows - 1:
+                part[eighths > 8] = 0  # the axis stays
+            seen = part > 0
+            area.characters[row][seen] = _BLOCKS[part[seen] - 1]
+            area.styles[row][seen] = np.array([STYLE_ID[each.style] for each in bars])[places[seen]]
+            if not has_tints:  # without colours, the shades tell the first ones from the last one
+                area.characters[row][(part == _EIGHTHS) & (places < len(bars) - 1)] = ord(_SHADE)
+
+
+def _heights(series: PlotSeries, x: Axis, y: Axis, columns: int) -> Floats:
+    """The height of the bars at each of some columns, as a share of the axis; NaN where there is none."""
+    if not len(series.y):
+        return np.full(columns, np.nan)
+    edges, up = x.fraction(np.asarray(series.x, np.float64)), y.fraction(np.asarray(series.y, np.float64))
+    bins = np.searchsorted(edges, (np.arange(columns) + 0.5) / columns, side="right") - 1
+    heights = np.where((bins >= 0) & (bins < len(up)), up[np.clip(bins, 0, len(up) - 1)], np.nan)
+    starts = np.clip(np.floor(edges[:-1] * columns).astype(int), 0, columns - 1)
+    np.fmax.at(heights, starts, up)  # of several bins in a column, the highest counts
+    return heights
 
 
 def _band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool) -> None:
@@ -161,27 +198,6 @@ def _band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool)
         paint_range(area, covered, series.style, "range" if series.covers else "area")
     else:
         _paint(area, covered & _SPARSE, STYLE_ID[f"{series.style}-band"])
-
-
-def _bars(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, filled: bool) -> None:
-    """Draw the fill of bars, every other dot, or their outline."""
-    rows, columns = area.characters.shape
-    if not len(series.y):
-        return
-    edges, up = x.fraction(np.asarray(series.x, np.float64)), y.fraction(np.asarray(series.y, np.float64))
-    zero = float(y.fraction(np.zeros(1))[0])
-    middles = (np.arange(2 * columns) + 0.5) / (2 * columns)
-    bins = np.searchsorted(edges, middles, side="right") - 1
-    heights = np.where((bins >= 0) & (bins < len(up)), up[np.clip(bins, 0, len(up) - 1)], np.nan)
-    starts = np.clip(np.floor(edges[:-1] * 2 * columns).astype(int), 0, 2 * columns - 1)
-    np.fmax.at(heights, starts, up)  # of several bins in a dot column, the highest counts
-    line = np.where(heights > zero + raster.EDGE, heights, np.nan)
-    if filled:
-        fill = raster.trace(np.where(np.isnan(line), np.nan, zero), line, rows) & _SPARSE
-        fill[area.characters >= raster.BLANK] = 0
-        _paint(area, fill, STYLE_ID[series.style if series.style == "axis" else f"{series.style}-band"])
-    else:
-        _paint(area, raster.trace(line, line, rows), STYLE_ID[series.style])
 
 
 def _paint(area: Frame, patterns: raster.Patterns, style: int) -> None:

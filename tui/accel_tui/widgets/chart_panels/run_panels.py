@@ -218,6 +218,8 @@ def _order(device: str) -> tuple[bool, str, int]:
 
 def measure_colour(series: str) -> Colour:
     """The colour of a series of a training or a validation by what it measures."""
+    if series in (THROUGHPUT, LEARNING_RATE):
+        return "speed" if series == THROUGHPUT else "rate"
     return "gradient" if series.startswith("gradient") else "loss" if is_loss(series) else "metric"
 
 

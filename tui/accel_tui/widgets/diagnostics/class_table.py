@@ -19,6 +19,7 @@ from accel_engine.run.diagnostics import (
 )
 from accel_engine.run.diagnostics.figures import ClassFigures, class_figures
 from accel_engine.words import numbers
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import Column, SortOrder, column_width
 from accel_tui.widgets.diagnostics.table_page import TablePage
 from accel_tui.widgets.table import Table
@@ -65,6 +66,7 @@ def confused(confusion: Confusion, limit: int = 1) -> list[tuple[int, int, int, 
 
 
 _LONGEST = 30  # cells of a name
+_LEAST_BAR, _WIDEST_BAR = 6, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,10 @@ class ClassTable(TablePage):
         """Show the classes, by the first figure unless the user has chosen another one."""
         table, found = self.query_one(ClassList), names_and_figures(self.report)
         rows = list(_rows(*found, has_iou=isinstance(self.report, SegmentationReport))) if found else []
-        columns = [_name_column(rows), *map(_figure_column, rows[0].figures)] if rows else []
-        titles = [column.title for column in columns]
+        columns = [_name_column(rows)] if rows else []
+        for title in rows[0].figures if rows else ():
+            columns += [_figure_column(title), *([_bar_column(title)] if title != "support" else [])]
+        titles = [column.title for column in columns if column.sort_key]
         if rows and table.order.column not in titles:
             table.set_reactive(ClassList.order, SortOrder(titles[1]))
         table.show_rows(rows, columns)
@@ -150,6 +154,19 @@ def _figure_column(title: str) -> Column[ClassRow]:
         lambda row: None if math.isnan(row.figures[title]) else (row.figures[title], ""),
         right=True,
         colour=lambda row: "note" if math.isnan(row.figures[title]) else "",
+    )
+
+
+def _bar_column(title: str) -> Column[ClassRow]:
+    """Bars from 0 to 1."""
+    return Column(
+        "",
+        _LEAST_BAR,
+        lambda _row, _now: "",
+        colour=lambda _: "success" if title == "F1" else "primary",
+        drop_priority=1,
+        widest=_WIDEST_BAR,
+        draw=lambda row, width: bar(row.figures[title], width),
     )
 
 

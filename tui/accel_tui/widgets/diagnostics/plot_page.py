@@ -86,11 +86,12 @@ class PlotPage(TextPage):
         first = selected // (across * down) * across * down
         self.in_view = range(first, min(first + across * down, len(plots)))
         yield from self.headings(width)
-        columns, rows = (width - GAP * (across - 1)) // across, space // down
+        rows = space // down
         places, style = [], self.rich_style
         for line in range(down):
-            frames = []
-            for index in range(first + line * across, min(first + (line + 1) * across, len(plots))):
+            frames, indices = [], range(first + line * across, min(first + (line + 1) * across, len(plots)))
+            columns = (width - GAP * (len(indices) - 1)) // max(len(indices), 1)
+            for index in indices:
                 frames.append((index, draw_plot(plots[index], columns, rows)))
                 x = (index - first - line * across) * (columns + GAP)
                 places.append((x, len(heads) + line * rows, columns, rows, index))

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_engine.run.diagnostics import Example
+from accel_engine.run.diagnostics import Example, SamplePrediction
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.diagnostics.examples import Caption, ListedExamples, captions
 from accel_tui.widgets.diagnostics.pixels import (
@@ -31,6 +33,7 @@ WIDTHS = (12, 16, 24, 32, 48, 64)
 GAP = 2
 """Cells between two samples; the pictures of one are closer."""
 
+_LEAST_BAR = 4  # cells of a bar of confidence
 _WORDS = 2  # lines below an image
 _SOME = 8  # minimum number of images per page
 _HUGE = 3  # cells per pixel at most
@@ -190,13 +193,22 @@ class SampleGallery(TextPage):
             Strip.join([part for strip in strips for part in (strip, gap)][:-1])
             for strips in zip(*pictures, strict=True)
         ]
-        lines = captions(self.examples.report, self._shown[index])
-        return [*rows, *(self._caption(line, lines[1].style, tile.width) for line in lines)]
+        example = self._shown[index]
+        true, predicted = captions(self.examples.report, example)
+        share = example.confidence if isinstance(example, SamplePrediction) else 0.0
+        return [
+            *rows,
+            self._caption(true, predicted.style, tile.width),
+            self._caption(predicted, predicted.style, tile.width, share),
+        ]
 
-    def _caption(self, caption: Caption, style: str, width: int) -> Strip:
+    def _caption(self, caption: Caption, style: str, width: int, share: float = 0.0) -> Strip:
+        """A line of a caption; a share from 0 to 1 is a bar in the room that is left."""
         room = width - len(caption.mark) - len(caption.suffix)
         text = fit(caption.text, room) if caption.mark else shorten(caption.text, room)
-        return self.line((caption.mark, style), (text + caption.suffix, caption.style))
+        left = width - len(caption.mark) - cell_len(text) - len(caption.suffix) - 1
+        drawn = f" {bar(share, left)}" if share and left >= _LEAST_BAR else ""
+        return self.line((caption.mark, style), (text + caption.suffix + drawn, caption.style))
 
     def _draw_some(self, drawn: dict[tuple[int, int], list[Strip]]) -> None:
         """Draw missing pictures until the time is up, then ask for another paint."""

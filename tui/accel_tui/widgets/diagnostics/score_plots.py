@@ -204,7 +204,7 @@ class ScorePlots(PlotPage):
             PlotSeries(edges, above, "bars", "primary", positive),
         )
         rule = PlotSeries(np.array([self.threshold]), np.array([]), "rule", "axis")
-        return Plot("Scores", (*bars, rule), "", _SHARE, None, "probability", "examples")
+        return Plot("Scores", (*bars, rule), "", _SHARE, None, "probability", "examples", has_tints=self.has_colours)
 
     def _calibration(self, scored: ScoredLabel) -> Plot:
         found = calibration(scored.positives, scored.negatives)

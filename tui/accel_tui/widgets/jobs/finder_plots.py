@@ -20,8 +20,8 @@ from accel_tui.widgets.chart.value_axis import value_axis
 COLOURS: dict[Rule, Colour] = {
     Rule.STEEPEST: "warning",
     Rule.VALLEY: "success",
-    Rule.MINIMUM: "secondary",
-    Rule.THIRD: "secondary",
+    Rule.MINIMUM: "rate",
+    Rule.THIRD: "rate",
 }
 """The colour of each suggestion; shares of the minimum have the same."""
 
@@ -67,13 +67,13 @@ def rate_plot(
     series += [_ramp_series(each, is_last=suggestions is None and each is ramps[-1]) for each in ramps if each.rates]
     curve = suggestions.curve if suggestions else None
     if curve is not None:
-        series.append(PlotSeries(curve.rates, curve.losses, "line", "primary", SMOOTHED_MEAN, covers=True))
+        series.append(PlotSeries(curve.rates, curve.losses, "line", "loss", SMOOTHED_MEAN, covers=True))
     return Plot("loss", tuple(series), note, x=LogAxis(*ends), y=_loss_axis(ramps, rows), x_name="learning rate")
 
 
 def _ramp_series(ramp: Ramp, *, is_last: bool) -> PlotSeries:
     """The losses of a ramp, faint unless it is the one that is measured."""
-    style: Literal["primary", "axis"] = "primary" if is_last else "axis"
+    style: Literal["loss", "axis"] = "loss" if is_last else "axis"
     return PlotSeries(np.array(ramp.rates), np.array(ramp.losses), "line", style)
 
 
@@ -98,7 +98,7 @@ def throughput_plot(
         PlotSeries(_sizes([size]), np.array([size.throughput]), "mark", style, name)
         for size, style, name in _marks(chosen)
     ]
-    lines = [PlotSeries(_sizes(fitting), values, kind, "primary") for kind in _LINE_WITH_POINTS]
+    lines = [PlotSeries(_sizes(fitting), values, kind, "speed") for kind in _LINE_WITH_POINTS]
     high = float(values.max()) * 1.1 if len(values) else 1.0
     return Plot(
         "examples/s",

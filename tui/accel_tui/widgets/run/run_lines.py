@@ -1,6 +1,4 @@
-"""The lines around the charts of a run: title, progress, advice, and notices."""
-
-import time
+"""The lines around the charts of a run: title, progress and advice."""
 
 from textual.app import ComposeResult
 from textual.content import Content
@@ -9,12 +7,12 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from accel_engine.advice import Finding
-from accel_engine.events import Outcome, PlanChanged, Recovered, Warned
+from accel_engine.events import Outcome
 from accel_engine.words import numbers
-from accel_tui.formatting.runs import plan_change_text
 from accel_tui.formatting.text import base_name, shorten
-from accel_tui.run_state.state import Notice, RunState
+from accel_tui.run_state.state import RunState
 from accel_tui.widgets.key_bar import RunsBadge
+from accel_tui.widgets.run.run_events import SIGN
 from accel_tui.widgets.run.run_view import RunLine, RunText, row
 from accel_tui.widgets.styled_text import TextSpan
 
@@ -104,43 +102,8 @@ def _early_end(state: RunState) -> str:
     return f"ended early, after {ended.epochs:,} of {numbers.counted(built.epochs, 'epoch')}"
 
 
-class Notices(RunText):
-    """Warnings and answers to commands, newest first."""
-
-    DEFAULT_CSS = """
-    Notices {
-        height: auto;
-    }
-    """
-
-    def build(self, state: RunState) -> Content:
-        """A paragraph per notice."""
-        if not state.notices:
-            return Content.styled("none", "$text-muted")
-        # no screen has room for more
-        return Content("\n").join(_notice(notice) for notice in reversed(state.notices[-60:]))
-
-
-def _notice(notice: Notice) -> Content:
-    at = (time.strftime("%H:%M:%S ", time.localtime(notice.time)), "$text-muted")
-    if isinstance(notice, Warned):
-        mark = ("· ", "$text-muted") if notice.severity == "information" else ("! ", "bold $warning")
-        return Content.assemble(at, mark, notice.message)
-    if isinstance(notice, Recovered):
-        text = f"{notice.reason}: {notice.action}, from step {notice.step:,}"
-        return Content.assemble(at, ("↻ ", "bold $warning"), text)
-    if isinstance(notice, PlanChanged):
-        return Content.assemble(at, ("· ", "$text-muted"), plan_change_text(notice))
-    if notice.obeyed:
-        return Content.assemble(at, ("✓ ", "$success"), notice.answer)
-    return Content.assemble(at, ("✗ ", "$error"), f"{notice.command.replace('_', ' ')}: {notice.answer}")
-
-
 SHOWN = 2
 """The number of findings that are shown, a line each."""
-
-SIGN = "⚑"
-"""The sign of advice, as in charts."""
 
 
 class AdviceLines(Static):

@@ -8,6 +8,7 @@ import numpy as np
 from accel_engine.search.definition import Parameter
 from accel_engine.search.trial import Trial
 from accel_engine.words.numbers import percent
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.text import shorten
 from accel_tui.plan import field_labels
 from accel_tui.study_state.state import Floats, StudyState
@@ -114,8 +115,6 @@ def _draw_axis(area: Frame, x: int, axis: Axis) -> None:
 
 ABOUT = "share of each parameter in what makes the best tenth good (PED-ANOVA)"
 
-_PARTS = " ▏▎▍▌▋▊▉"
-
 
 def draw_importance(shares: Mapping[str, float], problem: str, title: str, columns: int, rows: int) -> Frame:
     """Draw a bar per parameter, the most important first; the reason where there are none.
@@ -141,11 +140,6 @@ def draw_importance(shares: Mapping[str, float], problem: str, title: str, colum
     for index, (name, share) in enumerate(shares.items()):
         y = 3 + index * apart if apart == 2 else 2 + index
         write_cells(frame, 0, y, names[name].rjust(width), "label")
-        write_cells(frame, width + 1, y, _bar(share / largest * room), "primary" if index else "success")
+        write_cells(frame, width + 1, y, bar(share / largest, room), "primary" if index else "success")
         write_cells(frame, columns - 6, y, percent(share).rjust(6) if share else "    0%", "title")
     return frame
-
-
-def _bar(cells: float) -> str:
-    whole, rest = divmod(round(cells * 8), 8)
-    return "█" * whole + (_PARTS[rest] if rest else "")

@@ -23,7 +23,7 @@ from accel_tui.study_state.study_list import ListedStudy
 from accel_tui.study_state.trial_columns import reason_of
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartSeries
-from accel_tui.widgets.chart_panels.run_panels import points_of
+from accel_tui.widgets.chart_panels.run_panels import measure_colour, points_of, validation_colour
 from accel_tui.widgets.table import Table
 
 _TITLE_FRAME = 4
@@ -114,9 +114,10 @@ class TrialLoss(Chart):
 
     def _show(self, state: RunState) -> None:
         self.end = _end(state)
-        training = ChartSeries("step", state.curves[LOSS]) if LOSS in state.curves else None
+        colour = measure_colour(LOSS)
+        training = ChartSeries("step", state.curves[LOSS], style=colour) if LOSS in state.curves else None
         points = points_of(state.validation_of(LOSS))
-        validation = ChartSeries("validation", points=points, style="secondary") if points else None
+        validation = ChartSeries("validation", points=points, style=validation_colour(colour)) if points else None
         self.series = tuple(each for each in (training, validation) if each)
 
     @on(Chart.Pointed)

@@ -1,0 +1,185 @@
+"""Deployments from beginning to end: real servers of small models, which no training made."""
+
+import shutil
+import threading
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel_engine.deployment import deploy as deploying
+from accel_engine.deployment.deploy import Deployer
+from accel_engine.deployment.deploy_options import DeployOptions
+from accel_engine.deployment.deployments import (
+    DeployError,
+    Deployment,
+    all_deployments,
+    read_deployment,
+    server_process,
+)
+from accel_engine.deployment.server_control import LIBRARIES, stop_server, transport_of
+from accel_engine.deployment.sizing import read_sizing
+from accel_engine.deployment.status import READY, StatusReader
+from accel_engine.deployment.write_version import DeployStep
+from accel_engine.errors import UsageError
+from accel_engine.model_server.service import read_service, write_service
+from accel_engine.requests.export_model import Export, MeasuredModel
+from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.service_client.rest_v2 import RestV2
+from engine.model_server.conftest import probabilities, write_folder
+
+pytestmark = pytest.mark.skipif(
+    any(find_spec(library) is None for library in LIBRARIES), reason="the extra deploy is not installed"
+)
+
+EXAMPLES = {"x": np.eye(4, dtype=np.float32)}
+
+
+class Engine:
+    """Stands in for engines: writes the folder of a small model, as an export would."""
+
+    def __init__(self) -> None:
+        self.scale = 1.0
+        self.is_right = True
+
+    def __call__(self, request: Any) -> Export:
+        folder: Path = request.service_folder
+        for each in folder.iterdir():
+            shutil.rmtree(each)
+        folder.rmdir()
+        write_folder(folder, version=request.version, scale=self.scale)
+        service = replace(read_service(folder), name=request.served_name)
+        write_service(
+            folder, service if self.is_right else replace(service, model=replace(service.model, path="x.onnx"))
+        )
+        if not self.is_right:
+            (folder / "x.onnx").write_bytes(b"no model")
+        model = MeasuredModel("onnx", {}, 0.0, 0.0, 1, 0.001, path=request.targets[0].path)
+        return Export("abcd-small", 7, "validation", 40, (), model, (model,))
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine()
+
+
+@pytest.fixture
+def deployer(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployer]:
+    monkeypatch.setattr(ModelReference, "check", lambda _: None)
+    monkeypatch.setattr(deploying, "LOAD_SECONDS", 0.01)
+    yield Deployer(engine, lambda step: None)
+    for each in all_deployments()[0]:
+        stop_server(each)
+
+
+RUN = Path("/runs/abcd-small")
+
+
+def answers(deployment: Deployment) -> np.ndarray:
+    found = RestV2(transport_of(deployment), deployment.name, binary=True).run(EXAMPLES)
+    return np.asarray(found["probabilities"])
+
+
+def test_a_model_is_served_replaced_without_a_lost_request_and_taken_back(deployer: Deployer, engine: Engine) -> None:
+    found = deployer.deploy(RUN, DeployOptions(name="small", format="onnx"))
+    deployment = found.deployment
+    assert found.comparison.problem == ""
+    np.testing.assert_allclose(answers(deployment), probabilities(EXAMPLES["x"]), atol=1e-6)
+    (status,) = StatusReader().read()
+    assert status.health == READY
+    assert status.total is not None
+    assert status.total.failed == 0
+    sizing = read_sizing(deployment.folder(1))
+    assert sizing is not None
+    assert sizing.load_seconds
+    with pytest.raises(UsageError, match="the deployment small is running: accel-tui deploy update small"):
+        deployer.deploy(RUN, DeployOptions(name="small", format="onnx"))
+
+    versions, problems, stops = Counter[str](), list[str](), threading.Event()
+
+    def ask() -> None:
+        runtime = RestV2(transport_of(deployment), "small", binary=False)
+        while not stops.is_set():
+            try:
+                asked = runtime.send(runtime.prepare(EXAMPLES))
+                versions[asked.json()["model_version"]] += 1
+            except Exception as error:  # noqa: BLE001 (none may fail)
+                problems.append(str(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for each in threads:
+        each.start()
+    process = server_process(deployment.directory)
+    engine.scale = 2.0
+    try:
+        second = deployer.update("small", RUN, DeployOptions(format="onnx")).deployment
+        np.testing.assert_allclose(answers(second), probabilities(2 * EXAMPLES["x"]), atol=1e-6)
+        engine.is_right = False
+        with pytest.raises(DeployError):
+            deployer.update("small", RUN, DeployOptions(format="onnx"))
+        engine.is_right = True
+        np.testing.assert_allclose(answers(second), probabilities(2 * EXAMPLES["x"]), atol=1e-6)
+        first = deployer.back("small").deployment
+        np.testing.assert_allclose(answers(first), probabilities(EXAMPLES["x"]), atol=1e-6)
+    finally:
+        stops.set()
+        for each in threads:
+            each.join()
+    assert problems == []
+    assert versions.keys() == {"1", "2"}
+    assert server_process(deployment.directory) == process
+    assert (first.current, first.previous) == (1, 2)
+    assert first == read_deployment("small")
+
+    assert stop_server(first)
+    assert server_process(first.directory) is None
+    assert not stop_server(first)
+    restarted = deployer.restart("small").deployment
+    np.testing.assert_allclose(answers(restarted), probabilities(EXAMPLES["x"]), atol=1e-6)
+
+
+def test_a_model_that_cannot_be_served_leaves_nothing(deployer: Deployer, engine: Engine) -> None:
+    engine.is_right = False
+    with pytest.raises(DeployError, match="the server has ended"):
+        deployer.deploy(RUN, DeployOptions(name="small", format="onnx"))
+    assert all_deployments() == ([], [])
+
+
+def test_a_cancelled_deployment_leaves_nothing(engine: Engine, deployer: Deployer) -> None:
+    steps: list[str] = []
+
+    def tell(step: DeployStep) -> None:
+        steps.append(step.words)
+
+    cancelled = Deployer(engine, tell, lambda: "starting the server" in steps)
+    with pytest.raises(DeployError, match="ended before the server was ready"):
+        cancelled.deploy(RUN, DeployOptions(name="small", format="onnx"))
+    assert all_deployments() == ([], [])
+
+
+@pytest.mark.campaign
+def test_formats_are_measured_as_they_are_served(
+    deployer: Deployer, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accel_engine.deployment.sizing.SECONDS", 0.1)
+    options = DeployOptions(name="small", format="onnx", threads=1, target_latency=60.0, target_rate=1e9)
+    found = deployer.deploy(RUN, options)
+    (sizing,) = found.sizings
+    assert sizing == found.sizing
+    assert sizing.rate
+    assert sizing.p99 is not None
+    assert sizing.p99 <= 60.0
+    assert sizing.memory_bytes
+    assert sizing.replicas
+    assert sizing.replicas > 1
+    with urllib.request.urlopen(f"{found.deployment.url}/readyz") as answer:
+        assert answer.status == 200
+    with suppress(FileNotFoundError):
+        assert not list((found.deployment.directory / "tried").iterdir())

@@ -1,0 +1,188 @@
+"""Deployments on disk, their ports, and what their servers tell; without a server."""
+
+import os
+import socket
+from dataclasses import replace
+
+import pytest
+
+from accel_engine.deployment import server_control
+from accel_engine.deployment.deploy_options import DeployOptions
+from accel_engine.deployment.deployments import (
+    CURRENT,
+    RECORD,
+    STATE,
+    DeployedVersion,
+    DeployError,
+    Deployment,
+    all_deployments,
+    changing,
+    find_deployment,
+    read_deployment,
+    remove_deployment,
+    remove_other_folders,
+    running_text,
+    serve_version,
+    server_process,
+    write_deployment,
+)
+from accel_engine.deployment.server_metrics import Metrics, figures_between, parse_metrics, quantile
+from accel_engine.deployment.sizing import Sizing, choose, read_sizing, write_sizing
+from accel_engine.deployment.status import STOPPED, StatusReader
+from accel_engine.errors import UsageError
+
+FIRST = DeployedVersion(1, "k3fp-cnn", 69, "onnx", 1.0)
+
+
+@pytest.fixture
+def digits() -> Deployment:
+    deployment = Deployment(name="digits", host="127.0.0.1", port=8501, versions=(FIRST,), current=1)
+    with changing("digits"):
+        deployment.folder(1).mkdir()
+        serve_version(deployment, 1)
+        write_deployment(deployment)
+    return deployment
+
+
+def test_what_is_written_is_read(digits: Deployment) -> None:
+    assert find_deployment("digits") == read_deployment("digits") == digits
+    assert all_deployments() == ([digits], [])
+    assert (digits.directory / CURRENT).resolve() == digits.folder(1)
+    assert running_text() == "0 running, 1 stopped"
+
+
+def test_a_new_version_leaves_the_one_before_and_no_older_one(digits: Deployment) -> None:
+    second = digits.with_version(replace(FIRST, number=digits.next_number))
+    second.folder(2).mkdir()
+    third = second.with_version(replace(FIRST, number=second.next_number))
+    third.folder(3).mkdir()
+    assert (third.current, third.previous, [each.number for each in third.versions]) == (3, 2, [2, 3])
+    serve_version(third, 3)
+    remove_other_folders(third)
+    assert sorted(os.listdir(third.directory / "versions")) == ["2", "3"]
+    assert (third.directory / CURRENT).resolve() == third.folder(3)
+
+
+def test_an_unknown_name_is_told_with_the_nearest(digits: Deployment) -> None:
+    with pytest.raises(UsageError, match="no deployment 'digit'; did you mean digits"):
+        find_deployment("digit")
+    with pytest.raises(UsageError, match="is no name"):
+        find_deployment("../digits")
+
+
+def test_a_damaged_record_is_told_and_the_others_are_listed(digits: Deployment) -> None:
+    with changing("other") as directory:
+        (directory / RECORD).write_text("{")
+    found, problems = all_deployments()
+    assert found == [digits]
+    assert len(problems) == 1
+    assert "other" in problems[0]
+
+
+def test_two_commands_do_not_change_a_deployment_at_once(digits: Deployment) -> None:
+    with changing("digits"), pytest.raises(DeployError, match="another command changes"), changing("digits"):
+        pass
+    assert read_deployment("digits") == digits
+
+
+def test_what_was_not_deployed_leaves_nothing() -> None:
+    with pytest.raises(ValueError, match="broken"), changing("new") as directory:
+        raise ValueError("broken")
+    assert not directory.exists()
+
+
+def test_the_process_of_another_program_is_no_server(digits: Deployment) -> None:
+    state = f'{{"pid": {os.getpid()}, "host": "127.0.0.1", "port": 8501, "started": 1.0}}'
+    (digits.directory / STATE).write_text(state)
+    assert server_process(digits.directory) is None
+    (status,) = StatusReader().read()
+    assert (status.health, status.since) == (STOPPED, None)
+    remove_deployment(digits)
+    assert not digits.directory.exists()
+
+
+def test_a_port_in_use_is_told_with_who_uses_it(digits: Deployment) -> None:
+    with socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        used.listen()
+        port = used.getsockname()[1]
+        with pytest.raises(UsageError, match=rf"port {port} of 127\.0\.0\.1 is in use: choose another with --port"):
+            server_control.choose_port("127.0.0.1", port)
+        write_deployment(replace(digits, port=port))
+        with pytest.raises(UsageError, match="in use by the deployment digits"):
+            server_control.choose_port("127.0.0.1", port)
+    assert server_control.choose_port("127.0.0.1", None) != port
+    with pytest.raises(UsageError, match="no address of this machine"):
+        server_control.choose_port("192.0.2.1", 8501)
+
+
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_control, "LIBRARIES", ("no_such_library",))
+    with pytest.raises(DeployError, match=r"no_such_library missing: pip install 'accel-tui\[deploy\]'"):
+        server_control.require_server()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"host": "0.0.0.0"}, "--token-file"),
+        ({"tls_key": "key.pem"}, "--tls-certificate"),
+        ({"target_rate": 500.0}, "--target-latency"),
+        ({"port": 9000, "grpc_port": 9000}, "two ports"),
+    ],
+)
+def test_options_that_contradict_each_other(options: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        DeployOptions(**options)  # type: ignore[arg-type]
+
+
+METRICS = """
+# HELP model_server_requests_total Requests for predictions.
+model_server_requests_total{code="200",protocol="v2"} 90.0
+model_server_requests_total{code="OK",protocol="grpc"} 6.0
+model_server_requests_total{code="429",protocol="v2"} 4.0
+model_server_request_seconds_bucket{le="0.001",protocol="v2"} 50.0
+model_server_request_seconds_bucket{le="0.01",protocol="v2"} 99.0
+model_server_request_seconds_bucket{le="+Inf",protocol="v2"} 100.0
+model_server_batch_size_sum 100.0
+model_server_batch_size_count 25.0
+model_server_queue_examples 3.0
+model_server_ready 1.0
+model_server_backend_resident_bytes 1e+06
+process_resident_memory_bytes 2e+06
+nonsense
+"""
+
+
+def test_metrics_tell_rate_latencies_errors_and_memory() -> None:
+    metrics = parse_metrics(METRICS)
+    found = figures_between(Metrics(), metrics, 10.0)
+    assert (found.rate, found.requests, found.failed, found.errors) == (10.0, 100, 4, 4)
+    assert (found.p50, found.batch, found.queue, found.memory) == (0.001, 4.0, 3, 3_000_000)
+    assert found.p99 == pytest.approx(0.01)
+    assert found.is_ready
+    since = figures_between(metrics, metrics, 1.0)
+    assert (since.rate, since.errors, since.p50, since.batch) == (0.0, 0, None, None)
+    restarted = figures_between(metrics, parse_metrics(METRICS.replace("90.0", "9.0").replace("6.0", "0")), 1.0)
+    assert restarted.requests == restarted.rate == 13
+
+
+def test_a_quantile_beyond_the_last_bound_is_that_bound() -> None:
+    buckets = {0.1: 0.0, 0.2: 10.0, float("inf"): 20.0}
+    assert quantile(buckets, 0.25) == pytest.approx(0.15)
+    assert quantile(buckets, 0.99) == 0.2
+    assert quantile({}, 0.5) is None
+
+
+def test_the_highest_rate_within_the_latency_is_chosen(digits: Deployment) -> None:
+    slow = Sizing(format="savedmodel", rate=0.0, p99=0.5, target_latency=0.02)
+    fast = Sizing(format="onnx", threads=2, rate=240.0, p99=0.018, target_latency=0.02, target_rate=500.0)
+    assert choose([slow, fast], 0.02, {}) == fast
+    assert fast.replicas == 3
+    with pytest.raises(DeployError, match=r"within 20\.0 ms .* the fastest is savedmodel, with 500 ms"):
+        choose([slow], 0.02, {"tflite": "missing"})
+    with pytest.raises(DeployError, match="nothing could be measured: tflite: missing"):
+        choose([], 0.02, {"tflite": "missing"})
+    assert read_sizing(digits.folder(1)) is None
+    write_sizing(digits.folder(1), fast)
+    assert read_sizing(digits.folder(1)) == fast

@@ -1,0 +1,170 @@
+"""What happened in a run, and when: epochs, checkpoints, advice, commands, recoveries."""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from textual.content import Content
+from textual.events import MouseScrollDown, MouseScrollUp
+from textual.reactive import reactive
+
+from accel_engine import events
+from accel_engine.advice import Finding
+from accel_engine.events import Event, Outcome
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
+from accel_engine.words import numbers
+from accel_tui.formatting.runs import plan_change_text
+from accel_tui.formatting.text import hanging
+from accel_tui.run_state.state import RunState
+from accel_tui.widgets.chart.draw_values import BEST
+from accel_tui.widgets.run.run_view import RunText
+
+SIGN = "⚑"
+"""The sign of advice, as in charts."""
+
+_AT = len("00:00:00 ? ")
+"""Cells before the words of an event."""
+
+_ENDS = {Outcome.FINISHED: ("✓", "$success"), Outcome.STOPPED: ("■", "$warning"), Outcome.FAILED: ("✗", "$error")}
+
+
+class Happened(NamedTuple):
+    """A line of the list."""
+
+    time: float
+    sign: str
+    style: str
+    words: str
+    routine: str = ""
+    """Which of the events it is that come again and again: of those between two others only the last is shown."""
+
+
+class RunEvents(RunText):
+    """The latest events, newest first, as many as there is room for; the wheel scrolls."""
+
+    DEFAULT_CSS = """
+    RunEvents { height: 6; }
+    """
+
+    findings: reactive[tuple[Finding, ...]] = reactive((), repaint=False, init=False)
+    """Advice on the run."""
+
+    _skipped = 0
+
+    def on_mount(self) -> None:
+        self.border_title = "Events"
+
+    def watch_findings(self) -> None:
+        self.update_view()
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        self._scroll(3, event)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        self._scroll(-3, event)
+
+    def _scroll(self, by: int, event: MouseScrollDown | MouseScrollUp) -> None:
+        event.stop()
+        most = len(list(self._lines(self.state))) - self.size.height
+        self._skipped = max(0, min(self._skipped + by, most))
+        self.update_view()
+
+    def inputs(self, state: RunState) -> tuple[object, ...]:
+        """All that the text depends on."""
+        latest = state.notice_count, state.happened, state.epoch, state.validated, state.ended
+        return *latest, self.findings, self._skipped, self.size
+
+    def build(self, state: RunState) -> Content:
+        """The lines that fit."""
+        lines = list(self._lines(state))
+        return Content("\n").join(lines[self._skipped : self._skipped + max(self.size.height, 1)])
+
+    def _lines(self, state: RunState) -> Iterator[Content]:
+        width = max(self.size.width - _AT, 10)
+        for each in happened(state, self.findings):
+            at = time.strftime("%H:%M:%S ", time.localtime(each.time))
+            first, *others = hanging(each.words, width, "")
+            yield Content.assemble((at, "$text-muted"), (f"{each.sign} ", each.style), first)
+            yield from (Content(" " * _AT + other) for other in others)
+
+
+def happened(state: RunState, findings: Iterable[Finding] = ()) -> list[Happened]:
+    """What happened in a run, newest first.
+
+    Args:
+        state: The run.
+        findings: Advice on it; each stands at the epoch in which its evidence begins.
+    """
+    found = [
+        *(_told(event) for event in (*state.notices, *state.happened)),
+        *_epochs(state),
+        *_advice(state, findings),
+    ]
+    shown: list[Happened] = []
+    routine: set[str] = set()
+    for each in sorted(found, key=lambda each: each.time, reverse=True):
+        if each.routine in routine:
+            continue
+        routine = routine | {each.routine} if each.routine else set()
+        shown.append(each)
+    return shown
+
+
+def _epochs(state: RunState) -> Iterator[Happened]:
+    """The latest epochs and validations, with the best of those that count."""
+    best, name = state.best, state.monitor.removeprefix(VALIDATION_PREFIX).replace("_", " ")
+    for event in state.measured(state.monitor)[-1000:]:
+        if best and event.step == best[0]:
+            yield Happened(event.time, BEST, "bold $metric", f"best {name} {numbers.metric(best[1])}")
+    if epoch := state.epoch:
+        loss = f"  loss {numbers.metric(epoch.metrics['loss'])}" if "loss" in epoch.metrics else ""
+        yield Happened(epoch.time, "·", "$text-muted", f"epoch {epoch.epoch:,}{loss}", "epoch")
+    if validated := state.validated:
+        value = validated.metrics.get(state.monitor.removeprefix(VALIDATION_PREFIX))
+        figure = "" if value is None else f"  {name} {numbers.metric(value)}"
+        yield Happened(validated.time, "·", "$text-muted", f"validated{figure}", "validation")
+
+
+def _advice(state: RunState, findings: Iterable[Finding]) -> Iterator[Happened]:
+    for finding in findings:
+        first = finding.steps[0] if finding.steps else 0
+        at = next((epoch.time for epoch in state.ended_epochs if epoch.step > first), None)
+        if at is not None and finding.steps:
+            yield Happened(at, SIGN, "bold $text-warning", f"{finding.title}, from step {first:,}")
+
+
+def _told(event: Event) -> Happened:
+    """An event as a line."""
+    match event:
+        case events.Warned():
+            mark = ("·", "$text-muted") if event.severity == "information" else ("!", "bold $warning")
+            return Happened(event.time, *mark, event.message)
+        case events.Recovered():
+            words = f"{event.reason}: {event.action}, from step {event.step:,}"
+            return Happened(event.time, "↻", "bold $warning", words)
+        case events.PlanChanged():
+            return Happened(event.time, "·", "$text-muted", plan_change_text(event))
+        case events.CommandAnswered(obeyed=True):
+            return Happened(event.time, "✓", "$success", event.answer)
+        case events.CommandAnswered():
+            return Happened(event.time, "✗", "$error", f"{event.command.replace('_', ' ')}: {event.answer}")
+        case events.CheckpointSaved():
+            words = f"checkpoint {event.step:,}{', best so far' if event.best else ''}"
+            return Happened(event.time, "◆", "$primary", words, "checkpoint")
+        case events.LearningRateChanged():
+            words = f"learning rate {numbers.learning_rate(event.learning_rate)} from step {event.step:,}"
+            return Happened(event.time, "▲", "$rate", words)
+        case events.XlaTried():
+            return Happened(event.time, "·", "$text-muted", f"XLA {'on' if event.xla else 'off'}")
+        case events.PartStarted():
+            return Happened(event.time, "▶", "$primary", f"part {event.part}: {event.name}")
+        case events.PartEnded():
+            return Happened(event.time, *_ENDS[event.outcome], f"part {event.part} {event.outcome}")
+        case events.RunStarted():
+            words = f"continued from step {event.first_step:,}" if event.first_step else "started"
+            return Happened(event.time, "▶", "$primary", words)
+        case events.RunEnded():
+            return Happened(
+                event.time, *_ENDS[event.outcome], f"{event.outcome} after {numbers.counted(event.steps, 'step')}"
+            )
+    return Happened(event.time, "·", "$text-muted", event.kind())
