@@ -30,7 +30,7 @@ Arrays = dict[str, np.ndarray]
 PATHS = {"onnx": "model.onnx", "tflite": "model.tflite", "savedmodel": "model"}
 
 CASES = [
-    pytest.param(kind, form, marks=[] if (kind, form) == ("table", "onnx") else pytest.mark.campaign)
+    (kind, form)
     for kind, forms in {
         "images": "onnx tflite savedmodel",
         "image_folder": "onnx",
@@ -153,6 +153,7 @@ def serving(start: Start, folder: Path) -> Iterator[Server]:
     assert server.stop() == 0
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("kind", "form"), CASES)
 def test_a_server_answers_as_the_trained_model(
     kind: str, form: str, runs: dict[str, tuple[Material, Path]], start: Start, tmp_path: Path

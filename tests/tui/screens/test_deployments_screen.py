@@ -184,6 +184,7 @@ async def test_a_run_is_deployed_and_its_server_is_told(tmp_path: Path, monkeypa
             return Deployed(deployment, service, Comparison(float(np.float32(2e-7)), 1e-8, "", ""), load)
 
     monkeypatch.setattr(deploy_screen, "Deployer", Deploys)
+    monkeypatch.setattr(deploy_screen, "example_command", lambda of: f"curl {of.url}")
     monkeypatch.setattr(deploy_screen, "check_deploy", lambda *_: None)
     app = StubApp()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -192,7 +193,7 @@ async def test_a_run_is_deployed_and_its_server_is_told(tmp_path: Path, monkeypa
         await until(pilot, lambda: isinstance(app.screen, DeployScreen), "the form")
         await pilot.press(*"digits", "enter")
         await shows(pilot, "digits is served on http://127.0.0.1:8501", "the largest difference is 2e-07", "420")
-        await shows(pilot, "127.0.0.1:9001", "curl -H 'Content-Type: image/png'", "D Deployments")
+        await shows(pilot, "127.0.0.1:9001", "curl http://127.0.0.1:8501", "D Deployments")
         assert asked == [(engine.directory, "digits", None)]
         await pilot.press("D")
         await until(pilot, lambda: isinstance(app.screen, DeploymentsScreen), "the list")

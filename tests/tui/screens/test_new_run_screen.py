@@ -509,7 +509,7 @@ async def test_help_lists_the_keys_with_what_they_do() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "? Help")
         await pilot.press("question_mark")
-        await shows(pilot, "Start training", "Queue the run")
+        await shows(pilot, "Start training", "Add the run to the queue")
         await pilot.press("end")
         await shows(pilot, "Switch between the dark and the light theme", "^p")
         await pilot.press("escape")
