@@ -27,8 +27,8 @@ SIZE = (100, 30)
 PERIOD = 0.3
 """Seconds between two frames of the training."""
 
-LONGEST = 0.8
-"""Seconds that a frame of the training is shown at most: a busy machine begins late."""
+LONGEST, WAITING = 0.5, 0.1
+"""Seconds that a frame of the training, or one before its first step, is shown at most: a busy machine begins late."""
 
 FORM_SECONDS, RESULT_SECONDS = 2.4, 3.5
 """Seconds of what is to be read: the form, and each result."""
@@ -89,7 +89,8 @@ async def training(pilot: Pilot[None]) -> AsyncIterator[Frame]:
     while "Finished after" not in text_of(shown):
         await pilot.pause(PERIOD)
         rows, now = rows_of(pilot.app), time.monotonic()
-        yield Frame(shown, min(now - since, LONGEST))
+        is_waiting = "waiting for the first step" in text_of(shown)
+        yield Frame(shown, min(now - since, WAITING if is_waiting else LONGEST))
         shown, since = rows, now
 
 

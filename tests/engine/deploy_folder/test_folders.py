@@ -152,6 +152,19 @@ def test_kubernetes_takes_the_manifests(tmp_path, monkeypatch) -> None:
         validator.validate(wrong, "1.33", strict=True)
 
 
+def test_kubectl_builds_the_kustomization(tmp_path, monkeypatch) -> None:
+    if not (kubectl := shutil.which("kubectl")):
+        pytest.skip("there is no kubectl")
+    write(tmp_path, FolderOptions(to="x", target="kubernetes"), monkeypatch)
+
+    done = subprocess.run([kubectl, "kustomize", tmp_path / "kubernetes"], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    built = {each["kind"]: each for each in yaml.safe_load_all(done.stdout)}
+    assert len(built) == 6
+    assert built["Deployment"]["metadata"]["annotations"]["accel-tui/name"] == NASTY_NAME
+
+
 def test_hadolint_passes(tmp_path, monkeypatch) -> None:
     if not (linter := shutil.which("hadolint")):
         pytest.skip("`make container` installs hadolint")
