@@ -112,7 +112,7 @@ def moving(frames: Sequence[Frame], ground: str) -> str:
     rules = "".join(_rule(name, starts[first], starts[stop]) for (first, stop), name in names.items())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -10 {wide + 20} {high + 20}" width="{wide + 20}">'
-        f"<style>{STYLE}.f{{opacity:0;animation:{total:.1f}s step-end infinite}}.z{{opacity:1}}{rules}"
+        f"<style>{STYLE}.f{{visibility:hidden;animation:{total:.1f}s step-end infinite}}.z{{visibility:visible}}{rules}"
         "@media (prefers-reduced-motion:reduce){.f{animation:none}}</style>"
         f'<rect x="-10" y="-10" width="{wide + 20}" height="{high + 20}" fill="{ground}"/>\n'
         + "\n".join(parts)
@@ -122,11 +122,11 @@ def moving(frames: Sequence[Frame], ground: str) -> str:
 
 def _rule(name: str, start: float, stop: float) -> str:
     """The style rules of what is shown from one time to another, as shares of the whole."""
-    first = "" if start == 0 else "0%{opacity:0}"
-    last = "" if stop >= 1 else f"{100 * stop:.2f}%{{opacity:0}}"
-    end = "1" if stop >= 1 else "0"
+    first = "" if start == 0 else "0%{visibility:hidden}"
+    last = "" if stop >= 1 else f"{100 * stop:.2f}%{{visibility:hidden}}"
+    end = "visible" if stop >= 1 else "hidden"
     return (
-        f"@keyframes {name}{{{first}{100 * start:.2f}%{{opacity:1}}{last}to{{opacity:{end}}}}}"
+        f"@keyframes {name}{{{first}{100 * start:.2f}%{{visibility:visible}}{last}to{{visibility:{end}}}}}"
         f".{name}{{animation-name:{name}}}"
     )
 
