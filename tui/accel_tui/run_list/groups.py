@@ -9,10 +9,10 @@ from typing import NamedTuple
 from accel_engine.plan.monitor import is_at_most_one, is_better_lower
 from accel_engine.run import RunSummary
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
-from accel_engine.words import numbers
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.table_columns import Column
-from accel_tui.formatting.text import bar, base_name, shorten_start
+from accel_tui.formatting.text import base_name, shorten_start
 from accel_tui.run_list.columns import COLUMNS, SYMBOLS, RunColumn, plan_value
 
 GroupPath = tuple[str, ...]
@@ -153,10 +153,6 @@ class RunGroup:
     def note(self) -> str:
         """The number of its runs, and how many are live."""
         count = f"{len(self.runs):,}"
-        if self.path[-1].startswith("search "):
-            trials = sum(run.info is not None and run.info.trial is not None for run in self.runs)
-            others = len(self.runs) - trials  # which confirm the best one
-            count = numbers.counted(trials, "trial") + f", {numbers.counted(others, 'confirmation')}" * bool(others)
         live = sum(run.status is not None and run.status.live for run in self.runs)
         return "  ".join([count, *([f"{live} live"] * bool(live))])
 
