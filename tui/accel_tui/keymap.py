@@ -25,7 +25,7 @@ AUTO = "auto"
 
 SHARED_SCREENS = (
     frozenset({"run", "charts", "log", "table", "list"}),
-    frozenset({"new-run", "picker", "field", "group", "finder"}),
+    frozenset({"new-run", "picker", "field", "finder", "data", "preview", "list"}),
     frozenset({"search", "searches", "table", "list"}),
     *(
         frozenset({each, "table", "list"})

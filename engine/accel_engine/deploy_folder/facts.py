@@ -123,7 +123,7 @@ def _model_line(plan: Plan, parameters: int | None, loss: str) -> str:
     words = Path(plan.model).name
     if parameters is not None:
         words += f", {parameters:,} parameters"
-    return f"{words}, trained with {loss}" if loss else words
+    return f"{words}, trained with {'several losses' if loss == 'several' else loss}" if loss else words
 
 
 def _plan_value(name: str, value: Any) -> str:
