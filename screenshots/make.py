@@ -97,20 +97,20 @@ SHOTS = {
         ("<validation>", "A", "<Looked at>", "F", "<starts>", "enter", "<idle>"),
         (SMALL, MEDIUM),
     ),
-    "runs": Shot(None, ("r", "<finished>", "<failed>"), (SMALL, MEDIUM), (MEDIUM,)),
-    "runs-filter": Shot(None, ("r", "<failed>", "slash", *"tag:digits", "enter", "space", "space"), (MEDIUM,)),
+    "runs": Shot(None, ("r", "<✓>", "<✗>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "runs-filter": Shot(None, ("r", "<✗>", "slash", *"tag:digits", "enter", "space", "space"), (MEDIUM,)),
     "queue": Shot(
-        None, ("r", "<failed>", "Q", "<waiting>", "<%>", "j", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_queue=True
+        None, ("r", "<✗>", "Q", "<waiting>", "<%>", "j", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_queue=True
     ),
     "compare": Shot(
         None,
-        ("r", "<failed>", "slash", *"tag:digits", "enter", "space", "space", "space", "c", "<Compare 3>"),
+        ("r", "<✗>", "slash", *"tag:digits", "enter", "space", "space", "space", "c", "<Compare 3>"),
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
     "compare-benches": Shot(
         None,
-        ("r", "<failed>", "slash", *"kind:bench", "enter", "space", "space", "c", "<Compare 2>"),
+        ("r", "<✗>", "slash", *"kind:bench", "enter", "space", "space", "c", "<Compare 2>"),
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),

@@ -27,8 +27,8 @@ SIZE = (100, 30)
 PERIOD = 0.3
 """Seconds between two frames of the training."""
 
-LONGEST = 0.8
-"""Seconds that a frame of the training is shown at most: a busy machine begins late."""
+LONGEST, WAITING = 0.5, 0.1
+"""Seconds that a frame of the training, or one before its first step, is shown at most: a busy machine begins late."""
 
 FORM_SECONDS, RESULT_SECONDS = 2.4, 3.5
 """Seconds of what is to be read: the form, and each result."""
@@ -80,7 +80,8 @@ async def record() -> tuple[list[Frame], str]:
         await wait_for_text(pilot, "highest loss")
         await pilot.pause(0.5)
         frames.append(Frame(rows_of(app), RESULT_SECONDS))
-        return frames, app.theme_variables["background"]
+        whole = [frame for frame in frames if len(frame.rows) == SIZE[1]]  # others were not laid out yet
+        return whole, app.theme_variables["background"]
 
 
 async def training(pilot: Pilot[None]) -> AsyncIterator[Frame]:
@@ -89,7 +90,8 @@ async def training(pilot: Pilot[None]) -> AsyncIterator[Frame]:
     while "Finished after" not in text_of(shown):
         await pilot.pause(PERIOD)
         rows, now = rows_of(pilot.app), time.monotonic()
-        yield Frame(shown, min(now - since, LONGEST))
+        is_waiting = "waiting for the first step" in text_of(shown)
+        yield Frame(shown, min(now - since, WAITING if is_waiting else LONGEST))
         shown, since = rows, now
 
 
@@ -110,7 +112,7 @@ def moving(frames: Sequence[Frame], ground: str) -> str:
     rules = "".join(_rule(name, starts[first], starts[stop]) for (first, stop), name in names.items())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -10 {wide + 20} {high + 20}" width="{wide + 20}">'
-        f"<style>{STYLE}.f{{opacity:0;animation:{total:.1f}s step-end infinite}}.z{{opacity:1}}{rules}"
+        f"<style>{STYLE}.f{{visibility:hidden;animation:{total:.1f}s step-end infinite}}.z{{visibility:visible}}{rules}"
         "@media (prefers-reduced-motion:reduce){.f{animation:none}}</style>"
         f'<rect x="-10" y="-10" width="{wide + 20}" height="{high + 20}" fill="{ground}"/>\n'
         + "\n".join(parts)
@@ -120,11 +122,11 @@ def moving(frames: Sequence[Frame], ground: str) -> str:
 
 def _rule(name: str, start: float, stop: float) -> str:
     """The style rules of what is shown from one time to another, as shares of the whole."""
-    first = "" if start == 0 else "0%{opacity:0}"
-    last = "" if stop >= 1 else f"{100 * stop:.2f}%{{opacity:0}}"
-    end = "1" if stop >= 1 else "0"
+    first = "" if start == 0 else "0%{visibility:hidden}"
+    last = "" if stop >= 1 else f"{100 * stop:.2f}%{{visibility:hidden}}"
+    end = "visible" if stop >= 1 else "hidden"
     return (
-        f"@keyframes {name}{{{first}{100 * start:.2f}%{{opacity:1}}{last}to{{opacity:{end}}}}}"
+        f"@keyframes {name}{{{first}{100 * start:.2f}%{{visibility:visible}}{last}to{{visibility:{end}}}}}"
         f".{name}{{animation-name:{name}}}"
     )
 

@@ -14,7 +14,10 @@ from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
+from accel_engine.data import DatasetEntry
+from accel_engine.plan import Plan
 from accel_engine.run import RunList
+from accel_tui.plan.data_reading import Preview, Reading
 from accel_tui.run_state import run_follower
 from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import close_all
@@ -63,6 +66,17 @@ def _parse_once(self: Stylesheet, css: str, **options: Any) -> list[RuleSet]:
 @pytest.fixture(autouse=True)
 def _parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Stylesheet, "_parse_rules", _parse_once)
+
+
+@pytest.fixture(autouse=True)
+def _unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start no process that reads the data of each form that a test opens."""
+    read = Reading.read
+
+    def unread(self: Reading, plan: Plan, entry: DatasetEntry) -> Preview:
+        return read(self, plan, entry) if entry.function else Preview(reason="not read by this test")
+
+    monkeypatch.setattr(Reading, "read", unread)
 
 
 @pytest.fixture(autouse=True)

@@ -33,6 +33,7 @@ from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
+from accel_tui.widgets.plan.picker import FieldInput
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, until
 
@@ -117,7 +118,8 @@ async def test_interrupting_leaves_from_fields_too_unless_something_is_selected(
             typed.value = "name"
             typed.focus()
             await until(pilot, lambda: typed.has_focus, "the field")
-            typed.select_all()
+            assert isinstance(typed, FieldInput)
+            typed.begin()  # which selects all
             await pilot.press("ctrl+c")
             assert (app.clipboard, app._exit) == ("name", False)
             await pilot.press("end")

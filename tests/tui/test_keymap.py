@@ -26,7 +26,8 @@ gallery.larger=plus,equals_sign gallery.next=right,pagedown,down gallery.previou
 gallery.smaller=minus help.close=question_mark,f1,q list.down=j,down
 list.end=end list.home=home list.left=left list.page-down=pagedown list.page-up=pageup list.right=right
 list.up=k,up log.close=escape log.filter=ampersand log.level=L log.next=n log.previous=N log.search=slash
-new-run.copy=Y,f5 new-run.defaults=f6 new-run.down=down new-run.leave=escape new-run.page-down=pagedown
+new-run.copy=Y,f5 new-run.defaults=f6 new-run.down=down new-run.page-down=pagedown
+new-run.panel=tab new-run.panel-back=shift+tab data.take=enter data.open=right data.up=left preview.target=enter
 new-run.page-up=pageup new-run.start=s,ctrl+s new-run.up=up picker.accept=tab
 picker.close=escape picker.down=down picker.enter=enter picker.page-down=pagedown picker.page-up=pageup
 picker.up=up question.next=right,down question.previous=left,up screen.back=escape

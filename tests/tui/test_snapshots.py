@@ -174,9 +174,12 @@ async def looks_as_before(pilot: Pilot[None], name: str) -> None:
         pytest.fail("\n".join(["the screen has changed; if that is meant, see the head of this file", *told]), False)
 
 
-async def test_plan(runs: dict[str, FakeEngine]) -> None:
+async def test_plan(runs: dict[str, FakeEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data" / "others").mkdir(parents=True)
+    (tmp_path / "data" / "houses.csv").write_text("size,price\n1,2\n")
+    monkeypatch.chdir(tmp_path / "data")
     async with opened(None, WIDE) as pilot:
-        await shows(pilot, "14 layers", "live")
+        await shows(pilot, "14 layers", "live", "houses.csv")
         await looks_as_before(pilot, "new-run-120x40")
 
 

@@ -265,7 +265,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (the base's)
         """Offer no key that opens the screen that is shown."""
         opened = _OPENED_BY.get(action)
-        return opened is None or type(self.screen).__name__ != opened.value.partition(".")[2]
+        screen = next((screen for screen in reversed(self.screen_stack) if not screen.is_modal), None)
+        return opened is None or type(screen).__name__ != opened.value.partition(".")[2]
 
     def action_help(self) -> None:
         """Show the keys of this screen."""

@@ -6,6 +6,7 @@ import pkgutil
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from itertools import combinations
 from types import ModuleType
 
@@ -24,7 +25,7 @@ AUTO = "auto"
 
 SHARED_SCREENS = (
     frozenset({"run", "charts", "log", "table", "list"}),
-    frozenset({"new-run", "picker", "field", "group", "finder"}),
+    frozenset({"new-run", "picker", "field", "finder", "data", "preview", "list"}),
     frozenset({"search", "searches", "table", "list"}),
     *(
         frozenset({each, "table", "list"})
@@ -32,7 +33,7 @@ SHARED_SCREENS = (
     ),
     *(
         frozenset({"job", each, "table", "list"})
-        for each in ("predict", "race", "evaluate", "find", "profile", "deploy")
+        for each in ("predict", "race", "evaluate", "find", "profile", "export", "deploy")
     ),
     *(frozenset({family, "list"}) for family in ("advice", "lines")),
 )
@@ -100,6 +101,32 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("z", "random samples", "gallery.random"),
 )
 """What each letter means on all screens: the letter, its meaning, and patterns of the ids that have it."""
+
+PURPOSES: tuple[tuple[str, str], ...] = (
+    (
+        "Train",
+        "*.start *.pause *.stop *.stop-all *.prune *.prolong *.resume *.learning-rate *.find-rate *.checkpoint"
+        " *.continue *.trials new-run.queue new-run.search new-run.race new-run.measure job.* advice.try advice.apply"
+        " advice.undo",
+    ),
+    ("Use the model", "*.predict *.evaluate *.export *.bench *.deploy *.compare *.duplicate *.take *.take-best"),
+    ("Look closer", "*.diagnostics *.advice *.profile *.report run.log run.search run.details *.validate *.chart"),
+    ("Go", "app.new-run app.runs app.queue app.searches *.deployments screen.back *.back *.quit run.detach *.list"),
+    ("Always", "app.*"),
+)
+"""What keys are for, in the order of help, with patterns of their ids; others stand under the name of their place."""
+
+
+def purpose_of(name: str, otherwise: str) -> str:
+    """What a key is for.
+
+    Args:
+        name: Its id.
+        otherwise: The name of its place.
+    """
+    found = (purpose for purpose, patterns in PURPOSES if any(fnmatch(name, each) for each in patterns.split()))
+    return next(found, otherwise)
+
 
 _MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 _NAMES = frozenset(

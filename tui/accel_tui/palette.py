@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from textual.binding import ActiveBinding
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.markup import escape
 
@@ -53,10 +54,14 @@ class KeyCommands(ListedCommands):
         for command in self.app.get_system_commands(self.screen):
             yield command.title, command.help, command.callback
 
+    def _rank(self, active: ActiveBinding) -> tuple[bool, bool, bool]:
+        """What has a short name comes first, before all of the screen itself; what leaves it or is everywhere last."""
+        is_everywhere = active.node is self.app or active.binding.id == "screen.back"
+        return not active.binding.description, is_everywhere, active.node is not self.screen
+
     def _keys(self) -> Iterator[Command]:
         seen = set()
-        # First what has a short name.
-        for active in sorted(self.screen.active_bindings.values(), key=lambda each: not each.binding.description):
+        for active in sorted(self.screen.active_bindings.values(), key=self._rank):
             binding = active.binding
             # Textual's own bindings have no id.
             if active.enabled and binding.id and active.tooltip and (binding.action, active.node) not in seen:

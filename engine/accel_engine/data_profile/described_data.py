@@ -96,6 +96,9 @@ def describe_loaded(
         loaded = entry_of(dataset, found)
         counts = ("examples", "validation_examples", "test_examples")
         entry = replace(entry, **{name: getattr(loaded, name) for name in counts})
+    if not entry.class_counts and (labels := _labels(dataset)) is not None:  # as of built-in data
+        counted = np.bincount(labels, minlength=dataset.classes).tolist()
+        entry = replace(entry, class_counts=tuple(counted), class_names=entry.class_names or dataset.class_names)
     return DescribedData.of(entry, data_picture(dataset, options.task))
 
 

@@ -4,12 +4,14 @@ import csv
 import json
 import math
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.tables.raw_inputs import DATE_PARTS, input_keys
 from accel_engine.model_server.service import FileForm, Service, load_examples, read_service
 
 DATATYPES = {"float16": "FP16", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
@@ -109,10 +111,8 @@ def _write_file(service: Service, example: Mapping[str, npt.NDArray[Any]], clien
     match form.kind:
         case "images" if len(example) == 1 and only.ndim in (2, 3):
             return _write_image(clients, only, form.low, form.high)
-        case "table" if _is_plain(form) and any(each.name in example for each in form.columns):
-            names = [each.name for each in form.columns]
-            # Parts of a date are several inputs, which do not give it back: it is missing, as it may be.
-            return _write_rows(clients, names, [[_cell(example[name]) if name in example else "" for name in names]])
+        case "table" if _is_plain(form):
+            return _write_row(clients, form, example)
         case "series" if _is_plain(form) and only.ndim == 2 and len(form.features) == only.shape[1]:
             return _write_series(clients, form, only)
         case "text" if len(example) == 1:
@@ -125,6 +125,19 @@ def _write_file(service: Service, example: Mapping[str, npt.NDArray[Any]], clien
         case "audio" if form.sample_rate and len(example) == 1:
             return _write_sound(clients, only, form.sample_rate)
     return None
+
+
+def _write_row(clients: Path, form: FileForm, example: Mapping[str, npt.NDArray[Any]]) -> str | None:
+    """Write the columns that an example has; ``None`` where inputs are joined from many columns."""
+    parts = [
+        [f"{each.name} {part}" for part in DATE_PARTS] if each.kind == "date" else [each.name] for each in form.columns
+    ]
+    keys = dict(zip(chain(*parts), input_keys(chain(*parts)), strict=True))
+    if any(keys[each.name] not in example for each in form.columns if each.kind != "date"):
+        return None
+    # Parts of a date are several inputs, which do not give it back: it is missing, as it may be.
+    cells = ["" if each.kind == "date" else _cell(example[keys[each.name]]) for each in form.columns]
+    return _write_rows(clients, [each.name for each in form.columns], [cells])
 
 
 def _is_plain(form: FileForm) -> bool:

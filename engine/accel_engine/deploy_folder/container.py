@@ -14,7 +14,7 @@ from urllib.parse import quote
 from accel_engine.deploy_folder.client_examples import EXAMPLE, MEDIA_TYPES, write_client_examples
 from accel_engine.deploy_folder.facts import Facts, Measured, figure
 from accel_engine.deploy_folder.folder_options import KSERVE, KUBERNETES, FolderOptions
-from accel_engine.deploy_folder.manifests import resources_of, values_of
+from accel_engine.deploy_folder.manifests import rate_line, resources_of, values_of
 from accel_engine.deploy_folder.rendering import TEMPLATES, Block, Value, rendered, shell_text
 from accel_engine.errors import RunError
 from accel_engine.formats import BATCHING_FILE
@@ -91,7 +91,7 @@ def write_server_folder(folder: Path, facts: Facts, options: FolderOptions, thre
         | readme_values(facts)
         | {
             "predict_example": Block(_predict_example(example)),
-            "measured": Block(measured_line(facts.measured)),
+            "measured": Block(f"{measured_line(facts.measured)} {rate_line(facts) if facts.sizing else ''}".strip()),
             "accelerator_notes": Block(_ACCELERATOR_NOTES[options.accelerator]),
             "python_note": Block("3.12 in the container"),
             "target": Block(section),

@@ -1,5 +1,6 @@
 """Deploys a trained model to a folder that stands alone: exports it, proves it, and writes all that serves it."""
 
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,8 +11,11 @@ from accel_engine.deploy_folder.litert import name_of, write_litert_folder
 from accel_engine.deploy_folder.model_card import model_card
 from accel_engine.deploy_folder.tensorflow_serving import write_serving_folder
 from accel_engine.deploy_folder.write_folder import check_folder, writing
+from accel_engine.deployment.deploy import Deployer
 from accel_engine.deployment.deploy_options import AUTO, TARGETS, DeployOptions
+from accel_engine.deployment.deployments import Deployment, changing
 from accel_engine.deployment.server_control import require_server
+from accel_engine.deployment.sizing import Sizing
 from accel_engine.deployment.write_version import Ask, DeployStep, Tell, write_version
 from accel_engine.errors import AccelError, ModelError, UsageError
 from accel_engine.formats import format_named
@@ -58,6 +62,8 @@ def check(run: Path, options: DeployOptions, folder: FolderOptions) -> None:
         raise UsageError(f"--format {wanted}: a folder for {where} takes {', '.join(folder.formats)}")
     if folder.target == LITERT and wanted not in (AUTO, "tflite"):
         raise UsageError(f"--format {wanted}: a folder for {LITERT} has all precisions of tflite, leave it out")
+    if options.target_latency is not None and not folder.has_server:
+        raise UsageError(f"--target-latency is measured with accel-tui's server; a folder for {folder.target} has none")
     check_folder(Path(folder.to), replaces=folder.replace)
     if folder.has_server:
         require_server()
@@ -87,7 +93,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
     with writing(path) as written:
         servable = written / "model" if folder.has_server else written.with_name("servable")
         servable.mkdir()
-        export, _ = write_version(run, options, options.format, servable, options.name or run.name, 1, ask, tell)
+        export, sizing = _exported(run, options, servable, ask, tell)
         notes += export.notes
         service = read_service(servable)
         tell(DeployStep("evaluating the run"))
@@ -95,13 +101,30 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
         facts = read_facts(run, service, export, evaluation, folder.licence)
         if folder.has_server:
             tell(DeployStep("proving the folder's server"))
-            facts = write_server_folder(written, facts, folder, options.threads or 1)
+            threads = (sizing and sizing.threads) or options.threads or 1
+            facts = write_server_folder(written, replace(facts, sizing=sizing), folder, threads)
         elif folder.target == LITERT:
             write_litert_folder(written, servable, facts, _quantized(run, options, written, ask, tell))
         else:
             write_serving_folder(written, servable, facts, folder)
         (written / "MODEL_CARD.md").write_text(model_card(facts), "utf-8")
     return WrittenFolder(path, folder.target, facts, tuple(notes))
+
+
+def _exported(run: Path, options: DeployOptions, servable: Path, ask: Ask, tell: Tell) -> tuple[Export, Sizing | None]:
+    """Export the model, and measure formats and threads first if there is a target."""
+    name = options.name or run.name
+    if options.target_latency is None:
+        return write_version(run, options, options.format, servable, name, 1, ask, tell)[0], None
+    with changing(name) as directory:
+        place = directory / "folder"
+        try:
+            empty = Deployment(name=name, host="127.0.0.1", port=0)
+            export, sizing = Deployer(ask, tell).write_best(empty, run, options, place, 1)
+            shutil.copytree(place, servable, dirs_exist_ok=True)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    return export, sizing
 
 
 def _evaluated(run: Path, options: DeployOptions, ask: Ask, notes: list[str]) -> Evaluation | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.deploy_folder.rendering import dns_label
+from accel_engine.deployment.sizing import Sizing
 from accel_engine.errors import PlanError
 from accel_engine.model_server.service import Service
 from accel_engine.plan import Plan
@@ -62,6 +63,8 @@ class Facts:
     licence: str
     """The licence of the model; empty if the user gave none."""
     measured: Measured | None = None
+    sizing: Sizing | None = None
+    """What was measured for a target of latency and rate; ``None`` without one."""
 
     @property
     def label(self) -> str:
@@ -120,7 +123,7 @@ def _model_line(plan: Plan, parameters: int | None, loss: str) -> str:
     words = Path(plan.model).name
     if parameters is not None:
         words += f", {parameters:,} parameters"
-    return f"{words}, trained with {loss}" if loss else words
+    return f"{words}, trained with {'several losses' if loss == 'several' else loss}" if loss else words
 
 
 def _plan_value(name: str, value: Any) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from accel_engine.deploy_folder.facts import Facts, Measured, versions_line
 from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deploy_folder.rendering import Block, Value, clean, yaml_text
+from accel_engine.words import numbers
 
 MIB = 1 << 20
 
@@ -49,17 +50,19 @@ def resources_of(facts: Facts, options: FolderOptions) -> Resources:
         options: What is written.
     """
     measured = facts.measured
-    memory = _MEMORY_UNKNOWN
-    if measured and measured.memory_bytes:
-        memory = math.ceil(measured.memory_bytes * _MEMORY_HEADROOM / _MEMORY_STEP) * _MEMORY_STEP
+    memory, sizing = _MEMORY_UNKNOWN, facts.sizing
+    peak = max(measured.memory_bytes if measured else 0, (sizing and sizing.memory_bytes) or 0)
+    if peak:
+        memory = math.ceil(peak * _MEMORY_HEADROOM / _MEMORY_STEP) * _MEMORY_STEP
     if options.accelerator != "cpu":
         memory = max(memory, _TENSORFLOW_GPU_MEMORY)
     load = measured.load_seconds if measured else 0.0
+    replicas = max(REPLICAS, (sizing and sizing.replicas) or 0)
     return Resources(
-        cpus=measured.threads if measured else 1,
+        cpus=max(measured.threads if measured else 1, math.ceil((sizing and sizing.cores) or 0)),
         memory=memory,
-        replicas=REPLICAS,
-        max_replicas=MAX_REPLICAS,
+        replicas=replicas,
+        max_replicas=max(MAX_REPLICAS, 2 * replicas),
         start_seconds=max(30.0, _LOAD_HEADROOM * load),
     )
 
@@ -90,7 +93,7 @@ def values_of(facts: Facts, options: FolderOptions, resources: Resources) -> dic
         "start_period": math.ceil(resources.start_seconds),
         "load_comment": Block(_load_comment(measured)),
         "resource_comment": Block(_resource_comment(measured, options)),
-        "rate_comment": Block(_rate_comment(measured)),
+        "rate_comment": Block(rate_line(facts)),
         "placement": Block(_placement(options)),
         "device_resource": Block(f"{_RESOURCES[options.accelerator]}: 1" if options.accelerator != "cpu" else ""),
         "serving_image": serving_image(service.versions, options),
@@ -118,7 +121,16 @@ def _resource_comment(measured: Measured | None, options: FolderOptions) -> str:
     return words if options.accelerator == "cpu" else f"{words} That was on the CPU: measure it here."
 
 
-def _rate_comment(measured: Measured | None) -> str:
+def rate_line(facts: Facts) -> str:
+    """How much one replica answers, and how many the wanted rate takes."""
+    measured, sizing = facts.measured, facts.sizing
+    if sizing and sizing.rate and sizing.target_latency:
+        latency = numbers.latency(sizing.target_latency)
+        words = f"One replica answers {sizing.rate:.0f} requests/s with p99 within {latency}"
+        if not sizing.replicas or not sizing.target_rate:
+            return f"{words}, where this was written."
+        replicas = numbers.counted(sizing.replicas, "replica")
+        return f"{words}, where this was written: {sizing.target_rate:g} requests/s take {replicas}, without headroom."
     if measured is None:
         return "How much one replica answers was not measured."
     return (

@@ -15,6 +15,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 _PLACEHOLDER = re.compile(r"@\{(\w+)\}")
 _ALONE = re.compile(r"(\s*)@\{(\w+)\}\n")
+_BLANK = re.compile(r"\n{3,}")
+"""Blank lines of Markdown, of which an empty block leaves several."""
+
 _MARKDOWN = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
 
 
@@ -110,7 +113,8 @@ def rendered(file: str, values: Mapping[str, Value], template: str = "") -> str:
         KeyError: The template has a placeholder without a value.
     """
     text = (TEMPLATES / (template or file)).read_text("utf-8")
-    return "".join(part for line in text.splitlines(keepends=True) for part in _filled(file, line, values))
+    found = "".join(part for line in text.splitlines(keepends=True) for part in _filled(file, line, values))
+    return _BLANK.sub("\n\n", found) if file.endswith(".md") else found
 
 
 def _filled(file: str, line: str, values: Mapping[str, Value]) -> Iterator[str]:

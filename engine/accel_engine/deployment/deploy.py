@@ -219,7 +219,7 @@ class Deployer:
             if options.target_latency is None:
                 export, target = write_version(run, options, wanted, folder, before.name, number, self._ask, self._tell)
             else:
-                export, found = self._best(before, run, options, folder, number)
+                export, found = self.write_best(before, run, options, folder, number)
                 target, deployment = found.format, replace(before, threads=found.threads)
             version = DeployedVersion(number, run.name, export.step, target, clock.now())
             yield replace(deployment.with_version(version), environment=export.device.environment), export
@@ -227,10 +227,17 @@ class Deployer:
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
-    def _best(
+    def write_best(
         self, before: Deployment, run: Path, options: DeployOptions, folder: Path, number: int
     ) -> tuple[Export, Sizing]:
         """Write the format into the folder whose server reaches the highest rate within the target latency.
+
+        Args:
+            before: The deployment, which nobody else changes meanwhile.
+            run: The directory of the run.
+            options: Its format, threads and targets count.
+            folder: An empty folder, or none, on the file system of the deployment.
+            number: The version.
 
         Raises:
             DeployError: None is within it.

@@ -110,15 +110,16 @@ def answer(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport
     Args:
         request: The request.
         send: Sends the parts.
-        tensorflow: Imported first.
+        tensorflow: Imported first, where the request needs it.
 
     Returns:
         The result, or the :class:`~accel_engine.requests.protocol.request.Problem`.
     """
     try:
-        if not tensorflow.imported:
-            send(Doing("importing TensorFlow"))
-        tensorflow.wait()
+        if request.needs_tensorflow:
+            if not tensorflow.imported:
+                send(Doing("importing TensorFlow"))
+            tensorflow.wait()
         if isinstance(request, DeviceRequest):
             return _answer_on_device(request, send)
         return request_function(type(request))(request, send)

@@ -55,6 +55,8 @@ class ServerState:
     """Whether the server is about to end."""
     body_bytes: int = 0
     """Bytes of the bodies that are being read and answered."""
+    closing: list[asyncio.Task[None]] = field(default_factory=list)
+    """Finish what older versions of the model have accepted."""
 
     @property
     def problem(self) -> str:

@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from accel_engine.inference.runtime import Arrays
 
+SMALL = 1 << 16
+"""Bytes of a message that is copied to be sent at once."""
+
 LENGTHS = struct.Struct("<IQ")
 """Bytes of the head and of the body."""
 
@@ -38,7 +41,7 @@ def packed(head: Mapping[str, Any], arrays: Arrays | None = None) -> Iterator[by
     yield from parts
 
 
-def unpacked(head: bytes, body: bytes | bytearray) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+def unpacked(head: bytes, body: bytes | memoryview) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """The plain values and the arrays of a message; texts are objects."""
     values = msgspec.msgpack.decode(head)
     arrays, start = dict[str, npt.NDArray[Any]](), 0
@@ -54,12 +57,15 @@ def unpacked(head: bytes, body: bytes | bytearray) -> tuple[dict[str, Any], dict
 
 
 def send(link: socket.socket, head: Mapping[str, Any], arrays: Arrays | None = None) -> None:
-    """Send a message.
+    """Send a message; a small one at once, so that the other end wakes up once.
 
     Raises:
         OSError: The other end is gone.
     """
-    for part in packed(head, arrays):
+    parts = list(packed(head, arrays))
+    if sum(map(len, parts)) <= SMALL:
+        parts = [b"".join(parts)]
+    for part in parts:
         link.sendall(part)
 
 
@@ -69,8 +75,8 @@ def receive(link: socket.socket) -> tuple[dict[str, Any], dict[str, npt.NDArray[
     if lengths is None:
         return None
     head_size, body_size = LENGTHS.unpack(lengths)
-    head, body = _exactly(link, head_size), _exactly(link, body_size)
-    return None if head is None or body is None else unpacked(bytes(head), body)
+    content = _exactly(link, head_size + body_size)
+    return None if content is None else unpacked(bytes(content[:head_size]), memoryview(content)[head_size:])
 
 
 def _exactly(link: socket.socket, size: int) -> bytearray | None:

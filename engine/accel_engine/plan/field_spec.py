@@ -232,9 +232,8 @@ class FieldWords:
     takes_files: bool = False
     """Whether a path is completed."""
     first: tuple[int, int] | None = None
-    """Its column and row among the fields that the form shows first; the others are folded by group."""
-    leads_group: bool = False
-    """Whether its value says enough after the title of its group."""
+    """Its panel and row among the fields that New run always shows; it shows others where they are not at their
+    default, and finds them by typing."""
 
 
 @dataclass(frozen=True, slots=True)

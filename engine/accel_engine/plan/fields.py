@@ -134,7 +134,7 @@ class PlanFields:
             suggestions=(("auto", "the default model for the data and its task"),),
             catalogue="accel_engine.models",
             takes_files=True,
-            first=(0, 0),
+            first=(1, 0),
         ),
         _of_model("learning", "speed", "memory"),
     )
@@ -147,7 +147,7 @@ class PlanFields:
             synonyms=("dataset", "input", "csv"),
             catalogue="accel_engine.data",
             takes_files=True,
-            first=(0, 1),
+            first=(0, 0),
         ),
         _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
     )
@@ -203,7 +203,7 @@ class PlanFields:
     name: str = _field(
         "",
         FieldSpec("Name of the run", str, example="first-try"),
-        FieldWords("Model and data", "the run's id is enough to find it", placeholder="none", first=(1, 3)),
+        FieldWords("Model and data", "the run's id is enough to find it", placeholder="none", first=(2, 0)),
         _of_model(changed_by="continuation", fixed=_SET_BY_SEARCH),
     )
     # Columns
@@ -211,7 +211,9 @@ class PlanFields:
     target: tuple[str, ...] = _field(
         (),
         FieldSpec("Columns or arrays to predict", tuple, optional=True, example="price"),
-        FieldWords("Columns", "a common name such as label, else the last column", synonyms=("label", "y")),
+        FieldWords(
+            "Columns", "a common name such as label, else the last column", synonyms=("label", "y"), first=(0, 1)
+        ),
         _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         only_for=purposes.COLUMNS,
     )
@@ -369,7 +371,7 @@ class PlanFields:
         10,
         FieldSpec("Number of epochs", int, minimum=1),
         FieldWords(
-            "Epochs, batches", "a first look; with patience you can set many more", synonyms=("passes",), first=(1, 0)
+            "Epochs, batches", "a first look; with patience you can set many more", synonyms=("passes",), first=(1, 1)
         ),
         _of_training("steps", changed_by="continuation"),
     )
@@ -380,7 +382,7 @@ class PlanFields:
             "Epochs, batches",
             "fits most memories; raise it to keep a GPU or TPU busy",
             synonyms=("bs", "global batch", "minibatch"),
-            first=(1, 1),
+            first=(1, 2),
         ),
         _of_model("speed", "memory", "learning", "steps"),
     )
@@ -488,7 +490,6 @@ class PlanFields:
             "Loss, metrics",
             "the usual one of the task, if the model has none",
             synonyms=("objective", "criterion", "crossentropy", "mse", "mae", "bce"),
-            leads_group=True,
         ),
         _of_model("learning", "loss", "speed", "memory", replaced_by="train_step", fits_tasks=True),
     )
@@ -581,7 +582,7 @@ class PlanFields:
     optimizer: str = _field(
         "auto",
         FieldSpec("Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS),
-        FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver"), leads_group=True),
+        FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver")),
         _of_training("learning", "speed", "memory", replaced_by="optimizers"),
     )
     learning_rate: float | None = _field(
@@ -591,7 +592,7 @@ class PlanFields:
             "Optimizer",
             "the built-in model's, else the optimizer's in Keras",
             synonyms=("lr", "eta", "step size", "ReduceLROnPlateau"),
-            first=(1, 2),
+            first=(1, 3),
         ),
         _of_training("learning", changed_by="command"),
     )
@@ -734,7 +735,6 @@ class PlanFields:
                 "ReduceLROnPlateau",
                 "callbacks",
             ),
-            leads_group=True,
         ),
         _of_training("learning", "speed", replaced_by="optimizers"),
     )
@@ -823,7 +823,6 @@ class PlanFields:
             "Augmentation",
             "your data may not allow it: a flipped 6 is no 6",
             synonyms=("augment", "RandomFlip", "RandAugment", "MixUp", "CutMix"),
-            leads_group=True,
         ),
         _of_training("learning", "speed", "memory", fits_tasks=True),
         contradictions=(
@@ -913,7 +912,6 @@ class PlanFields:
             "Validation",
             "shows overfitting as soon as it begins",
             synonyms=("evaluate", "eval", "val"),
-            leads_group=True,
         ),
         _of_training("intervals", changed_by="continuation", fixed=_OTHER_FIGURE),
     )
@@ -1118,7 +1116,7 @@ class PlanFields:
             "one device needs no communication",
             synonyms=("distribute", "distributed", "multi-gpu", "MirroredStrategy"),
             catalogue="accel_engine.strategies",
-            first=(0, 2),
+            first=(1, 4),
         ),
         _of_training("speed", "memory", "steps", changed_by="continuation"),
     )
@@ -1137,7 +1135,7 @@ class PlanFields:
             placeholder="auto",
             metavar="ID",
             synonyms=("gpu", "cpu", "CUDA_VISIBLE_DEVICES"),
-            first=(0, 3),
+            first=(1, 5),
         ),
         _of_training("speed", "memory", "steps", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.NO_TPU,

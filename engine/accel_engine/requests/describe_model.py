@@ -9,6 +9,25 @@ from accel_engine.requests.protocol.request import EngineRequest
 
 
 @dataclass(frozen=True, slots=True)
+class ModelBlock:
+    """Layers of a model that a drawing shows as one.
+
+    Attributes:
+        layers: Their classes, in their order.
+        shape: Shape of the output of the last one for one example; empty if unknown.
+        parameters: Number of weights, of all repetitions.
+        count: How often the block is repeated.
+        has_branches: Whether layers of it take other outputs than the one before them.
+    """
+
+    layers: tuple[str, ...]
+    shape: tuple[int | None, ...] = ()
+    parameters: int = 0
+    count: int = 1
+    has_branches: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Description(ModelSize):
     """A plan's model, described without training it.
 
@@ -19,6 +38,8 @@ class Description(ModelSize):
         input_shape: Shape of one example.
         classes: Number of classes.
         preprocessing: The class of the model's preprocessing layer; empty if none was found.
+        blocks: Its layers; empty if unknown.
+        is_chain: Whether each block takes the output of the one before, and no other.
         problem: Why there is no description; the numbers are then 0.
     """
 
@@ -28,6 +49,8 @@ class Description(ModelSize):
     input_shape: tuple[int | None, ...] = ()
     classes: int = 0
     preprocessing: str = ""
+    blocks: tuple[ModelBlock, ...] = ()
+    is_chain: bool = False
     problem: str = ""
 
 

@@ -29,6 +29,7 @@ from accel_engine.training.core.recipe.freezing import freeze
 from accel_engine.training.core.rematerialization.choice import is_all_keras, planned_parts
 from accel_engine.training.core.rematerialization.division import divide_model
 from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes, trace_activations
+from accel_engine.training.model_analysis.model_blocks import model_blocks
 
 
 def describe_plan_data(request: DataRequest, send: Send) -> DescribedData:
@@ -82,6 +83,7 @@ def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescriptio
     model = build_plan_model(plan, description)
     activations, operations = _activations(model, description)
     saved_share, automatic = _rematerialized(plan, model)
+    blocks, is_chain = model_blocks(model)
     return Description(
         parameters=model.count_params(),
         trainable=parameter_count(freeze(model, plan).variables),
@@ -97,6 +99,8 @@ def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescriptio
         input_shape=entry.shape or (),
         classes=entry.classes or 0,
         preprocessing=preprocessing(model, declared=entry.value_range is None or entry.value_range.declared),
+        blocks=blocks,
+        is_chain=is_chain,
     )
 
 

@@ -1,5 +1,6 @@
 """Folders of all kinds, rendered for texts of any kind, without starting their servers."""
 
+import csv
 import dataclasses
 import json
 import re
@@ -19,9 +20,11 @@ from google.protobuf import text_format
 from accel_engine.data.column_format import ColumnFormat, Notation
 from accel_engine.deploy_folder import container
 from accel_engine.deploy_folder.folder_options import FolderOptions
+from accel_engine.deploy_folder.manifests import rate_line, resources_of
 from accel_engine.deploy_folder.model_card import model_card
 from accel_engine.deploy_folder.rendering import clean
 from accel_engine.deploy_folder.tensorflow_serving import write_serving_folder
+from accel_engine.deployment.sizing import Sizing
 from accel_engine.model_server.service import FileForm, Tensor
 from engine.deploy_folder.custom_kinds import INFERENCE_SERVICE, SERVICE_MONITOR, SERVING_RUNTIME
 from engine.deploy_folder.servables import MEASURED, facts_of, service_of, write_servable
@@ -96,6 +99,17 @@ def test_kubernetes_has_what_was_measured(tmp_path, monkeypatch) -> None:
     msgspec.convert(kinds["ServiceMonitor"], SERVICE_MONITOR)
 
 
+def test_a_target_chooses_replicas(tmp_path) -> None:
+    sizing = Sizing(format="onnx", threads=2, rate=210.0, target_latency=0.02, target_rate=500, cores=1.4)
+    sizing = dataclasses.replace(sizing, memory_bytes=300 << 20)
+    facts = dataclasses.replace(facts_of(service_of()), sizing=sizing)
+
+    found = resources_of(facts, FolderOptions(to="x"))
+
+    assert (found.replicas, found.max_replicas, found.memory, found.cpus) == (3, 10, 512 << 20, 2)
+    assert "500 requests/s take 3 replicas" in rate_line(facts)
+
+
 def test_kserve_by_both_protocols(tmp_path, monkeypatch) -> None:
     write(tmp_path, FolderOptions(to="x", target="kserve", storage="gs://b/c"), monkeypatch, "savedmodel")
     (own,) = documents(tmp_path / "kserve/inference-service.yaml")
@@ -136,6 +150,19 @@ def test_kubernetes_takes_the_manifests(tmp_path, monkeypatch) -> None:
     wrong["spec"]["template"]["spec"]["containers"][0]["resource"] = {}
     with pytest.raises(validator.ValidationError):
         validator.validate(wrong, "1.33", strict=True)
+
+
+def test_kubectl_builds_the_kustomization(tmp_path, monkeypatch) -> None:
+    if not (kubectl := shutil.which("kubectl")):
+        pytest.skip("there is no kubectl")
+    write(tmp_path, FolderOptions(to="x", target="kubernetes"), monkeypatch)
+
+    done = subprocess.run([kubectl, "kustomize", tmp_path / "kubernetes"], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    built = {each["kind"]: each for each in yaml.safe_load_all(done.stdout)}
+    assert len(built) == 6
+    assert built["Deployment"]["metadata"]["annotations"]["accel-tui/name"] == NASTY_NAME
 
 
 def test_hadolint_passes(tmp_path, monkeypatch) -> None:
@@ -189,6 +216,18 @@ FORMS = {
         FileForm(kind="table", columns=(ColumnFormat("born", "date"), ColumnFormat("age", "number"))),
         "example.csv",
     ),
+    "table with other letters": (
+        (Tensor("city_of_shop", (1,), "string"), Tensor("a_b", (1,), "float32"), Tensor("a_b_2", (1,), "float32")),
+        FileForm(
+            kind="table",
+            columns=(
+                ColumnFormat("city of shop", "category"),
+                ColumnFormat("a b", "number"),
+                ColumnFormat("a-b", "number"),
+            ),
+        ),
+        "example.csv",
+    ),
     "table with decimal commas": (
         (Tensor("age", (1,), "float32"),),
         FileForm(kind="table", columns=(ColumnFormat("age", "number", notation=Notation(decimal=",")),)),
@@ -204,8 +243,10 @@ FORMS = {
 def test_every_task_has_an_example(form: str, tmp_path, monkeypatch) -> None:
     inputs, files, name = FORMS[form]
     service = service_of(inputs=inputs, files=files)
-    texts = {each.name: np.array(["good", "bad", "so"], object) for each in inputs if each.dtype == "string"}
-    write_servable(tmp_path / "model", service, texts or None)
+    words = np.array(["good", "bad", "so"], object)
+    texts = {each.name: words.reshape(3, *each.shape) for each in inputs if each.dtype == "string"}
+    numbers = {each.name: np.ones((3, *each.shape), each.dtype) for each in inputs if each.dtype != "string"}
+    write_servable(tmp_path / "model", service, texts | numbers if texts else None)
     (tmp_path / "clients").mkdir()
 
     found = container.write_client_examples(tmp_path / "model", tmp_path / "clients")
@@ -215,6 +256,10 @@ def test_every_task_has_an_example(form: str, tmp_path, monkeypatch) -> None:
     assert [each["name"] for each in request["inputs"]] == [each.name for each in inputs]
     assert [each["shape"] for each in request["inputs"]] == [[1, *each.shape] for each in inputs]
     assert not name or (tmp_path / "clients" / name).stat().st_size
+    if files.kind == "table" and name:
+        header, row = csv.reader((tmp_path / "clients" / name).read_text().splitlines())
+        assert header == [each.name for each in files.columns]
+        assert all(bool(cell) is (each.kind != "date") for cell, each in zip(row, files.columns, strict=True))
 
 
 def test_an_example_without_missing_numbers_is_chosen(tmp_path) -> None:

@@ -156,7 +156,7 @@ TENSOR = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(TENSOR, max_size=3), st.binary(max_size=20))
 def test_any_tensors_are_inputs_or_an_error(tensors: list[dict[str, Any]], binary: bytes) -> None:
     check_inputs(lambda: open_inference.inputs_of({"inputs": tensors}, binary, SERVICE)[0])

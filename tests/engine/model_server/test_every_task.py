@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import tritonclient.grpc
 import tritonclient.http
+from google.protobuf import json_format
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from accel_engine.model_export.export_targets import target_at
 from accel_engine.model_export.service_folder import write_service_folder
@@ -30,7 +32,7 @@ Arrays = dict[str, np.ndarray]
 PATHS = {"onnx": "model.onnx", "tflite": "model.tflite", "savedmodel": "model"}
 
 CASES = [
-    pytest.param(kind, form, marks=[] if (kind, form) == ("table", "onnx") else pytest.mark.campaign)
+    (kind, form)
     for kind, forms in {
         "images": "onnx tflite savedmodel",
         "image_folder": "onnx",
@@ -153,6 +155,7 @@ def serving(start: Start, folder: Path) -> Iterator[Server]:
     assert server.stop() == 0
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("kind", "form"), CASES)
 def test_a_server_answers_as_the_trained_model(
     kind: str, form: str, runs: dict[str, tuple[Material, Path]], start: Start, tmp_path: Path
@@ -164,6 +167,9 @@ def test_a_server_answers_as_the_trained_model(
         for protocol in PROTOCOLS:
             found = compare(service, expected, protocol(server, service, inputs))
             assert found.problem == "", protocol.__name__
+        signature = server.ask(f"/v1/models/{service.name}/metadata").json["metadata"]["signature_def"]["signature_def"]
+        found_signature = json_format.ParseDict(signature["serving_default"], meta_graph_pb2.SignatureDef())
+        assert set(found_signature.outputs) == set(service.output_specs)
         if service.files.kind != "arrays":
             check_file(server, service, material, directory)
 

@@ -3,8 +3,11 @@
 import base64
 import io
 import json
+import os
 import socket
 import struct
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -205,3 +208,15 @@ def test_a_connection_serves_many_requests(numbers: Server) -> None:
         while received.count(b"]]}") < 3:
             received += link.recv(65536)
     assert received.count(b"HTTP/1.1 200 OK") == 3
+
+
+@pytest.mark.campaign
+def test_kserves_client(numbers: Server) -> None:
+    """``KSERVE=VENV/bin/python`` names an environment with kserve, which has libraries that accel-tui cannot use."""
+    python = os.environ.get("KSERVE")
+    if not python:
+        pytest.skip("KSERVE names no Python with kserve")
+    script = Path(__file__).with_name("kserve_client.py")
+    command = [python, script, str(numbers.state["port"]), str(numbers.state["grpc_port"]), str(numbers.folder)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert float(done.stdout.splitlines()[-1]) < 1e-6

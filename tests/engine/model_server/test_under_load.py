@@ -115,6 +115,7 @@ def test_sigterm_finishes_what_was_accepted(start: Start, folders: Path) -> None
     assert server.process.wait(30) == 0
 
 
+@pytest.mark.campaign
 def test_a_new_version_takes_over_without_a_lost_request(start: Start, tmp_path: Path) -> None:
     write_folder(tmp_path / "one")
     write_folder(tmp_path / "two", version="2", scale=0.0)

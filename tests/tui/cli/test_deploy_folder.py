@@ -22,6 +22,7 @@ def run(new_run) -> None:
         ("--to service --image 'a b'", "is no name of an image"),
         ("--to service --for kserve --storage x", "is no address of a storage"),
         ("--to service --for kserve --node-selector x", "give NAME=VALUE"),
+        ("--to service --for litert --target-latency 20ms", "is measured with accel-tui's server"),
         ("--to service --foreground", "leave out --to"),
         ("--to mine", "has files that accel-tui did not write"),
         ("--to mine/file", "is a file: choose another folder"),

@@ -152,9 +152,23 @@ def test_plain_float32_goes_without_saying() -> None:
     assert said({"precision": "mixed_bfloat16"})["precision"] == "mixed_bfloat16"
 
 
-def test_what_was_chosen_is_said_in_words() -> None:
-    names = [fact.name for fact in plan_preview.choice_rows(form.resolve_form({"data": "x"}, CPU))]
-    assert names == ["model", "strategy"]
+def test_a_field_is_noted_with_what_its_value_means_unless_it_is_wrong() -> None:
+    filled = form.resolve_form({}, CPU)
+    notes = plan_preview.notes(filled, plan_preview.rows(filled, COUNTED, ""))
+    assert notes["model"].startswith("cnn: ")
+    assert (notes["data"], notes["epochs"]) == ("8x8x1 → 10 classes", "23 per epoch, 230 total")
+    assert notes["batch_size"] == "64 on cpu:0, last 29"
+    wrong = form.resolve_form({"data": "x", "epochs": "many"}, CPU)
+    found = plan_preview.notes(wrong, plan_preview.rows(wrong, None, ""))
+    assert not {"data", "epochs"} & found.keys()
+    assert found["batch_size"] == ""
+
+
+def test_what_a_run_writes_is_estimated_once_its_model_is_known() -> None:
+    filled = form.resolve_form({}, CPU)
+    assert [row.text for row in plan_preview.file_rows(filled, None)] == ["3 checkpoints"]
+    (row,) = plan_preview.file_rows(filled, COUNTED)
+    assert row.text.endswith("MiB, 3 checkpoints")
 
 
 def test_more_than_the_disk_has_free_warns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,17 @@ import pytest
 
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_tui.run_list.columns import TITLES
-from accel_tui.run_list.groups import GROUPINGS, RunGroup, group_runs, make_group, result_of, run_columns, visible
+from accel_tui.run_list.groups import (
+    GROUPINGS,
+    Folds,
+    GroupPath,
+    RunGroup,
+    group_runs,
+    make_group,
+    result_of,
+    run_columns,
+    visible,
+)
 from accel_tui.settings.user_settings import RUN_COLUMNS, RUN_GROUPS
 
 ACCURACY, MAE = "validation_accuracy", "validation_mean_absolute_error"
@@ -21,8 +32,10 @@ def run(name: str, data: str = "digits", created: float = 0.0, **more: Any) -> R
     return RunSummary(name, Path(name), info, **{"monitor": ACCURACY, **more})
 
 
-def shown(runs: list[RunSummary], grouping: str = "data", changed: set[tuple[str, ...]] = frozenset()) -> list[str]:  # type: ignore[assignment]
-    lines = visible(group_runs(runs, grouping, changed))
+def shown(
+    runs: list[RunSummary], grouping: str = "data", changed: Collection[GroupPath] = (), *, are_open: bool = False
+) -> list[str]:
+    lines = visible(group_runs(runs, grouping, Folds(changed, are_open=are_open)))
     return ["/".join(line.path) if isinstance(line, RunGroup) else line.id for line in lines]
 
 
@@ -51,6 +64,7 @@ def test_runs_are_grouped_by_data_and_by_what_made_them_the_newest_first_and_tri
     unfolded = shown(RUNS, changed={("digits", "search s"), ("benches",)})
     assert unfolded[3:5] == ["digits/search s", "trial"]
     assert unfolded[-2:] == ["benches", "bench"]
+    assert {"trial", "bench"} <= {*shown(RUNS, are_open=True)}, "what a filter finds is seen"
 
 
 def test_a_folded_group_hides_the_groups_in_it() -> None:

@@ -358,10 +358,13 @@ async def test_the_columns_are_chosen_and_saved(
 
 
 async def test_the_card_shows_the_current_run_and_what_can_be_done(made: Callable[..., Path]) -> None:
-    made(Plan(model="mlp", learning_rate=0.5), annotations=Annotations(note="too fast", tags=("x",)))
+    named = Annotations(name="[red", note="too fast", tags=("x",))  # which is no markup
+    made(Plan(model="mlp", learning_rate=0.5), annotations=named)
     async with StubApp().run_test(size=(120, 40)) as pilot:
         await open_runs(pilot)
-        await shows(pilot, "✓ finished", "mlp · learning rate 0.5", "too fast", "#x", "$ accel-tui train --model mlp")
+        await shows(
+            pilot, "[red  ✓ finished", "mlp · learning rate 0.5", "too fast", "#x", "$ accel-tui train --model mlp"
+        )
         await shows(pilot, "loss", "Duplicate", "Evaluate")
         await pilot.resize_terminal(*SMALL)
         await until(pilot, lambda: not pilot.app.screen.query_one(RunCard).size, "no card")

@@ -18,12 +18,12 @@ from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.requests.describe_model import Description
 from accel_engine.run import RunReader, list_runs
 from accel_tui.host import Screens
+from accel_tui.plan.form_groups import FIRST
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_finder import FieldFinder
-from accel_tui.widgets.plan.field_group import GroupHeader
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 from tui.fake_engine import FakeEngine
@@ -46,11 +46,6 @@ def field(pilot: Pilot[None], name: str) -> Field:
     return screen_of(pilot).query_one(f"#field-{name}", Field)
 
 
-def focused_group(pilot: Pilot[None]) -> str:
-    focused = pilot.app.focused
-    return focused.title if isinstance(focused, GroupHeader) else ""
-
-
 def is_in_body(pilot: Pilot[None], name: str) -> bool:
     return screen_of(pilot).query_one("#body").region.contains_region(field(pilot, name).region)
 
@@ -59,17 +54,21 @@ def shown(pilot: Pilot[None]) -> set[str]:
     return {each.field for each in screen_of(pilot).form.shown}
 
 
-async def to_group(pilot: Pilot[None], title: str) -> None:
-    """Focus the line of a group."""
-    next(header for header in screen_of(pilot).query(GroupHeader) if header.title == title).focus()
-    await pilot.pause()
-
-
 async def fill(pilot: Pilot[None], name: str, text: str) -> None:
     """Type into a field, over what stands there."""
     screen_of(pilot).form.go_to(name)
     await pilot.pause()
     await pilot.press(*text)
+
+
+async def show_panel(pilot: Pilot[None], number: int) -> None:
+    """Show a panel where only one has room, by the key for the next one."""
+    form = screen_of(pilot).form
+    for _ in range(4):
+        if form.panels[number - 1].has_class("-current"):
+            return
+        await pilot.press("tab")
+    raise AssertionError(number)
 
 
 def type_ahead(pilot: Pilot[None], *keys: str) -> None:
@@ -80,7 +79,8 @@ def type_ahead(pilot: Pilot[None], *keys: str) -> None:
 
 async def stays(pilot: Pilot[None]) -> None:
     """Wait until devices and meaning have taken their lines, so that the form is where it stays."""
-    await shows(pilot, "AMD EPYC", "43%", "no TPU chip", "230 total")
+    await shows(pilot, "AMD EPYC", "43%", "no TPU chip")
+    await until(pilot, lambda: "230 total" in field(pilot, "epochs").note, "what the plan means")
     before, now = None, [each.region for each in screen_of(pilot).form.shown]
     while now != before:
         await pilot.pause()
@@ -88,19 +88,17 @@ async def stays(pilot: Pilot[None]) -> None:
 
 
 @pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
-async def test_devices_form_meaning_command_and_start_are_all_there(size: tuple[int, int]) -> None:
+async def test_devices_data_plan_outcome_command_and_start_are_all_there(size: tuple[int, int]) -> None:
     async with StubApp().run_test(size=size) as pilot:
-        await shows(pilot, "cpu:0", "43%", "no NVIDIA driver", "94,634 in 14 layers", "23 per epoch, 230 total")
+        await shows(pilot, "cpu:0", "43%", "no NVIDIA driver", "8x8x1 → 10 classes", "built in", "1,437")
         await shows(pilot, "$ accel-tui train", "engine: ready (TensorFlow 2.21.0)", "Start", "q Quit")
+        await show_panel(pilot, 2)
+        await shows(pilot, "cnn: 94,634 in 14 layers", "23 per epoch, 230 total", "64 on cpu:0, last 29", "/ finds any")
+        await show_panel(pilot, 3)
+        await shows(pilot, "11.4 MiB", "3 checkpoints", "b races the plan", "predict, export", "Start")
         for each in screen_of(pilot).form.shown:
-            assert pilot.app.screen.region.contains_region(each.region), each.field
-
-
-async def test_in_a_large_terminal_what_was_chosen_is_told_beside_two_columns_of_what_it_comes_to() -> None:
-    async with StubApp().run_test(size=(300, 80)) as pilot:
-        await shows(pilot, "Handwritten digits, 8x8", "94,634 in 14 layers")
-        line = next(line for line in text_of(pilot).splitlines() if "94,634 in 14" in line)
-        assert "29 examples" in line
+            if size != SMALL:
+                assert pilot.app.screen.region.contains_region(each.region), each.field
 
 
 async def test_letters_are_keys_until_a_field_is_in_use() -> None:
@@ -108,7 +106,7 @@ async def test_letters_are_keys_until_a_field_is_in_use() -> None:
         await shows(pilot, "s Start")
         await fill(pilot, "name", "sq")
         assert field(pilot, "name").picker.value == "sq"
-        await shows(pilot, "^s Start", "esc To Start", "Name of the run")
+        await shows(pilot, "s Start", "esc leaves it", "Name of the run")
         await pilot.press("escape", "t")
         assert pilot.app.theme == "accel-light"
 
@@ -119,21 +117,23 @@ async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int
     async with app.run_test(size=size) as pilot:
         await fill(pilot, "batch_size", "n0one")
         await shows(pilot, "must be an integer of at least 1", "batch size: must be")
+        places = [each.region for each in screen_of(pilot).form.shown]
         await pilot.press("escape", "s")
         assert field(pilot, "batch_size").picker.value == "n0one"
         assert field(pilot, "batch_size").picker.input.has_focus
         assert list_runs() == []
         await pilot.press("3", "2")  # what is focused is selected, so that typing replaces it
         await hides(pilot, "must be")
+        assert [each.region for each in screen_of(pilot).form.shown] == places  # an error moves nothing
         await shows(pilot, "accel-tui train --batch-size 32")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("epochs", "1e3", "epochs: must be an integer of at least 1"),
-        ("learning_rate", "1e-3x", "learning rate: must be a number above 0"),
-        ("data", " ", "data: no dataset given; known: digits"),
+        ("epochs", "1e3", "must be an integer of at least 1"),
+        ("learning_rate", "1e-3x", "must be a number above 0"),
+        ("data", " ", "no dataset given; known: d"),
     ],
 )
 async def test_nothing_that_is_typed_is_swallowed_and_what_is_wrong_is_said(name: str, text: str, said: str) -> None:
@@ -162,11 +162,11 @@ async def test_the_command_follows_every_change() -> None:
 async def test_typing_filters_and_enter_takes() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await fill(pilot, "data", "fash")
-        await shows(pilot, "Articles of clothing")
-        await hides(pilot, "Handwritten digits, 28x28")
+        await shows(pilot, "fashion_mnist")
+        await hides(pilot, "built in 50,000")  # of another dataset
         await pilot.press("enter")
         assert field(pilot, "data").picker.value == "fashion_mnist"
-        await shows(pilot, "--data fashion_mnist", "60,000 + 10,000 validation")
+        await shows(pilot, "--data fashion_mnist", "60,000 + 10,000 validation", "digits")
 
 
 async def test_enter_opens_all_choices_and_escape_puts_the_text_back() -> None:
@@ -180,7 +180,7 @@ async def test_enter_opens_all_choices_and_escape_puts_the_text_back() -> None:
         assert field(pilot, "optimizer").picker.value == "adam"
         await pilot.press("enter", "up", "up", "tab")
         assert field(pilot, "optimizer").picker.value == "lion"
-        assert field(pilot, "weight_decay").picker.input.has_focus
+        assert field(pilot, "name").picker.input.has_focus  # what follows on the screen
 
 
 async def test_a_list_begins_below_the_text() -> None:
@@ -212,20 +212,62 @@ async def test_a_message_stays_that_comes_and_goes_with_each_key() -> None:
         for text in ("", "5", "5.", "5.5"):  # as fast as a terminal hands them over
             epochs.value = text
         await shows(pilot, "epochs: must be an integer of at least 1")  # beside Start
-        await until(pilot, lambda: text_of(pilot).count("must be an integer of at least 1") == 2, "the field's own")
+        # The field's own, and whole in the hint.
+        await until(pilot, lambda: text_of(pilot).count("must be an integer of at least 1") == 3, "the field's own")
         epochs.value = "5"
         await until(pilot, lambda: "must be" not in text_of(pilot), "no message")
 
 
-async def test_arrows_walk_through_the_fields() -> None:
+async def test_arrows_walk_through_the_fields_of_all_panels() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
-        await fill(pilot, "devices", "")
+        await stays(pilot)
+        assert field(pilot, "data").picker.input.has_focus
         await pilot.press("down")
+        places = screen_of(pilot).form.places
+        assert places.has_focus
+        await pilot.press(*["down"] * len(places.places))
+        assert field(pilot, "model").picker.input.has_focus
+        await shows(pilot, "batch size")
+        await pilot.press("down", "down", "up")
         assert field(pilot, "epochs").picker.input.has_focus
-        await pilot.press("down", "down", "down", "down")
-        assert focused_group(pilot) == "Augmentation"
-        await pilot.press("up")
-        assert field(pilot, "name").picker.input.has_focus
+        for name in ("batch_size", "learning_rate", "strategy", "devices", "name"):
+            await pilot.press("down")
+            assert field(pilot, name).picker.input.has_focus, name
+        await pilot.press("down")
+        assert isinstance(pilot.app.focused, Button)
+        await pilot.press("shift+tab")
+        assert field(pilot, "model").picker.input.has_focus
+
+
+async def test_with_the_focus_alone_letters_are_keys_and_enter_starts_no_training() -> None:
+    app = StubApp()
+    async with app.run_test(size=WIDE) as pilot:
+        await shows(pilot, "engine: ready", "s Start")
+        keys = text_of(pilot).splitlines()[-1]
+        await pilot.press("tab", "down")
+        assert text_of(pilot).splitlines()[-1] == keys  # the bar does not depend on the focus
+        await pilot.press("t")
+        assert app.theme == "accel-light"
+        await pilot.press("enter", *"5x")
+        assert text_of(pilot).splitlines()[-1] == keys
+        assert field(pilot, "epochs").picker.value == "5x"
+        await pilot.press("escape", "7")
+        assert field(pilot, "epochs").picker.value == "7"
+        await pilot.press("enter", "Y")
+        assert app.clipboard == "accel-tui train --epochs 7"
+        assert list_runs() == []
+
+
+async def test_a_key_that_needs_a_valid_plan_goes_to_what_is_wrong() -> None:
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        screen_of(pilot).form.set("patience", "many")
+        for key in ("Y", "b", "F", "a"):
+            await pilot.press(key)
+            await until(pilot, lambda: field(pilot, "patience").picker.input.has_focus, key)
+            await shows(pilot, "must be an integer of at least 1")
+            await pilot.press("escape", "tab")
 
 
 async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
@@ -242,7 +284,7 @@ async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
         await pilot.press("escape")
         await fill(pilot, "virtual_cpus", "2")
         await fill(pilot, "strategy", "mirrored")
-        await pilot.press("tab", "escape", "pagedown")
+        await pilot.press("tab")
         await shows(pilot, "32 on each of cpu:0, cpu:1")
 
 
@@ -262,11 +304,11 @@ async def test_a_list_that_is_open_keeps_its_choices_and_its_cursor_when_devices
 
 async def test_fields_come_and_go_with_what_they_mean_and_keep_what_was_typed() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
-        await shows(pilot, "engine: ready", "virtual CPUs")
+        await shows(pilot, "engine: ready")
         assert "local workers" not in text_of(pilot)
         await fill(pilot, "strategy", "multi")
         await pilot.press("enter")
-        await shows(pilot, "strategy: needs TF_CONFIG", "local workers", "reduction", "optimizer, rate")
+        await shows(pilot, "strategy: needs TF_CONFIG", "local workers", "needs TF_CONFIG")
         places = [each.field for each in screen_of(pilot).query(Field)]
         assert places == [each.field for each in screen_of(pilot).form.fields if each.field in places]
         await fill(pilot, "local_workers", "3")
@@ -290,25 +332,8 @@ async def test_a_plan_that_is_loaded_shows_what_is_its_own() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: ready")
         screen_of(pilot).show_subject(plan)
-        await shows(pilot, "rate scaling linear")  # of the folded group
-        for name in ("local_workers", "rate_scaling"):
-            screen_of(pilot).form.go_to(name)
-        await shows(pilot, "local workers   2", "reduction       ring", "rate scaling    linear")
+        await shows(pilot, "local workers   2", "reduction       ring", "rate scaling    linear", "4 of ")
         assert screen_of(pilot).form.filled.plan == plan
-
-
-async def test_a_field_that_goes_away_gives_the_focus_to_the_one_before() -> None:
-    async with StubApp().run_test(size=SMALL) as pilot:
-        await shows(pilot, "engine: ready")
-        screen_of(pilot).show_subject(Plan(strategy="mirrored", virtual_cpus=2))
-        await shows(pilot, "--strategy mirrored")
-        await fill(pilot, "reduction", "")
-        await shows(pilot, "All-reduce algorithm for gradients")
-        await pilot.press("f6")
-        await shows(pilot, "Reset the form?")
-        await pilot.press("r")
-        await hides(pilot, "All-reduce algorithm for gradients")
-        assert field(pilot, "threads").picker.input.has_focus
 
 
 async def test_choosing_by_mouse() -> None:
@@ -391,7 +416,7 @@ async def test_without_tensorflow_the_screen_opens_and_says_how_to_get_it(monkey
             super().__init__()
             self.launcher._make_engine = warm_engine.WarmEngine
 
-    async with Bare().run_test(size=SMALL) as pilot:
+    async with Bare().run_test(size=WIDE) as pilot:
         await shows(pilot, "No TensorFlow is installed: pip it", "waiting for TensorFlow", "230 total")
         await pilot.press("s")
         await until(pilot, lambda: screen_of(pilot).launch.problem, "the refusal")
@@ -400,7 +425,7 @@ async def test_without_tensorflow_the_screen_opens_and_says_how_to_get_it(monkey
 
 async def test_the_engine_is_followed_from_import_to_its_end() -> None:
     app = StubApp(ready=False)
-    async with app.run_test(size=SMALL) as pilot:
+    async with app.run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: importing TensorFlow…", "waiting for TensorFlow")
         app.engines[0].be(EngineState.READY)
         await shows(pilot, "engine: ready (TensorFlow 2.21.0)", "94,634 in 14 layers")
@@ -410,7 +435,7 @@ async def test_the_engine_is_followed_from_import_to_its_end() -> None:
 
 async def test_what_an_engine_could_not_say_because_it_got_a_run_is_no_answer() -> None:
     app = StubApp()
-    async with app.run_test(size=SMALL) as pilot:
+    async with app.run_test(size=WIDE) as pilot:
         await shows(pilot, "94,634 in 14 layers")
         panel, other = screen_of(pilot).query_one(SummaryPanel), WarmEngine.__new__(WarmEngine)
         panel._take_description(other, ("auto", "digits", None), Description(problem="no answer"))
@@ -473,7 +498,9 @@ async def test_devices_of_every_kind_are_offered() -> None:
         await shows(pilot, "gpu:3", "auto: gpu:0", "Start")
         await fill(pilot, "strategy", "mirrored")
         await pilot.press("tab", "escape")
-        await shows(pilot, "8 on each of gpu:0, gpu:1, gpu:2", "gpu:6, gpu:7", "per device")
+        await shows(pilot, "8 on each of gpu:0, gpu:1, gpu:2", "per device")
+        await fill(pilot, "batch_size", "")
+        await shows(pilot, "gpu:6, gpu:7")
 
 
 def with_gpus(count: int) -> Inventory:
@@ -492,24 +519,11 @@ async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_
         await shows(pilot, "Start")
 
 
-async def test_what_it_means_can_be_looked_at_by_key_where_it_is_below_the_fields() -> None:
-    async with StubApp(inventory=with_gpus(8)).run_test(size=(80, 20)) as pilot:
-        await shows(pilot, "gpu:7", "batch size", "engine: ready")
-        await hides(pilot, "230 total")
-        for key in ("pagedown", "pageup", "pagedown"):
-            await pilot.press(key)
-            await (shows if key == "pagedown" else hides)(pilot, "230 total")
-        await fill(pilot, "seed", "1")
-        await pilot.press("pagedown")
-        await shows(pilot, "230 total")
-        assert field(pilot, "seed").picker.input.has_focus
-
-
 async def test_help_lists_the_keys_with_what_they_do() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "? Help")
         await pilot.press("question_mark")
-        await shows(pilot, "Start training", "Queue the run")
+        await shows(pilot, "Start training", "Add the run to the queue")
         await pilot.press("end")
         await shows(pilot, "Switch between the dark and the light theme", "^p")
         await pilot.press("escape")
@@ -520,7 +534,7 @@ async def test_the_palette_fills_fields_in() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: ready")
         await pilot.press("ctrl+p")
-        await shows(pilot, "Start training", "Quit accel-tui; active runs keep training (q)")
+        await shows(pilot, "Start training", "Light/dark")
         assert "palette" not in text_of(pilot)
         await pilot.press(*"resnet20")
         await shows(pilot, "model: resnet20")
@@ -541,9 +555,9 @@ async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_call
     async with StubApp().run_test(size=(200, 60)) as pilot:
         await shows(pilot, "engine: ready", "^p Commands")
         await pilot.press("ctrl+p")
-        await shows(pilot, "Start training", "Repaint the screen")
+        await shows(pilot, "Start training", "Go to the panel before")
         told = text_of(pilot)
-        assert told.index("Start training") < told.index("Repaint the screen")
+        assert told.index("Start training") < told.index("Go to the panel before")
         await pilot.press(*"list all")
         await hides(pilot, "Start training")
         await shows(pilot, "List all runs (r)")
@@ -555,7 +569,7 @@ async def test_a_terminal_that_is_too_small_says_so_until_it_is_not() -> None:
     async with StubApp().run_test(size=(50, 12)) as pilot:
         await shows(pilot, "The terminal is 50x12", "at least 60x16")
         await pilot.resize_terminal(*SMALL)
-        await shows(pilot, "Start", "230 total")
+        await shows(pilot, "Start", "1,437 + 360")
         await pilot.resize_terminal(80, 10)
         await shows(pilot, "The terminal is 80x10")
 
@@ -598,7 +612,7 @@ async def test_fields_that_only_some_data_needs_are_there_for_that_data_only(hou
         built_in = set(screen_of(pilot).form.relevant)
         assert not built_in & {"target", "features", "window", "split", "task", "last_batch"}
         screen_of(pilot).form.set("data", str(houses))
-        await shows(pilot, "Columns", "target, features, ignore, kinds", "val split")
+        await shows(pilot, "price, number")
         # The second goes once the table has been read, as its target is a number.
         of_images_and_classes = {"augmentation", "label_smoothing"}
         await until(
@@ -607,20 +621,19 @@ async def test_fields_that_only_some_data_needs_are_there_for_that_data_only(hou
             "the fields of a table",
         )
         assert not set(screen_of(pilot).form.relevant) & {"window", "horizon", "group", "tokenizer", "image_size"}
-        await shows(pilot, "Time series", "time")
         screen_of(pilot).form.set("time", "id")
         screen_of(pilot).form.go_to("time")
         await shows(pilot, "window", "horizon", "group")
         screen_of(pilot).form.set("data", "digits")
         await until(pilot, lambda: set(screen_of(pilot).form.relevant) == built_in, "the form as before")
-        await hides(pilot, "Time series")
+        await hides(pilot, "price, number")
         await shows(pilot, "$ accel-tui train")
 
 
 async def test_columns_are_completed_and_the_look_follows_them(houses: Path) -> None:
     async with StubApp().run_test(size=HUGE) as pilot:
         screen_of(pilot).form.set("data", str(houses))
-        await shows(pilot, "target", "2 columns → price", "area 12")
+        await shows(pilot, "target", "2 columns → price", "∅12")
         screen_of(pilot).form.set("model", "mlp")
         await fill(pilot, "target", "pri")
         await shows(pilot, "number; 100.5")
@@ -653,59 +666,34 @@ async def test_a_function_is_not_run_by_the_form(tmp_path: Path) -> None:
     async with app.run_test(size=HUGE) as pilot:
         await shows(pilot, "94,634 in 14 layers")
         screen_of(pilot).form.set("data", f"{tmp_path / 'mine.py'}:load")
-        await shows(pilot, "known once the data is read", "val split")
+        await shows(pilot, "known once the data is read", "your function is not run")
         assert [plan.data for plan in app.engines[0].described] == ["digits"]
-
-
-FIRST = {"model", "data", "strategy", "devices", "epochs", "batch_size", "learning_rate", "name"}
-
-
-async def test_the_first_decisions_are_shown_and_the_rest_is_folded_until_opened() -> None:
-    async with StubApp().run_test(size=SMALL) as pilot:
-        await stays(pilot)
-        form = screen_of(pilot).form
-        assert shown(pilot) == {each.field for each in form.fields} == FIRST, "nothing else is mounted"
-        for line in ("Optimizer", "LR schedule", "Early stopping", "Checkpoints", "Devices"):
-            assert line in text_of(pilot)
-        await to_group(pilot, "Optimizer")
-        await shows(pilot, "enter shows or hides the fields of this group", "optimizer, weight decay, EMA momentum")
-        await pilot.press("right")
-        await until(pilot, lambda: "clip_norm" in shown(pilot), "its fields")
-        await until(pilot, lambda: all(each.picker.input.is_mounted for each in screen_of(pilot).form.shown), "inputs")
-        assert not shown(pilot) & {"momentum", "nesterov", "patience", "learning_rate"} - FIRST
-        await pilot.press("down", "down")
-        assert field(pilot, "weight_decay").picker.input.has_focus
-        await to_group(pilot, "Optimizer")
-        await pilot.press("left")
-        await until(pilot, lambda: shown(pilot) == FIRST, "the end of its fields")
-        for key in ("enter", "space"):
-            await pilot.press(key)
-            await until(pilot, lambda key=key: ("clip_norm" in shown(pilot)) is (key == "enter"), key)  # type: ignore[misc]
 
 
 async def test_what_differs_from_the_defaults_is_seen_and_can_be_reset() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await stays(pilot)
         assert "•" not in text_of(pilot)
+        assert {each.field for each in screen_of(pilot).form.fields} == set(FIRST), "nothing else is mounted"
+        assert shown(pilot) == set(FIRST) - {"target"}
         screen_of(pilot).show_subject(Plan(optimizer="sgd", momentum=0.9, patience=3, batch_size=32))
-        await shows(pilot, "• batch size", "sgd, momentum 0.9", "patience 3")
+        await shows(pilot, "• batch size", "• optimizer", "• momentum", "• patience", "4 of ")
         screen_of(pilot).form.go_to("momentum")
-        await shows(pilot, "• momentum", "• optimizer", "f7 Default", "default 0: plain gradient descent")
+        await shows(pilot, "Momentum", "f7 resets it", "default 0: plain gradient descent")
         await pilot.press("f7")
         await hides(pilot, "• momentum")
         assert field(pilot, "momentum").picker.value == ""
-        await hides(pilot, "f7 Default")
-        await to_group(pilot, "Optimizer")
-        await pilot.press("f7", "left")
-        await hides(pilot, "sgd")
-        await to_group(pilot, "Early stopping")
-        await pilot.press("f7")
-        await hides(pilot, "patience 3")
+        for name in ("optimizer", "patience"):
+            screen_of(pilot).form.go_to(name)
+            await until(pilot, lambda name=name: field(pilot, name).has_focus_within, name)  # type: ignore[misc]
+            await pilot.press("f7")
+            await hides(pilot, f"• {name}")
+        await until(pilot, lambda: "momentum" not in shown(pilot), "only what differs, and where the focus is")
         await shows(pilot, "$ accel-tui train --batch-size 32")
 
 
 async def test_resetting_the_form_asks_first_where_something_would_be_lost() -> None:
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with StubApp().run_test(size=WIDE) as pilot:
         await stays(pilot)
         await pilot.press("f6")
         assert screen_of(pilot)  # there is nothing to ask
@@ -721,35 +709,6 @@ async def test_resetting_the_form_asks_first_where_something_would_be_lost() -> 
         assert field(pilot, "epochs").picker.value == "10"
 
 
-async def test_an_open_list_hides_neither_its_message_nor_a_part_of_the_other_column() -> None:
-    async with StubApp().run_test(size=SMALL) as pilot:
-        await stays(pilot)
-        for name, text in (("schedule", "cosin"), ("metrics", "precisio"), ("augmentation", "mixup")):
-            await fill(pilot, name, text)
-            picker = field(pilot, name).picker
-            await until(
-                pilot, lambda picker=picker: picker.query(OptionList) and picker.listed.is_on_screen, "the list"
-            )  # type: ignore[misc]
-            assert picker.listed.region.width == picker.region.width, name
-            if name != "augmentation":  # which is right
-                await shows(pilot, f"{name}: did you mean")  # next to Start
-            assert not any(error.display for error in field(pilot, name).query(".-error")), name
-            assert ("auc, precision, recall, f1_score, top_k_categorical_accuracy, …" in text_of(pilot)) is (
-                name == "metrics"
-            )
-            await pilot.press("escape")
-            await until(pilot, lambda picker=picker: not picker.is_open, "the end of the list")  # type: ignore[misc]
-
-
-async def test_enter_goes_to_the_field_that_its_value_has_shown() -> None:
-    async with StubApp().run_test(size=SMALL) as pilot:
-        await stays(pilot)
-        await fill(pilot, "patience", "")
-        type_ahead(pilot, "5", "enter")
-        await until(pilot, lambda: "min_delta" in shown(pilot), "the field that its value shows")
-        await until(pilot, lambda: field(pilot, "min_delta").picker.input.has_focus, "the focus")
-
-
 @pytest.mark.parametrize("key", ["f3", "slash"])
 async def test_letters_right_after_the_key_are_for_the_finder(key: str) -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
@@ -763,7 +722,7 @@ async def test_letters_right_after_the_key_are_for_the_finder(key: str) -> None:
 
 
 async def test_the_users_own_defaults_are_not_marked() -> None:
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with StubApp().run_test(size=WIDE) as pilot:
         await stays(pilot)
         screen_of(pilot).form.defaults = Plan(epochs=3)
         screen_of(pilot).form.load(Plan(epochs=3))
@@ -791,12 +750,13 @@ async def test_a_field_is_found_by_typing(typed: str, found: str) -> None:
         await pilot.press("enter")
         await until(pilot, lambda: found in shown(pilot) and field(pilot, found).picker.input.has_focus, "the field")
         assert not finder.is_open
-        await shows(pilot, "f3 Find", "Summary")
+        await shows(pilot, "2 Plan")
         await pilot.press("f3")
         await shows(pilot, "find a field, e.g. clip")
         await pilot.press("escape")
-        await shows(pilot, "s Start", "Summary")
+        await shows(pilot, "s Start", "2 Plan")
         assert not finder.is_open
+        assert field(pilot, found).picker.input.has_focus
 
 
 async def test_f3_finds_a_field_wherever_the_focus_is() -> None:
@@ -804,30 +764,29 @@ async def test_f3_finds_a_field_wherever_the_focus_is() -> None:
         await stays(pilot)
         finder = screen_of(pilot).query_one(FieldFinder)
         screen = screen_of(pilot)
-        for place in (screen.query_one("#start"), screen.query(GroupHeader).first(), field(pilot, "data").picker.input):
+        for place in (screen.query_one("#start"), screen.form.places, field(pilot, "data").picker.input):
             place.focus()
             await pilot.press("f3")
             assert finder.is_open, place
             await shows(pilot, "find a field, e.g. clip")
             await pilot.press("escape")
-            await shows(pilot, "/ Find", "Summary")
-            assert "f3 Find" not in text_of(pilot)
+            await shows(pilot, "/ Find", "1 Data")
+            assert place.has_focus
 
 
-async def test_enter_accepts_what_was_typed_and_escape_leaves_the_field_at_once() -> None:
+async def test_enter_accepts_what_was_typed_and_escape_leaves_the_text_at_once() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await stays(pilot)
         await fill(pilot, "data", "tab.csv")
-        assert not field(pilot, "data").picker.is_open  # nothing to suggest
         await pilot.press("escape")
-        assert isinstance(pilot.app.focused, Button)
+        picker = field(pilot, "data").picker
+        assert (picker.input.has_focus, picker.input.is_editing, picker.value) == (True, False, "tab.csv")
         await fill(pilot, "data", "table.csv")
         await pilot.press("enter")
-        assert not field(pilot, "data").has_focus_within
-        assert not any(each.picker.is_open for each in screen_of(pilot).form.shown)
-        await pilot.press("escape", "slash", *"target")
+        assert not picker.input.is_editing
+        await pilot.press("slash", *"target")
         await until(pilot, lambda: screen_of(pilot).query_one(FieldFinder).is_open, "the finder")
-        assert field(pilot, "data").picker.value == "table.csv"
+        assert picker.value == "table.csv"
 
 
 async def test_what_is_typed_at_once_after_a_field_is_found_is_for_that_field() -> None:
@@ -857,7 +816,7 @@ async def test_a_wrong_field_opens_its_group_and_one_that_its_message_names() ->
     async with StubApp().run_test(size=WIDE) as pilot:
         await stays(pilot)
         screen_of(pilot).form.set("patience", "many")
-        await shows(pilot, "early stopping".capitalize(), "must be an integer of at least 1")
+        await shows(pilot, "• patience", "must be an integer of at least 1")
         assert field(pilot, "patience").error
         assert "virtual_cpus" not in shown(pilot)
         screen_of(pilot).form.set("strategy", "mirrored")
@@ -874,10 +833,10 @@ async def test_the_palette_finds_folded_fields_by_other_names() -> None:
         assert field(pilot, "clip_value").picker.input.has_focus
 
 
-async def test_groups_are_opened_by_mouse() -> None:
+async def test_enter_goes_to_the_field_that_its_value_has_shown() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await stays(pilot)
-        await pilot.click("#group-checkpoints GroupHeader")
-        await until(pilot, lambda: "keep_checkpoints" in shown(pilot), "its fields")
-        await pilot.click("#group-checkpoints GroupHeader")
-        await until(pilot, lambda: "keep_checkpoints" not in shown(pilot), "the end of its fields")
+        await fill(pilot, "patience", "")
+        type_ahead(pilot, "5", "enter")
+        await until(pilot, lambda: "min_delta" in shown(pilot), "the field that its value shows")
+        await until(pilot, lambda: field(pilot, "min_delta").picker.input.has_focus, "the focus")

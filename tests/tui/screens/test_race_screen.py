@@ -55,7 +55,7 @@ def machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
 
 
 async def open_race(pilot: Pilot[None]) -> RaceScreen:
-    await shows(pilot, "Start", "230 total")
+    await shows(pilot, "Start", "engine: ready")
     await pilot.press("b")
     await until(pilot, lambda: isinstance(pilot.app.screen, RaceScreen), "the screen")
     assert isinstance(pilot.app.screen, RaceScreen)
@@ -138,7 +138,7 @@ async def test_the_form_tells_what_a_race_has_measured(machine: Machine) -> None
         await shows(pilot, "The fastest is")
         await pilot.press("escape")
         await shows(pilot, "measured", "1,000 ±0% examples/s")  # the plan's own, not XLA's
-        await shows(pilot, "1.4 s of steps", "--xla on --threads 1:", "2.60 times")
+        await shows(pilot, "1.4 s of steps", "--xla on --threads 1:", "2.60")
 
 
 async def test_runs_that_train_meanwhile_are_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

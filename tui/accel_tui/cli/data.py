@@ -6,8 +6,6 @@ from itertools import zip_longest
 from typing import Any
 
 import click
-import numpy as np
-from rich.style import Style
 
 from accel_engine import data as datasets
 from accel_engine.data.changes import remarks
@@ -25,9 +23,10 @@ from accel_tui.cli.catalogue import list_data
 from accel_tui.cli.live import reading_bar
 from accel_tui.cli.output import json_option, readable, table, terminal_columns, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given
+from accel_tui.formatting.data import histogram, of_total, share_bars
 from accel_tui.formatting.text import shorten, sparkline
 from accel_tui.settings.user_settings import load
-from accel_tui.widgets.diagnostics.pixels import draw_image, size_within
+from accel_tui.widgets.data_pictures import strips_of_picture
 
 EPILOG = """\b
 Examples:
@@ -38,9 +37,8 @@ Examples:
 """
 
 MAX_CLASSES = 20
-"""Up to this number all classes are shown, else the largest and the smallest."""
+"""Up to this number all classes are shown, else the largest and the smallest, in as many lines."""
 
-_LARGEST, _SMALLEST = 12, 5
 _BAR = 30
 _NAME = 24
 _SAMPLE = 300
@@ -164,14 +162,8 @@ def _arrays(spec: Mapping[str, str]) -> str:
 
 def _column(column: EntryColumn, values: ColumnValues | None) -> tuple[str, ...]:
     missing = "" if column.missing is None else numbers.count(column.missing)
-    distribution = readable(_histogram(values)) if values else ""
+    distribution = readable(histogram(values)) if values else ""
     return (shorten(column.name, _NAME), column.kind, column.role, missing, distribution, column.detail)
-
-
-def _histogram(values: ColumnValues) -> str:
-    """A bar of each bin; empty bins are blank."""
-    counts = [count or None for count in values.counts]
-    return sparkline(counts, len(counts), 0, max(values.counts, default=1))
 
 
 def _pictures(picture: DataPicture) -> Iterator[str]:
@@ -190,10 +182,7 @@ def _pictures(picture: DataPicture) -> Iterator[str]:
 
 
 def _drawn(picture: ShownPicture) -> list[str]:
-    pixels = np.frombuffer(picture.pixels, np.uint8).reshape(picture.shape)
-    columns, lines = size_within(pixels, _PICTURE, _PICTURE)
-    strips = draw_image(pixels, columns, lines, blocks=False, dark=True, background=(0, 0, 0), style=Style.null())
-    return [strip.text.ljust(_PICTURE) for strip in strips]
+    return [line.plain for line in strips_of_picture(picture, _PICTURE, blocks=False, dark=True)]
 
 
 def _sound(sound: ShownSound) -> tuple[str, str]:
@@ -208,22 +197,18 @@ def _findings(picture: DataPicture) -> list[tuple[str, str]]:
     unique = [column.name for column in picture.columns if column.is_nearly_unique]
     reached = ", ".join(f"{name} {numbers.metric(value)}" for name, value in picture.metrics)
     found = [
-        ("duplicates", f"{_of(equal.duplicates, equal.compared)} equal another one" if equal.duplicates else ""),
+        ("duplicates", f"{of_total(equal.duplicates, equal.compared)} equal another one" if equal.duplicates else ""),
         (
             "conflicts",
             f"{numbers.counted(equal.conflicts, 'equal example')} of other classes" if equal.conflicts else "",
         ),
-        ("in two splits", f"{_of(equal.leaked, equal.compared_validation)} of validation" if equal.leaked else ""),
+        ("in two splits", f"{of_total(equal.leaked, equal.compared_validation)} of validation" if equal.leaked else ""),
         ("constant", _named(constant)),
         ("nearly unique", _named(unique)),
         ("default model", picture.model),
         ("baseline", f"{picture.baseline}: {reached}" if picture.baseline else ""),
     ]
     return [(name, text) for name, text in found if text]
-
-
-def _of(count: int, total: int) -> str:
-    return f"{numbers.count(count)} of {numbers.counted(total, 'example')}"
 
 
 def _named(names: Sequence[str]) -> str:
@@ -233,17 +218,9 @@ def _named(names: Sequence[str]) -> str:
 
 def _balance(names: Sequence[str], counts: Sequence[int]) -> Iterator[str]:
     """A bar for each class; of many classes, for the largest and the smallest."""
-    classes = list(zip(names, counts, strict=False))
-    gap = 0
-    if len(classes) > MAX_CLASSES:
-        classes.sort(key=lambda each: -each[1])
-        gap = len(classes) - _LARGEST - _SMALLEST
-        classes = [*classes[:_LARGEST], *classes[-_SMALLEST:]]
-    total, largest = sum(counts), max(*counts, 1)
+    total = sum(counts)
     rows = []
-    for index, (name, count) in enumerate(classes):
-        bar = readable("█") * round(_BAR * count / largest)
-        if gap and index == _LARGEST:
-            rows.append((f"({gap} more)", "", "", ""))
-        rows.append((shorten(name, _NAME), numbers.count(count), percent(count / max(total, 1)), bar))
+    for name, count, bar in share_bars(names, counts, _BAR, MAX_CLASSES):
+        texts = (numbers.count(count), percent(count / max(total, 1)), readable(bar)) if name in names else ("", "", "")
+        rows.append((shorten(name, _NAME), *texts))
     yield table(("CLASS", "EXAMPLES", "SHARE", ""), rows)

@@ -1,7 +1,9 @@
 """``accel-tui deploy``: serves trained models on this machine, checks services, and lists, updates and ends them."""
 
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from accel_engine.service_client.find_service import parse_url
 from accel_engine.service_client.transport import read_token
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import json_option, print_to_stderr, table, write, write_json
-from accel_tui.cli.signals import interruptible
+from accel_tui.cli.signals import interruptible, signal_handlers
 
 EPILOG = """\b
 Examples:
@@ -141,7 +143,8 @@ def start(run: str, options: DeployOptions, folder: FolderOptions, foreground: b
     from accel_engine.deployment.deploy import Deployer
 
     deployer = Deployer(_ask, lambda step: print_to_stderr(step.words))
-    found = deployer.deploy(directory, options)
+    with _ended_by_signals():
+        found = deployer.deploy(directory, options)
     _show(found, as_json=as_json)
     return _stay(found.deployment) if foreground else 0
 
@@ -166,7 +169,8 @@ def update(name: str, run: str | None, options: DeployOptions, back: bool, as_js
     from accel_engine.deployment.deploy import Deployer
 
     deployer = Deployer(_ask, lambda step: print_to_stderr(step.words))
-    found = deployer.update(deployment.name, directory, options) if directory else deployer.back(deployment.name)
+    with _ended_by_signals():
+        found = deployer.update(deployment.name, directory, options) if directory else deployer.back(deployment.name)
     _show(found, as_json=as_json)
 
 
@@ -179,7 +183,9 @@ def restart(name: str, as_json: bool) -> None:
     require_server()
     from accel_engine.deployment.deploy import Deployer
 
-    _show(Deployer(_ask, lambda step: print_to_stderr(step.words)).restart(name), as_json=as_json)
+    with _ended_by_signals():
+        found = Deployer(_ask, lambda step: print_to_stderr(step.words)).restart(name)
+    _show(found, as_json=as_json)
 
 
 @deploy.command("list", epilog="\b\nExamples:\n  accel-tui deploy list\n  accel-tui deploy list --json | jq .url")
@@ -281,6 +287,17 @@ def _write_folder(directory: Path, options: DeployOptions, folder: FolderOptions
     else:
         write("\n".join(folder_lines(found)))
     return 0
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the block as Ctrl-C does, so that no server is left behind that nobody lists."""
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with signal_handlers({signal.SIGTERM: end, signal.SIGHUP: end}):
+        yield
 
 
 def _ask(request: EngineRequest[Any]) -> Any:

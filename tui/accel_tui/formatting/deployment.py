@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from accel_engine.deploy_folder.client_examples import EXAMPLE, MEDIA_TYPES, write_client_examples
 from accel_engine.deploy_folder.deploy_to_folder import WrittenFolder
 from accel_engine.deployment.deploy import Deployed
 from accel_engine.deployment.deployments import Deployment
 from accel_engine.deployment.sizing import Sizing
 from accel_engine.deployment.status import DeploymentStatus
-from accel_engine.model_server.service import Service
 from accel_engine.requests.check_service import ServiceCheck, ServiceLoad
 from accel_engine.words import numbers
 from accel_tui.formatting.model_export import model_row
@@ -167,7 +167,7 @@ def deployed_lines(found: Deployed) -> Iterator[str]:
     width = max(map(len, urls)) + 2
     yield from (f"{what:{width}}{url}" for what, url in urls.items())
     yield ""
-    yield curl_example(deployment, service)
+    yield example_command(deployment)
 
 
 def equality(found: Deployed) -> str:
@@ -241,8 +241,8 @@ def service_urls(deployment: Deployment) -> dict[str, str]:
     }
 
 
-def deployed_tables(found: Deployed) -> Iterator[ResultTable]:
-    """What was deployed, how fast it is, and how it is asked."""
+def deployed_tables(found: Deployed, command: str) -> Iterator[ResultTable]:
+    """What was deployed, how fast it is, and how it is asked, with a command for that."""
     version, service, load = found.deployment.version, found.service, found.load
     metrics = service.metrics
     yield ResultTable(
@@ -261,9 +261,7 @@ def deployed_tables(found: Deployed) -> Iterator[ResultTable]:
         ],
         note="latencies and rate of one connection",
     )
-    yield ResultTable(
-        ("FOR", "URL"), list(service_urls(found.deployment).items()), note=curl_example(found.deployment, service)
-    )
+    yield ResultTable(("FOR", "URL"), list(service_urls(found.deployment).items()), note=command)
 
 
 LOAD_HEADER = ("CONNECTIONS", "REQUESTS/S", "P50", "P99", "STABLE")
@@ -280,26 +278,28 @@ def load_row(load: ServiceLoad) -> tuple[str, ...]:
     )
 
 
-def curl_example(deployment: Deployment, service: Service) -> str:
-    """A command that asks the server, with a file if it takes files."""
+def example_command(deployment: Deployment) -> str:
+    """A command that asks the server for one held-out example, which is written into the folder of the version.
+
+    The example is a file where one is natural, such as an image or a table, else JSON.
+    """
+    folder = deployment.folder(deployment.current)
+    examples = folder / "example"
+    try:
+        examples.mkdir(exist_ok=True)
+        name = write_client_examples(folder, examples)
+    except OSError:
+        return f"curl{_access(deployment)} {deployment.url}/v2/models/{deployment.name}"
+    path = examples / (name or EXAMPLE)
+    kind = MEDIA_TYPES.get(path.suffix, "application/json")
+    url = f"{deployment.url}/predict" if name else f"{deployment.url}/v2/models/{deployment.name}/infer"
+    return f"curl{_access(deployment)} -H 'Content-Type: {kind}' --data-binary @{shlex.quote(str(path))} {url}"
+
+
+def _access(deployment: Deployment) -> str:
+    """The options of curl for a token, and for the certificate of the server."""
     token = ' -H "Authorization: Bearer $TOKEN"' if deployment.token_file else ""
-    trust = f" --cacert {shlex.quote(deployment.tls_certificate)}" if deployment.tls_certificate else ""
-    file = _FILES.get(service.files.kind)
-    if file:
-        kind, example = file
-        return f"curl{token}{trust} -H 'Content-Type: {kind}' --data-binary @{example} {deployment.url}/predict"
-    return f"curl{token}{trust} {deployment.url}/v2/models/{deployment.name}"
-
-
-_FILES = {
-    "images": ("image/png", "IMAGE.png"),
-    "table": ("text/csv", "TABLE.csv"),
-    "series": ("text/csv", "SERIES.csv"),
-    "text": ("text/plain", "TEXT.txt"),
-    "audio": ("audio/wav", "SOUND.wav"),
-    "language": ("text/plain", "TEXT.txt"),
-}
-"""The type and the name of a file, by how the server reads it."""
+    return token + (f" --cacert {shlex.quote(deployment.tls_certificate)}" if deployment.tls_certificate else "")
 
 
 def deployed_values(found: Deployed) -> dict[str, Any]:

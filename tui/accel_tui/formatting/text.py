@@ -122,12 +122,6 @@ def sparkline(values: Sequence[float | None], columns: int, low: float = 0, high
     return "".join(_height(value, low, high) for value in latest).rjust(columns)
 
 
-def bar(share: float, columns: int) -> str:
-    """A bar in halves of a cell, at most ``columns`` long; empty for a share that is not a number or not positive."""
-    halves = round(2 * columns * min(share, 1.0)) if share > 0 else 0
-    return "━" * (halves // 2) + "╸" * (halves % 2)
-
-
 def _height(value: float | None, low: float, high: float) -> str:
     if value is None or math.isnan(value):
         return " "

@@ -139,6 +139,15 @@ def survey_subject(plan: Plan) -> SurveySubject:
     return plan.data, replace(plan.data_options, seed=DEFAULTS["seed"], batch_size=DEFAULTS["batch_size"])
 
 
+def is_data(text: str) -> bool:
+    """Whether a text names data, be it valid or not."""
+    try:
+        data.find(text)
+    except PlanError:
+        return False
+    return True
+
+
 def survey(filled: ResolvedPlan) -> DatasetEntry | SurveyError:
     """Survey the data of a form; may read files, so call it from a thread."""
     subject = survey_subject(filled.plan)

@@ -1,7 +1,11 @@
 """Labels and placeholders of plan fields."""
 
+import re
+
 from accel_engine.errors import Words, join_words
 from accel_engine.plan import SPECS, WORDS
+
+_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
 
 _OTHERS = {"target_latency": "target p99, s", "seconds": "time limit, s"}
 """Labels of settings of benches, which are no fields of a plan."""
@@ -18,6 +22,11 @@ def placeholder(name: str) -> str:
     if name not in SPECS:
         return ""
     return WORDS[name].placeholder or (SPECS[name].none_word if SPECS[name].optional else "")
+
+
+def in_form(text: str) -> str:
+    """A text that names options of the command line, with the labels of fields in their place."""
+    return _OPTION.sub(lambda found: label(name) if (name := found[1].replace("-", "_")) in SPECS else found[0], text)
 
 
 def word(reason: Words) -> str:

@@ -1,13 +1,16 @@
 """What was measured of a plan's devices on this machine, or not yet, as text: for the form and the command."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from accel_engine import clock
 from accel_engine.devices.device_types import Device
 from accel_engine.measure.tried_gpus import untried
+from accel_engine.plan import DEFAULTS, affecting
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.remembered import RememberedResult
+from accel_engine.run import RunSummary
 from accel_engine.words import numbers
 from accel_tui.formatting.race import spread_of
 from accel_tui.plan.data_look import PreviewRow
@@ -20,6 +23,30 @@ def first_use_rows(resolved: ResolvedPlan, devices: Sequence[Device]) -> tuple[P
     if not (new := untried(names)):
         return ()
     return (PreviewRow("first use", f"of {', '.join(new)} here: accel-tui doctor --deep tries it in a minute"),)
+
+
+def earlier_rows(runs: Iterable[RunSummary], resolved: ResolvedPlan) -> tuple[PreviewRow, ...]:
+    """About how long a plan takes, by the newest run whose steps were the same; nothing without one.
+
+    Args:
+        runs: Runs, newest first.
+        resolved: The plan.
+    """
+    counts = resolved.step_counts
+    if counts is None or resolved.errors:
+        return ()
+    wanted = _speed_of(resolved.with_chosen_model().plan.to_mapping())
+    for run in runs:
+        if run.info and run.steps and run.seconds and not run.info.bench and _speed_of(run.info.plan_values) == wanted:
+            seconds = run.seconds / run.steps * counts.total_steps
+            text = f"about {numbers.span(seconds)}: {run.id} took {numbers.span(run.seconds)} for {run.steps:,} steps"
+            return (PreviewRow("time", text),)
+    return ()
+
+
+def _speed_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values on which the time of a step depends."""
+    return {name: values.get(name, DEFAULTS[name]) for name in affecting("speed")}
 
 
 def measured_rows(found: RememberedResult | None, resolved: ResolvedPlan) -> tuple[PreviewRow, ...]:

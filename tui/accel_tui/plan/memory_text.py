@@ -43,6 +43,14 @@ def memory_line(training: Training) -> str:
     return f"{bytes_text(estimate_memory(training))}{several}"
 
 
+def memory_shares(training: Training) -> tuple[float, float] | None:
+    """The parts of the memory that a training surely takes, and may take; ``None`` if the memory is unknown."""
+    if not training.memory:
+        return None
+    estimate = estimate_memory(training)
+    return estimate.low / training.memory, estimate.high / training.memory
+
+
 def memory_of(training: Training) -> str:
     """The memory that a training may use: ``22.1 GiB available on this machine``; empty if it is unknown."""
     if training.memory is None:

@@ -1,5 +1,6 @@
 """The summary of a plan next to the form, without widgets."""
 
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from accel_engine.data.changes import remarks
@@ -12,7 +13,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.plan import data_look, form
+from accel_tui.plan import data_look
 from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow
 from accel_tui.plan.field_labels import word
 from accel_tui.plan.search_fields import looks_like_range
@@ -47,13 +48,47 @@ def _blank_on_error(filled: ResolvedPlan, fields: AbstractSet[str], rows: list[P
     return [PreviewRow(row.name, "—") for row in rows] if fields & filled.errors.keys() else rows
 
 
-def choice_rows(filled: ResolvedPlan) -> tuple[PreviewRow, ...]:
-    """Describe the selected model, data and strategy."""
-    return tuple(
-        PreviewRow(name, form.describe_value(name, filled))
-        for name in ("model", "data", "strategy")
-        if name not in filled.errors
-    )
+OUTCOME = ("scaling", "precision", "memory")
+"""The rows that tell what will happen; the others belong to a field."""
+
+
+def notes(filled: ResolvedPlan, known: Sequence[PreviewRow]) -> dict[str, str]:
+    """What the values of the fields mean that are always shown, in a few words each.
+
+    Args:
+        filled: The form.
+        known: Its rows.
+    """
+    rows = {row.name: row.text for row in known if row.text != "—"}
+    is_auto = filled.plan.model.lower() == "auto" and isinstance(filled.model, ModelEntry)
+    taken = f"{filled.model.name}: " if is_auto and isinstance(filled.model, ModelEntry) else ""
+    found = {
+        "data": rows.get("input", ""),
+        "target": rows.get("target", ""),
+        "model": f"{taken}{rows['parameters']}" if "parameters" in rows else "",
+        "epochs": rows.get("steps", ""),
+        "batch_size": ", ".join(filter(None, (rows.get("batch"), _last(rows)))),
+        "learning_rate": "of the model or the optimizer" if filled.plan.learning_rate is None else "",
+        "strategy": filled.strategy.summary.partition(":")[0],
+    }
+    return {name: text for name, text in found.items() if name not in filled.errors}
+
+
+def _last(rows: Mapping[str, str]) -> str:
+    """What the last batch of an epoch has, or how many examples are left out."""
+    if "last batch" in rows:
+        return f"last {rows['last batch'].partition(' ')[0]}"
+    return f"drops {rows['dropped'].partition(' ')[0]}" if "dropped" in rows else ""
+
+
+def file_rows(filled: ResolvedPlan, description: Description | None) -> tuple[PreviewRow, ...]:
+    """What the run writes, and about how much."""
+    plan, counts = filled.plan, filled.step_counts
+    size = ""
+    if description and not description.problem and counts and not filled.errors:
+        needed = estimate.estimate_disk(plan, counts.total_steps, description.parameters, description.trainable)
+        size = f"≈ {numbers.size(needed)}, "
+    return (PreviewRow("files", f"{size}{numbers.counted(plan.keep_checkpoints, 'checkpoint')}"),)
 
 
 def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str, ...]:

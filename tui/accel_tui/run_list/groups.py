@@ -9,10 +9,10 @@ from typing import NamedTuple
 from accel_engine.plan.monitor import is_at_most_one, is_better_lower
 from accel_engine.run import RunSummary
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
-from accel_engine.words import numbers
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.table_columns import Column
-from accel_tui.formatting.text import bar, base_name, shorten_start
+from accel_tui.formatting.text import base_name, shorten_start
 from accel_tui.run_list.columns import COLUMNS, SYMBOLS, RunColumn, plan_value
 
 GroupPath = tuple[str, ...]
@@ -152,8 +152,7 @@ class RunGroup:
     @property
     def note(self) -> str:
         """The number of its runs, and how many are live."""
-        word = "trial" if self.path[-1].startswith("search ") else ""
-        count = numbers.counted(len(self.runs), word) if word else f"{len(self.runs):,}"
+        count = f"{len(self.runs):,}"
         live = sum(run.status is not None and run.status.live for run in self.runs)
         return "  ".join([count, *([f"{live} live"] * bool(live))])
 
@@ -178,25 +177,27 @@ def make_group(path: GroupPath, runs: Sequence[RunSummary], *, is_folded: bool =
     return RunGroup(path, tuple(runs), name, high, of_series, is_folded)
 
 
-def is_folded(path: GroupPath, changed: Collection[GroupPath]) -> bool:
-    """Whether a group is folded.
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """Which groups are folded."""
 
-    Args:
-        path: The group.
-        changed: The groups that are not as they are at first.
-    """
-    return path[-1].startswith(_FOLDED_AT_FIRST) is not (path in changed)
+    changed: Collection[GroupPath] = frozenset()
+    """The groups that are not as they are at first."""
+    are_open: bool = False
+    """Whether all groups are unfolded at first, as those of a filtered list are: what is found is seen."""
+
+    def has(self, path: GroupPath) -> bool:
+        """Whether a group is folded."""
+        return (path[-1].startswith(_FOLDED_AT_FIRST) and not self.are_open) is not (path in self.changed)
 
 
-def group_runs(
-    runs: Iterable[RunSummary], grouping: str, changed: Collection[GroupPath]
-) -> list[RunGroup | RunSummary]:
+def group_runs(runs: Iterable[RunSummary], grouping: str, folds: Folds) -> list[RunGroup | RunSummary]:
     """The lines of a list: groups, the one with the newest run first, each with its runs, then with its own groups.
 
     Args:
         runs: In the order that they have within groups.
         grouping: One of :data:`GROUPINGS`.
-        changed: The groups that are not folded or unfolded as they are at first.
+        folds: Which groups are folded.
 
     Returns:
         Also what is in folded groups; see :func:`visible`. Runs of a single group have no heading.
@@ -211,7 +212,7 @@ def group_runs(
     for path in members:
         whole.setdefault(path[0], []).append(path)
     ordered = sorted(whole.values(), key=lambda paths: -max(_newest(members[path]) for path in paths))
-    return [line for paths in ordered for line in _lines(sorted(paths, key=len), members, changed)]
+    return [line for paths in ordered for line in _lines(sorted(paths, key=len), members, folds)]
 
 
 def _newest(runs: Iterable[RunSummary]) -> float:
@@ -219,14 +220,14 @@ def _newest(runs: Iterable[RunSummary]) -> float:
 
 
 def _lines(
-    paths: Sequence[GroupPath], members: Mapping[GroupPath, Sequence[RunSummary]], changed: Collection[GroupPath]
+    paths: Sequence[GroupPath], members: Mapping[GroupPath, Sequence[RunSummary]], folds: Folds
 ) -> Iterator[RunGroup | RunSummary]:
     """A group with the groups in it, whose paths are longer."""
     top = paths[0][:1]
-    yield make_group(top, [run for path in paths for run in members[path]], is_folded=is_folded(top, changed))
+    yield make_group(top, [run for path in paths for run in members[path]], is_folded=folds.has(top))
     for path in paths:
         if path != top:
-            yield make_group(path, members[path], is_folded=is_folded(path, changed))
+            yield make_group(path, members[path], is_folded=folds.has(path))
         yield from members[path]
 
 

@@ -14,7 +14,7 @@ from accel_engine.deployment.write_version import DeployStep
 from accel_engine.requests.export_model import WritingFormat
 from accel_engine.requests.protocol.model_reference import check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
-from accel_tui.formatting.deployment import curl_example, deployed_tables, equality
+from accel_tui.formatting.deployment import deployed_tables, equality, example_command
 from accel_tui.host import Screens, open_screen
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
@@ -41,6 +41,7 @@ class DeployScreen(JobScreen):
         super().__init__(f"Deploy {directory.name}")
         self._directory = directory
         self._found: Deployed | None = None
+        self._command = ""
 
     def make_form(self) -> OptionForm:
         """Name, format, ports and threads."""
@@ -66,7 +67,7 @@ class DeployScreen(JobScreen):
     def action_copy(self) -> None:
         """Copy a command that asks the server."""
         if self._found:
-            self.app.copy_to_clipboard(curl_example(self._found.deployment, self._found.service))
+            self.app.copy_to_clipboard(self._command)
             self.notify("Command copied", timeout=2)
 
     def prepare(self, options: DeployOptions) -> DeployOptions:
@@ -78,7 +79,9 @@ class DeployScreen(JobScreen):
 
     def run(self, job: Job, prepared: DeployOptions) -> Deployed:
         """Deploy the model."""
-        return Deployer(job.ask, job.send, lambda: job.is_cancelled).deploy(self._directory, prepared)
+        found = Deployer(job.ask, job.send, lambda: job.is_cancelled).deploy(self._directory, prepared)
+        self._command = example_command(found.deployment)
+        return found
 
     def begin(self, prepared: DeployOptions) -> None:
         """Remove the tables."""
@@ -101,5 +104,5 @@ class DeployScreen(JobScreen):
         self.refresh_bindings()
         if found is None:
             return ("nothing deployed",)
-        self.query_one(ResultTables).show(list(deployed_tables(found)))
+        self.query_one(ResultTables).show(list(deployed_tables(found, self._command)))
         return f"{found.deployment.name} is served on {found.deployment.url}", equality(found), *found.notes

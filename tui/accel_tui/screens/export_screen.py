@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 
 from accel_engine.formats import format_named, target_name
 from accel_engine.model_export.export_targets import (
@@ -33,6 +35,7 @@ from accel_tui.formatting.model_export import (
 )
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.formatting.table_columns import ResultTable
+from accel_tui.host import Screens, open_screen
 from accel_tui.plan.form import FieldChoice
 from accel_tui.screens.asking import QuestionScreen, overwrite_question
 from accel_tui.screens.job import Job
@@ -68,6 +71,9 @@ class ExportScreen(JobScreen):
     NOUN = "the export"
     KEPT = "What is written already stays."
     BINDING_GROUP_TITLE = "Export"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("D", "deploy", "Deploy", id="export.deploy", tooltip="Serve the trained model on this machine"),
+    ]
 
     def __init__(self, directory: Path) -> None:
         super().__init__(f"Export {directory.name}")
@@ -92,6 +98,16 @@ class ExportScreen(JobScreen):
             editors={"formats": Checklist(formats)},
             directories=(self._directory,),
         )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Lead to its deployment once nothing is written."""
+        if action == "deploy":
+            return not self.has_class("-form") and not self.is_working
+        return super().check_action(action, parameters)
+
+    def action_deploy(self) -> None:
+        """Deploy the run."""
+        open_screen(self, Screens.DEPLOY, self._directory)
 
     def compose_result(self) -> ComposeResult:
         yield ResultTables(colours=_COLOURS, id="result")

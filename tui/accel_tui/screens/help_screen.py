@@ -1,4 +1,4 @@
-"""Help screen: the keys of the screen below it."""
+"""Help screen: the keys of the screen below it, by what they are for."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import on
+from textual.actions import parse
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -19,6 +20,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
+from accel_tui import keymap
 from accel_tui.host import settings_of
 from accel_tui.screens.asking import Dialog
 
@@ -31,10 +33,12 @@ class HelpRow:
     """The keys, as shown."""
     description: str
     """The binding's tooltip."""
-    name: str
-    """The binding's id in the settings table ``keys``."""
+    node: DOMNode
+    """The widget or screen that owns the binding."""
     actions: tuple[str, ...]
     """Actions that a click tries, in this order."""
+    is_offered: bool = True
+    """Whether it does something now; else it is dimmed."""
 
 
 _KEYS = 14  # minimum width of the column of keys
@@ -42,11 +46,10 @@ _GAP = "  "
 
 
 class KeyRows(Widget):
-    """The bindings of one widget or screen. A single widget: one per cell took a third of a second to lay out.
+    """The bindings for one purpose. A single widget: one per cell took a third of a second to lay out.
 
     Args:
         rows: The rows.
-        node: The widget or screen that owns the bindings.
     """
 
     ALLOW_SELECT = False
@@ -57,12 +60,10 @@ class KeyRows(Widget):
         """A row was clicked."""
 
         row: HelpRow
-        node: DOMNode
 
-    def __init__(self, rows: list[HelpRow], node: DOMNode) -> None:
+    def __init__(self, rows: list[HelpRow]) -> None:
         super().__init__()
         self._rows = rows
-        self._node = node
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Number of lines after wrapping."""
@@ -71,25 +72,22 @@ class KeyRows(Widget):
     def on_click(self, event: Click) -> None:
         """Post which row was clicked."""
         at = self._lines(self.size.width)[event.y][1]
-        self.post_message(self.Clicked(at, self._node))
+        self.post_message(self.Clicked(at))
 
     def render(self) -> Content:
-        """Keys, right-aligned; description; binding id."""
+        """Keys, right-aligned, and what they do."""
         return Content("\n").join(line for line, _ in self._lines(self.size.width))
 
     def _lines(self, width: int) -> list[tuple[Content, HelpRow]]:
         """The lines, each with its row."""
-        names = max(len(row.name) for row in self._rows)
-        text_width = max(width - _KEYS - names - 2 * len(_GAP), 1)
+        text_width = max(width - _KEYS - len(_GAP), 1)
         lines = []
         for row in self._rows:
-            keys, name = " " * (_KEYS - cell_len(row.keys)) + row.keys, row.name
+            keys = " " * (_KEYS - cell_len(row.keys)) + row.keys
             for part in wrap(row.description, text_width):
-                line = Content.assemble(
-                    (keys, "$accent"), f"{_GAP}{part:<{text_width}}{_GAP}", (name, "$text-disabled")
-                )
-                lines.append((line, row))
-                keys, name = " " * _KEYS, ""
+                styles = ("$accent", "") if row.is_offered else ("$text-disabled", "$text-disabled")
+                lines.append((Content.assemble((keys, styles[0]), (f"{_GAP}{part}", styles[1])), row))
+                keys = " " * _KEYS
         return lines
 
 
@@ -113,10 +111,10 @@ class HelpScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll() as box:
             box.border_title = "Keys"
-            box.border_subtitle = r"right column: name in the settings, table \[keys]   esc closes"
-            for place, rows, node in self._groups():
+            box.border_subtitle = "a click does it   esc closes"
+            for place, rows in self._groups().items():
                 yield Static(place, classes="place", markup=False)
-                yield KeyRows(rows, node)
+                yield KeyRows(rows)
 
     @on(KeyRows.Clicked)
     def _do(self, event: KeyRows.Clicked) -> None:
@@ -125,14 +123,16 @@ class HelpScreen(Dialog[None]):
 
         async def do() -> None:
             for action in event.row.actions:
-                if await self.app.run_action(action, event.node):
+                if await self.app.run_action(action, event.row.node):
                     return
 
         self.dismiss()
         self.app.call_later(do)
 
-    def _groups(self) -> Iterator[tuple[str, list[HelpRow], DOMNode]]:
+    def _groups(self) -> dict[str, list[HelpRow]]:
+        """The rows by purpose: first what the screen is for, then its parts, then what all screens have."""
         seen: set[type] = set()
+        groups: dict[str, list[HelpRow]] = {}
         own = {binding.action for binding in _documented_bindings(self._explained_screen)}
         for node in (self._explained_screen, *self._explained_screen.walk_children(), self.app):
             if type(node) not in seen:
@@ -141,20 +141,35 @@ class HelpScreen(Dialog[None]):
                 hidden = own if node is self.app else set()
                 if node.check_action("select", ()) is False:  # the recent runs
                     hidden = {"select", "select_next(1)", "select_next(-1)"}
-                if rows := self._rows(
-                    binding for binding in _documented_bindings(node) if binding.action not in hidden
-                ):
-                    yield node.BINDING_GROUP_TITLE or "All screens", rows, node
+                shown = [binding for binding in _documented_bindings(node) if binding.action not in hidden]
+                for purpose, rows in self._rows(shown, node).items():
+                    groups.setdefault(purpose, []).extend(rows)
+        order = [purpose for purpose, _ in keymap.PURPOSES]
+        first, last = order[:-2], order[-2:]
+        names = [*first, *(name for name in groups if name not in order), *last]
+        return {name: groups[name] for name in names if name in groups}
 
-    def _rows(self, bindings: Iterable[Binding]) -> list[HelpRow]:
-        """A row per key; of bindings that share a key, the first gives the description."""
-        rows: dict[str, HelpRow] = {}
+    def _rows(self, bindings: Iterable[Binding], node: DOMNode) -> dict[str, list[HelpRow]]:
+        """A row per key, by purpose; of bindings that share a key, the first that is offered describes it."""
+        rows: dict[tuple[str, str], HelpRow] = {}
         for binding in bindings:
             declared = self._with_custom_keys(binding)
             keys = " ".join(self.app.get_key_display(binding) for binding in Binding.make_bindings([declared]))
-            row = rows.get(keys) or HelpRow(keys, declared.tooltip, binding.id or "", ())
-            rows[keys] = replace(row, actions=(*row.actions, binding.action))
-        return list(rows.values())
+            purpose = keymap.purpose_of(binding.id or "", node.BINDING_GROUP_TITLE or "Always")
+            row = rows.get((purpose, keys)) or HelpRow(keys, declared.tooltip, node, (), is_offered=False)
+            if not row.is_offered and self._is_offered(binding.action, node):
+                row = replace(row, description=declared.tooltip, is_offered=True)
+            rows[purpose, keys] = replace(row, actions=(*row.actions, binding.action))
+        groups: dict[str, list[HelpRow]] = {}
+        for (purpose, _), row in rows.items():
+            groups.setdefault(purpose, []).append(row)
+        return groups
+
+    def _is_offered(self, action: str, node: DOMNode) -> bool:
+        """Whether an action does something now."""
+        place, _, call = action.rpartition(".")
+        name, parameters = parse(call)[1:]
+        return (self.app if place else node).check_action(name, parameters) is not False
 
     def _with_custom_keys(self, binding: Binding) -> Binding:
         """The binding with the user's custom keys."""

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from textual.binding import Binding, BindingType
-from textual.message import Message
+from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Button
@@ -16,14 +16,15 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter, SearchOptions
 from accel_engine.search.ranges import format_values
-from accel_engine.text import printable
+from accel_engine.text import printable, printable_line
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan import field_labels, form
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user
+from accel_tui.widgets.plan.data_list import DataList
+from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_finder import FieldFinder
-from accel_tui.widgets.plan.field_group import GroupHeader
 from accel_tui.widgets.plan.plan_form import PlanForm
 
 BINDINGS: tuple[BindingType, ...] = (
@@ -78,50 +79,70 @@ BINDINGS: tuple[BindingType, ...] = (
         tooltip="Find a field, also while in one",
         priority=True,
     ),
-    Binding("down", "app.focus_next", id="new-run.down", tooltip="Next field"),
-    Binding("up", "app.focus_previous", id="new-run.up", tooltip="Previous field"),
+    Binding("tab", "panel(1)", "Next panel", id="new-run.panel", tooltip="Go to the next panel"),
+    Binding("shift+tab", "panel(-1)", id="new-run.panel-back", show=False, tooltip="Go to the panel before"),
+    Binding("down", "move(1)", id="new-run.down", tooltip="Next field"),
+    Binding("up", "move(-1)", id="new-run.up", tooltip="Previous field"),
     Binding("pagedown", "scroll(1)", id="new-run.page-down", tooltip="Scroll down"),
     Binding("pageup", "scroll(-1)", id="new-run.page-up", tooltip="Scroll up"),
-    Binding(
-        "escape",
-        "leave",
-        "To Start",
-        id="new-run.leave",
-        tooltip="Leave the field and go to Start, where letters are keys",
-    ),
 )
-"""Keys that use the plan, find a field, and move between fields; in a field, letters are text."""
+"""Keys that use the plan, find a field, and move between fields; while a field is edited, letters are text."""
 
-_START_HINT = "s starts the run, ↑ ↓ select a field, / finds one, esc returns to Start"
+_START_HINT = "s starts the run; ↑ ↓ select a field, tab goes to the next panel, / finds a setting"
 """Hint while no field has the focus."""
 
-_GROUP_HINT = "enter shows or hides the fields of this group, / finds a field by typing"
-"""Hint while a group has the focus."""
+_DATA_HINT = "enter takes the data, → opens a folder, ← the folder above\ntype in the field above to filter"
+"""Hint while the list of data has the focus."""
+
+_PREVIEW_HINT = "enter makes the column at the cursor the target, ↑ ↓ scroll"
+"""Hint while the preview of the data has the focus."""
 
 _FINDER_HINT = "type a part of a name; ↑ ↓ select a field, enter goes to it, esc closes"
 """Hint while a field is being found."""
 
-_RUNS_HINT = "↑ ↓ select a run, enter opens it, esc returns to Start"
+_RUNS_HINT = "↑ ↓ select a run, enter opens it"
 """Hint while the recent runs have the focus."""
 
 _CHOICES_HINT = "↑ ↓ select a choice, enter accepts it, esc closes the list"
 """Hint while a list of choices is open."""
 
+_TYPED_HINT = "enter accepts the text, esc leaves it: then letters are keys again"
+"""Hint while a field is edited."""
 
-def hint_for(focused: Widget | None) -> str:
-    """The hint, in one or two lines.
+_TYPED_DATA_HINT = "tab completes, ↓ goes to the list, enter accepts, esc leaves the text"
+"""The same of the field for the data."""
+
+
+def hint_for(focused: Widget | None, filled: ResolvedPlan) -> Content:
+    """The hint, in one or two lines: what the field is, then what is wrong with it, or what its value means.
 
     Args:
         focused: The widget with the focus; ``None`` if there is none.
+        filled: The form.
     """
     within = focused.ancestors if focused else ()
     if field := next((field for field in within if isinstance(field, Field)), None):
-        return _CHOICES_HINT if field.picker.is_open else _help_of(field.field)
-    if isinstance(focused, GroupHeader):
-        return _GROUP_HINT if focused.is_open else f"{_GROUP_HINT}\n{focused.summary.text}"
+        return _field_hint(field, filled)
     if finder := next((finder for finder in within if isinstance(finder, FieldFinder)), None):
-        return _help_of(finder.selected) if finder.selected else _FINDER_HINT
-    return _START_HINT if focused is None or isinstance(focused, Button) else _RUNS_HINT
+        return Content(_help_of(finder.selected) if finder.selected else _FINDER_HINT)
+    for kind, hint in ((DataList, _DATA_HINT), (DataPreview, _PREVIEW_HINT), (Button, _START_HINT)):
+        if isinstance(focused, kind):
+            return Content(hint)
+    return Content(_START_HINT if focused is None else _RUNS_HINT)
+
+
+def _field_hint(field: Field, filled: ResolvedPlan) -> Content:
+    picker, name = field.picker, field.field
+    if picker.is_open:
+        return Content(_CHOICES_HINT)
+    doc = SPECS[name].doc
+    if picker.input.is_editing:
+        doc = f"{doc} ({_TYPED_DATA_HINT if name == 'data' else _TYPED_HINT})"
+    if field.error:
+        return Content.assemble(doc, "\n", (printable_line(field.error), "$text-error"))
+    value = printable_line(form.describe_value(name, filled) or (field.note if field.cuts_note else ""))
+    reset = "; f7 resets it" if field.is_changed else ""
+    return Content(f"{doc}\n{value or form.default_reason(name)}{reset}")
 
 
 def _help_of(field: str) -> str:
@@ -132,17 +153,6 @@ _START = Answer("start", "Start now", "s")
 _QUEUE = Answer("queue", "Queue", "q")
 _RATE = Answer("rate", "Learning rate", "l")
 _SIZE = Answer("size", "Batch size", "b")
-
-
-class StartButton(Button):
-    """Starts training when it is clicked. It has the focus at first, so that Enter only asks."""
-
-    class Entered(Message):
-        """Enter was pressed on the button."""
-
-    def action_press(self) -> None:
-        """Post that Enter was pressed."""
-        self.post_message(self.Entered())
 
 
 async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None, *, asks: bool = False) -> None:

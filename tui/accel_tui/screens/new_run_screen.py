@@ -1,4 +1,4 @@
-"""New run screen: devices, the form, a summary of the plan, and Start."""
+"""New run screen: devices; the data, the plan and what will happen; recent runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
 from textual.events import ScreenResume, ScreenSuspend
 from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import reactive
+from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
 from accel_engine.devices.device_types import Device, Inventory
@@ -30,7 +31,6 @@ from accel_tui.run_state.device_meter import Meter
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
 from accel_tui.screens.new_run_keys import (
     BINDINGS,
-    StartButton,
     ask_to_search,
     ask_what_to_find,
     explain_ranges,
@@ -40,17 +40,19 @@ from accel_tui.screens.new_run_keys import (
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar, TopBar
+from accel_tui.widgets.list_keys import ItemList
+from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field_finder import FieldFinder
-from accel_tui.widgets.plan.field_group import GroupHeader
+from accel_tui.widgets.plan.panel import panel_of
 from accel_tui.widgets.plan.picker import Picker
-from accel_tui.widgets.plan.plan_form import PlanForm
+from accel_tui.widgets.plan.plan_form import PlanForm, StartButton
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 
 if TYPE_CHECKING:
     from accel_tui.widgets.runs_table import RunsTable
 
 STATUS_LINES = 2
-"""Lines of the message next to Start, as in the style sheet."""
+"""Lines of the message below Start, as in the style sheet."""
 
 RESET = Answer("reset", "Reset", "r", is_destructive=True)
 
@@ -63,7 +65,7 @@ class NewRunScreen(DirtyRegionScreen):
     """
 
     CSS_PATH = "new_run_screen.tcss"
-    AUTO_FOCUS = "#start"
+    AUTO_FOCUS = "#data FieldInput"
     COMMANDS: ClassVar = {PlanCommands}
     BINDING_GROUP_TITLE = "New run"
     BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
@@ -89,6 +91,7 @@ class NewRunScreen(DirtyRegionScreen):
         self._parameters: tuple[Parameter, ...] = ()
         self._was_shown = False
         self._was_suspended = False
+        self._before_finding: Widget | None = None
         self._hint = Static(id="hint", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -96,17 +99,13 @@ class NewRunScreen(DirtyRegionScreen):
         yield DevicePanel().data_bind(NewRunScreen.inventory, NewRunScreen.meters)
         with Vertical(id="middle"):
             yield FieldFinder()
-            with VerticalScroll(id="body", can_focus=False):
-                yield PlanForm(settings_of(self).plan_defaults).data_bind(NewRunScreen.inventory)
-                yield SummaryPanel().data_bind(NewRunScreen.launch)
-            yield Vertical(id="late")
+            with Vertical(id="body"):
+                yield PlanForm(settings_of(self).plan_defaults).data_bind(NewRunScreen.inventory, NewRunScreen.launch)
+                yield Vertical(id="late")
         with Vertical(id="bottom"):
             yield self._hint
             yield Static(id="command", markup=False)
-            with Horizontal(id="go"):
-                yield StartButton("▶ Start", id="start", compact=True)
-                yield Static(id="status", markup=False)
-        yield KeyBar(kept="command_palette")
+        yield KeyBar(kept="command_palette", steady=True)
 
     def on_mount(self) -> None:
         if self._plan is not None:
@@ -130,11 +129,13 @@ class NewRunScreen(DirtyRegionScreen):
 
         table = RunsTable("No runs yet. Start, or s, trains the first one.")
         table.border_title = "Recent runs"
+        self.query_one(DataPreview).begin()
         table.can_focus = False  # not focusable while it is empty
         self.query_one("#late").mount(table)
 
     def on_resize(self) -> None:
-        """Cut the message next to Start where it ends."""
+        """Show one panel at a time where three have no room; cut the message below Start where it ends."""
+        self.form.show_one_panel(self.has_class("-narrow"))
         self.call_after_refresh(self._show_status)
 
     def watch_launch(self) -> None:
@@ -142,15 +143,24 @@ class NewRunScreen(DirtyRegionScreen):
         self._show_status()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What uses the plan needs a valid one; leaving needs the focus on a field or a run; scrolling an overflow."""
+        """A field is found where no letter is typed; scrolling needs an overflow."""
         if action == "scroll":
-            return self.query_one("#body").max_scroll_y > 0
-        if action in ("copy", "measure", "race"):
-            return None if self._filled is None or self._filled.errors else True
+            return self._scrolled is not None
         if action == "find":
-            is_letter = isinstance(self.focused, Input) and parameters == ("/",)
-            return not self.query_one(FieldFinder).is_open and not is_letter
-        return not isinstance(self.focused, Button) if action == "leave" else True
+            return not self.query_one(FieldFinder).is_open and not (self.is_typing and parameters == ("/",))
+        return True
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether letters are text."""
+        return self.focused is not None and self.focused.check_consume_key("a", "a")
+
+    @property
+    def _scrolled(self) -> Widget | None:
+        """What the keys for pages scroll: the panel with more than it has room for."""
+        panel = panel_of(self.focused)
+        found = panel.query("#fields, DataPreview") if panel else self.query("#fields")
+        return next((each for each in found.results(Widget) if each.max_scroll_y > 0), None)
 
     @awaiting
     async def action_start(self) -> None:
@@ -165,12 +175,14 @@ class NewRunScreen(DirtyRegionScreen):
             await host_of(self).launcher.queue_run(filled.plan, self._machine)
 
     def action_race(self) -> None:
-        open_screen(self, Screens.RACE, self.form.filled.plan)
+        if (filled := self._valid()) is not None:
+            open_screen(self, Screens.RACE, filled.plan)
 
     @awaiting
     async def action_measure(self) -> None:
         """Ask what to find for the plan, and find it."""
-        await ask_what_to_find(self, self.form)
+        if self._valid() is not None:
+            await ask_what_to_find(self, self.form)
 
     @awaiting
     async def action_search(self) -> None:
@@ -191,7 +203,7 @@ class NewRunScreen(DirtyRegionScreen):
             self.form.go_to(next(name for name in SPECS if name in filled.errors))
             return None
         for picker in self.query(Picker):
-            picker.is_open = False  # an open list could still restore the old value
+            picker.finish()  # an open list could still restore the old value
         return filled
 
     def _valid_plan(self) -> ResolvedPlan | None:
@@ -203,6 +215,8 @@ class NewRunScreen(DirtyRegionScreen):
         return filled
 
     def action_copy(self) -> None:
+        if self._valid() is None:
+            return
         self.app.copy_to_clipboard(self._command_text(self.form.filled))
         self.notify("Command copied", timeout=2)
 
@@ -216,6 +230,7 @@ class NewRunScreen(DirtyRegionScreen):
                 self.form.load(self.form.defaults)
 
     def action_find(self, key: str) -> None:
+        self._before_finding = self.focused
         self.query_one("#body").display = False
         self.query_one(FieldFinder).open(self.form.values)
 
@@ -225,15 +240,37 @@ class NewRunScreen(DirtyRegionScreen):
         if event.field:
             self.form.go_to(event.field)  # it may have to be mounted first; until then, the finder takes the keys
         else:
-            self.action_leave()
+            self.set_focus(self._before_finding or self.query_one("#start"))
 
     def action_scroll(self, by: int) -> None:
-        body = self.query_one("#body")
-        body.scroll_relative(y=by * max(body.size.height - 1, 1), animate=False)
+        if (scrolled := self._scrolled) is not None:
+            scrolled.scroll_relative(y=by * max(scrolled.size.height - 1, 1), animate=False)
 
-    def action_leave(self) -> None:
-        """Focus Start, so that letters are keys again."""
-        self.query_one("#start").focus()
+    def action_move(self, by: int) -> None:
+        """Focus what is below or above, also in a panel that is not shown."""
+        stops = self._stops
+        place = stops.index(self.focused) + by if self.focused in stops else 0
+        if 0 <= place < len(stops):
+            self._focus(stops[place])
+            if isinstance(stops[place], ItemList):  # which begins where it is entered
+                cast(ItemList, stops[place]).enter(by)
+
+    def action_panel(self, by: int) -> None:
+        """Focus the first field of the next panel; after the last one, the recent runs."""
+        firsts = [next(each for each in self._stops if panel_of(each) is panel) for panel in self.form.panels]
+        firsts += [each for each in self._stops if panel_of(each) is None][:1]
+        here = panel_of(self.focused)
+        at = self.form.panels.index(here) if here else len(self.form.panels)
+        self._focus(firsts[(at + by) % len(firsts)])
+
+    @property
+    def _stops(self) -> list[Widget]:
+        return [*self.form.stops, *(table for table in self.query("RunsTable").results(Widget) if table.focusable)]
+
+    def _focus(self, widget: Widget) -> None:
+        if panel := panel_of(widget):
+            self.form.show_panel(panel)
+        self.set_focus(widget)
 
     @on(Button.Pressed, "#start")
     def _start(self) -> None:
@@ -254,7 +291,8 @@ class NewRunScreen(DirtyRegionScreen):
     def _resume(self, event: ScreenResume) -> None:
         if self._was_suspended:
             self._was_suspended = False
-            self.action_leave()  # so that letters are keys
+            for picker in self.query(Picker):
+                picker.finish()  # so that letters are keys
             self.query_one(SummaryPanel).refresh_measured()
         # A new screen has its styles already; computing them again is slow.
         event.refresh_styles = event.refresh_styles and self._was_shown
@@ -263,9 +301,12 @@ class NewRunScreen(DirtyRegionScreen):
         self.call_after_refresh(host_of(self).launcher.warm_engine)
         for table in self.query("RunsTable").results():
             cast("RunsTable", table).refresh_runs()
+            self.form.refresh_folder()
 
     def watch_focused(self) -> None:
         """Show the help text of the focused field, and close the finder when the focus has left it."""
+        if panel := panel_of(self.focused):
+            self.form.show_panel(panel)
         finder = self.query_one(FieldFinder)
         if finder.is_open and self.focused is not None and finder not in self.focused.ancestors:
             typed = finder.close()
@@ -277,23 +318,34 @@ class NewRunScreen(DirtyRegionScreen):
 
     @on(Picker.Opened)
     @on(FieldFinder.Selected)
-    @on(GroupHeader.Toggled)
     def _explain_choices(self, event: Message) -> None:
         event.stop()
         self._show_hint()
 
     def _show_hint(self) -> None:
-        self._hint.update(hint_for(self.focused), layout=False)  # it always has two lines
+        if self._filled is not None:
+            self._hint.update(hint_for(self.focused, self._filled), layout=False)  # it always has two lines
 
     def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
         """Make room for the recent runs, if there are any."""
         self.set_class(bool(event.runs), "-ran")
         event.table.can_focus = bool(event.runs)
+        self.form.refresh_folder()
 
     @on(PlanForm.Changed)
     def _changed(self, event: PlanForm.Changed) -> None:
         self._update(event.filled)
-        self._show_hint()  # a group's differs with its fields
+        self._show_hint()
+
+    @on(SummaryPanel.Noted)
+    def _show_notes(self, event: SummaryPanel.Noted) -> None:
+        event.stop()
+        self.form.show_notes(event.notes)
+
+    @on(DataPreview.TargetTaken)
+    def _take_target(self, event: DataPreview.TargetTaken) -> None:
+        event.stop()
+        self.form.set("target", event.column)
 
     @on(SummaryPanel.DataSurveyed)
     def _update_survey(self, event: SummaryPanel.DataSurveyed) -> None:
@@ -322,6 +374,7 @@ class NewRunScreen(DirtyRegionScreen):
         self.query_one(SummaryPanel).preview(
             filled, search_fields.describe_parameters(parameters) if parameters else ""
         )
+        self.query_one(DataPreview).preview(filled)
 
     def _command(self, filled: ResolvedPlan) -> Content:
         if filled.errors:
@@ -338,7 +391,8 @@ class NewRunScreen(DirtyRegionScreen):
         if self.launch.is_starting:
             status.update(Content.styled("starting…", "$text-muted"))
         elif problem := self.launch.problem or _first_error(filled):
-            status.update(Content.styled(shorten_lines(problem, status.size.width, STATUS_LINES), "$text-error"))
+            text = shorten_lines(problem, status.size.width, STATUS_LINES) if status.size.width else problem
+            status.update(Content.styled(text, "$text-error"))
         else:
             status.update(Content.styled(self.launch.engine_status, "$text-muted"))
 

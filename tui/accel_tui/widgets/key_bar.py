@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -56,7 +56,7 @@ DROP_ORDER = (
 )
 """Actions whose keys are dropped where there is no room, in this order; help shows all."""
 
-END_ORDER = ("back", "leave", "quit", "help", "toggle_theme", "command_palette")
+END_ORDER = ("panel", "back", "leave", "quit", "help", "toggle_theme", "command_palette")
 """Actions whose keys are shown last, in this order."""
 
 SHORT_LABELS = {"learning_rate": "LR"}
@@ -78,6 +78,10 @@ class ActiveKey:
     is_enabled: bool
     """Whether it can be used; else it is dimmed."""
 
+    def dimmed(self) -> "ActiveKey":
+        """The same while letters are text: what is no single letter still works."""
+        return replace(self, label=self.label.stylize("dim"), is_enabled=False) if len(self.key) == 1 else self
+
 
 class KeyBar(Widget):
     """The active keys; a click runs the action.
@@ -86,6 +90,8 @@ class KeyBar(Widget):
 
     Args:
         kept: An action whose key is not dropped, such as the command palette, which finds the dropped ones.
+        steady: Whether it has the keys of the screen and the app only, wherever the focus is; they are dimmed while
+            letters are text.
     """
 
     ALLOW_SELECT = False
@@ -102,9 +108,10 @@ class KeyBar(Widget):
     keys: reactive[tuple[ActiveKey, ...]] = reactive(())
     """The active keys."""
 
-    def __init__(self, kept: str = "") -> None:
+    def __init__(self, kept: str = "", *, steady: bool = False) -> None:
         super().__init__()
         self._kept = kept
+        self._steady = steady
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
@@ -140,6 +147,9 @@ class KeyBar(Widget):
 
     def _update_keys(self, screen: "Screen[object]") -> None:
         if screen is self.screen:
+            if self._steady and self.keys and screen.focused and screen.focused.check_consume_key("a", "a"):
+                self.keys = tuple(key.dimmed() for key in self.keys)
+                return
             keys = list(self._active_keys(screen))
             self.keys = tuple(
                 sorted(keys, key=lambda key: END_ORDER.index(key.action) if key.action in END_ORDER else -1)
@@ -151,6 +161,8 @@ class KeyBar(Widget):
         for active in screen.active_bindings.values():
             binding = active.binding
             action = binding.action.partition("(")[0].rpartition(".")[2]
+            if self._steady and active.node not in (screen, self.app):
+                continue
             if binding.show and (action, binding.description) not in seen:
                 seen.add((action, binding.description))
                 style = "" if active.enabled else " dim"

@@ -55,6 +55,10 @@ class ItemList(OptionList, inherit_bindings=False):
         """Highlight the next option, or the previous one."""
         self.action_cursor_down() if lines > 0 else self.action_cursor_up()
 
+    def enter(self, lines: int) -> None:
+        """Highlight the first option for one who comes from above, else the last one."""
+        self.action_first() if lines > 0 else self.action_last()
+
     def action_page(self, pages: int) -> None:
         self.action_page_down() if pages > 0 else self.action_page_up()  # type: ignore[no-untyped-call]
 

@@ -9,8 +9,8 @@ from textual.reactive import reactive
 from accel_engine.run import RunSummary
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import Column, SortKey, SortOrder, column_width
-from accel_tui.formatting.text import bar
 from accel_tui.run_list.columns import SYMBOLS
 from accel_tui.run_list.groups import RESULT, RunGroup, bar_colour, make_group, result_of
 from accel_tui.widgets.table import Table

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from textual import work
 from textual.app import ComposeResult
@@ -20,7 +21,7 @@ from accel_engine.run import RunInfo, RunReader, RunSummary, Status
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.run.history.history import best_point
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
-from accel_engine.text import printable, printable_fields
+from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
 from accel_tui.formatting.runs import lost_reason
 from accel_tui.formatting.text import base_name, shorten, shorten_start
@@ -144,6 +145,8 @@ class RunCard(VerticalScroll, can_focus=False):
         if not self.size:
             return
         content = CardContent()
+        if not self.border_title:  # the first one: what the list knows, until the rest is read
+            self._update()
         if isinstance(subject, RunSummary) and subject.info:
             has_ended = subject.status is not None and not subject.status.live
             with suppress(AccelError, OSError):  # the list shows the problem as soon as it reads the run again
@@ -162,7 +165,7 @@ class RunCard(VerticalScroll, can_focus=False):
             self._show_run(printable_fields(subject))
             return
         self.remove_class("-charts")
-        self.border_title = _title(subject.path[-1], subject.note, "$text-muted") if subject else ""
+        self.border_title = _title(printable_line(subject.path[-1]), subject.note, "$text-muted") if subject else ""
         self._head.display = True
         self._head.update(Content("\n").join(_group_lines(subject)) if subject else "")
         self._facts.update("")
@@ -221,8 +224,8 @@ def _key_content(key: CardKey, width: int) -> Content:
 
 
 def _title(name: str, state: str, colour: str) -> str:
-    """A title with a state after the name, as markup."""
-    return Content.assemble(name, (f"  {state}", f"{colour} not bold")).markup
+    """A title with a state after the name; the setter takes it as it is, and no name is markup."""
+    return cast(str, Content.assemble(name, (f"  {state}", f"{colour} not bold")))
 
 
 def _status(run: RunSummary, state: RunState) -> str:
@@ -312,9 +315,8 @@ def _group_lines(group: RunGroup) -> Iterator[Content]:
         results.sort(key=lambda each: each[0].value, reverse=not results[0][0].lower)
     yield Content.styled(results[0][0].title if results else "no results yet", "$text-muted")
     for number, (found, run) in enumerate(results[:10]):
-        yield Content.assemble(
-            (f"{found.text:>8}", "bold"), "  ★ " if not number else "    ", shorten(run_title(run), _NAME)
-        )
+        name = shorten(printable_line(run_title(run)), _NAME)
+        yield Content.assemble((f"{found.text:>8}", "bold"), "    " if number else "  ★ ", name)
     yield Content("")
     counts: dict[str, int] = {}
     for run in group.runs:

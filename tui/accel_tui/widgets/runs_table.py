@@ -20,6 +20,7 @@ from accel_tui.run_list.columns import COLUMNS
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS as MAX_CHARTED_RUNS
 from accel_tui.run_list.groups import (
     RESULT,
+    Folds,
     GroupPath,
     RunGroup,
     group_runs,
@@ -90,6 +91,7 @@ class RunsTable(Table[RunSummary]):
         self._group_of: dict[str, RunGroup] = {}
         self._groups: dict[GroupPath, RunGroup] = {}
         self._whole: RunGroup | None = None
+        self._changed_of_filter: set[GroupPath] = set()
         self._places: dict[Hashable, int] = {}
         self._open_when_listed = False
         self._is_partial = False
@@ -123,13 +125,26 @@ class RunsTable(Table[RunSummary]):
         self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._no_runs
         self.show_rows(run for run in self.runs or () if matches(run, terms))
 
-    watch_filter = watch_grouping = watch_chosen = watch_runs
+    watch_grouping = watch_chosen = watch_runs
+
+    def watch_filter(self) -> None:
+        self._changed_of_filter.clear()
+        self.watch_runs()
+
+    @property
+    def _changed(self) -> set[GroupPath]:
+        """The groups that were folded or unfolded; those of a filtered list are forgotten with the filter."""
+        return self._changed_of_filter if self.filter else self.changed_groups
+
+    @property
+    def _folds(self) -> Folds:
+        return Folds(self._changed, are_open=bool(self.filter))
 
     def grouped(self, rows: tuple[RunSummary, ...]) -> tuple[tuple[RunSummary, ...], Sequence[RunSummary | Heading]]:
         """The runs in the order of their groups, and the lines with the headings of groups."""
         if not self.selectable:
             return rows, rows
-        lines = group_runs(rows, self.grouping, self.changed_groups)
+        lines = group_runs(rows, self.grouping, self._folds)
         ordered = tuple(line for line in lines if isinstance(line, RunSummary))
         self._group_of, self._groups, group = {}, {}, None
         for line in lines:
@@ -172,16 +187,14 @@ class RunsTable(Table[RunSummary]):
     def fold(self, heading: Heading, *, is_folded: bool) -> None:
         """Fold or unfold a group, and remember it."""
         if heading.is_folded is not is_folded:
-            self.changed_groups.symmetric_difference_update({cast(GroupPath, heading.key)})
+            self._changed.symmetric_difference_update({cast(GroupPath, heading.key)})
             self.watch_runs()
 
     def action_fold_all(self) -> None:
         """Fold all groups, or unfold all if all are folded."""
-        groups = [
-            line for line in group_runs(self.shown, self.grouping, self.changed_groups) if isinstance(line, RunGroup)
-        ]
+        groups = [line for line in group_runs(self.shown, self.grouping, self._folds) if isinstance(line, RunGroup)]
         unfolded = {group.path for group in groups if not group.is_folded}
-        self.changed_groups.symmetric_difference_update(unfolded or {group.path for group in groups})
+        self._changed.symmetric_difference_update(unfolded or {group.path for group in groups})
         self.watch_runs()
 
     def watch_selected(self) -> None:

@@ -32,7 +32,12 @@ _LOOKED_AT = 1000
 
 
 def find_folder_reader(folder: Path) -> tuple[str, str]:
-    """The module that reads a folder, and what the folder holds."""
+    """The module that reads a folder, and what the folder holds; images, if it holds nothing that can be read."""
+    return known_folder_reader(folder) or ("folders.image_folder:ImageFolder", "images")
+
+
+def known_folder_reader(folder: Path) -> tuple[str, str] | None:
+    """The module that reads a folder, and what the folder holds; ``None`` if nothing in it looks like data."""
     names = {name.lower() for name in _names(folder)}
     if {"dataset_info.json", "features.json"} <= names:
         return "prepared.tensorflow_datasets:TensorFlowDatasets", "arrays"
@@ -49,8 +54,8 @@ def find_folder_reader(folder: Path) -> tuple[str, str]:
         return "folders.mask_folder:MaskFolder", "images"
     suffixes = Counter(Path(name).suffix.lower() for name in islice(_files(folder), _LOOKED_AT))
     found = Counter({kind: sum(suffixes[suffix] for suffix in _KINDS[kind]) for kind in _KINDS})
-    kind, _ = found.most_common(1)[0]  # images, if there is nothing
-    return kind
+    kind, count = found.most_common(1)[0]
+    return kind if count else None
 
 
 def _has_masks(folder: Path) -> bool:

@@ -53,14 +53,20 @@ def raw_inputs(columns: Mapping[str, TableColumn], names: Iterable[str]) -> list
         else:
             kind = "text" if column.kind == "text" else "category"
             found.append((name, kind, np.where(column.missing_rows, MISSING_TEXT, column.values)))
-    inputs: dict[str, RawInput] = {}
-    for name, kind, values in found:
+    keys = input_keys(name for name, _, _ in found)
+    return [RawInput(*each, key) for each, key in zip(found, keys, strict=True)]
+
+
+def input_keys(names: Iterable[str]) -> list[str]:
+    """The keys of inputs by their names, in order; two inputs never have the same."""
+    keys: dict[str, None] = {}
+    for name in names:
         key = base = input_key(name)
         copy = 2
-        while key in inputs or key in (NUMBERS, JOINED_CATEGORIES):
+        while key in keys or key in (NUMBERS, JOINED_CATEGORIES):
             key, copy = f"{base}_{copy}", copy + 1
-        inputs[key] = RawInput(name, kind, values, key)
-    return list(inputs.values())
+        keys[key] = None
+    return list(keys)
 
 
 def input_key(name: str) -> str:

@@ -79,6 +79,8 @@ class EngineRequest(Generic[ResultT]):
     these, which ends with the process."""
     is_batch: ClassVar[bool] = True
     """Whether its process leaves other programs the CPU first; not where it measures what a server reaches."""
+    needs_tensorflow: ClassVar[bool] = True
+    """Whether TensorFlow is imported before its function is called."""
 
     @property
     def environment(self) -> Mapping[str, str]:

@@ -15,8 +15,9 @@ from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.marks import MarkKind, Track
 from accel_tui.widgets.chart.axes import Axis, LogAxis
 from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
-from accel_tui.widgets.chart.figure import Area, Figure, Label, Line, figure_of
+from accel_tui.widgets.chart.figure import Area, Figure, Label, Line, figure_of, figure_of_plot
 from accel_tui.widgets.chart.figure_files import inks, png_of, svg_of, write_figure, write_new
+from accel_tui.widgets.chart.plot import Plot, PlotSeries
 
 STEPS = np.linspace(8.0, 0.5, 100)
 VIEW = ChartView(
@@ -107,3 +108,22 @@ def test_files_are_new_and_problems_are_told(tmp_path: Path) -> None:
         write_figure(figure, tmp_path / "a.gif", DARK)
     with pytest.raises(RunError, match="cannot write"):
         write_figure(figure, tmp_path / "none" / "a.svg", DARK)
+
+
+def test_plots_have_each_kind_of_series() -> None:
+    at = np.linspace(0.0, 1.0, 5)
+    series = (
+        PlotSeries(at, np.array([1.0, 2.0, 0.0, 4.0]), "bars", "primary", "count"),
+        PlotSeries(at, np.array([at, at + 1]), "band", "loss"),
+        PlotSeries(at, np.array([0.0, 1.0, np.nan, 3.0, 4.0]), "line", "metric", "curve"),
+        PlotSeries(np.array([0.5, 7.0]), np.array([2.0, 2.0]), "mark", "error"),
+        PlotSeries(np.array([0.25]), np.empty(0), "rule", "axis"),
+    )
+    figure = figure_of_plot(Plot("ROC", series, "AUC 0.9", Axis(0, 1), x_name="false", y_name="true"))
+    areas = [each for each in figure.shapes if isinstance(each, Area)]
+    assert [len([area for area in areas if area.ink == ink]) for ink in ("primary", "loss", "error")] == [3, 1, 1]
+    assert [len(line.points) for line in lines(figure, "metric") if line.width < 3] == [2, 2]
+    assert [line.is_dashed for line in lines(figure, "text-muted") if line.is_dashed] == [True]
+    assert {"ROC", "count", "curve", "AUC 0.9, true over false", "false"} <= {*texts(figure)}
+    assert figure.shapes.index(areas[0]) < figure.shapes.index(lines(figure, "metric")[0])  # behind
+    ElementTree.fromstring(svg_of(figure, is_alone=True))

@@ -1,4 +1,4 @@
-"""A chart as shapes, for files: the series, axes and marks of a :class:`ChartView`, in points instead of cells."""
+"""Charts and plots as shapes, for files: their series, axes and marks in points instead of cells."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -9,10 +9,10 @@ import numpy as np
 
 from accel_tui.run_state.curve import Floats
 from accel_tui.run_state.marks import MarkKind
-from accel_tui.widgets.chart.axes import Axis, labels
 from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView, Colour
 from accel_tui.widgets.chart.draw_series import curve_lines
 from accel_tui.widgets.chart.draw_values import BEST
+from accel_tui.widgets.chart.plot import Plot, PlotSeries, plot_view
 
 Ink = Colour | Literal["text", "text-muted", "grid", "background"]
 """Colours of shapes: of series, or of what is around them."""
@@ -91,12 +91,18 @@ def figure_of(view: ChartView, width: float = 720.0, height: float = 260.0) -> F
         width: Width in points.
         height: Height in points.
     """
-    plot = _Plot(view, width, height)
-    return Figure(width, height, view.title.strip("▸ "), tuple(_shapes(plot)))
+    place = _Place(view, width, height)
+    return Figure(width, height, view.title.strip("▸ "), tuple(_chart(place)))
+
+
+def figure_of_plot(plot: Plot, width: float = 560.0, height: float = 320.0) -> Figure:
+    """Draw a plot; width and height are in points."""
+    place = _Place(plot_view(plot, 100, 20), width, height)
+    return Figure(width, height, plot.title, tuple(_plot(plot, place)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Plot:
+class _Place:
     """Where a chart is drawn."""
 
     view: ChartView
@@ -131,8 +137,8 @@ class _Plot:
         return [part for part in parts if part]
 
 
-def _shapes(plot: _Plot) -> Iterator[Shape]:
-    yield from _axes(plot)
+def _chart(plot: _Place) -> Iterator[Shape]:
+    yield from _axes(plot, plot.view.scale.name if plot.view.scale else "step")
     yield from _marks(plot)
     for series in plot.view.series:
         yield from _curve(plot, series)
@@ -143,14 +149,53 @@ def _shapes(plot: _Plot) -> Iterator[Shape]:
     yield from _header(plot)
 
 
-def _axes(plot: _Plot) -> Iterator[Shape]:
+def _plot(plot: Plot, place: _Place) -> Iterator[Shape]:
+    yield from _axes(place, plot.x_name)
+    for each in sorted(plot.series, key=lambda series: series.kind not in ("bars", "band")):  # these are behind lines
+        yield from _plot_series(each, place)
+    names = " over ".join(filter(None, (plot.y_name, plot.x_name)))
+    ends = ", ".join(filter(None, (plot.note, names)))
+    legend = [(each.name, _ink(each)) for each in plot.series if each.name]
+    yield from _title(place, plot.title, legend, ends)
+
+
+def _ink(series: PlotSeries) -> Ink:
+    return "text-muted" if series.style == "axis" else series.style
+
+
+def _plot_series(series: PlotSeries, place: _Place) -> Iterator[Shape]:
+    x, y, ink = place.view.x, place.view.y, _ink(series)
+    across, up = x.fraction(np.asarray(series.x, np.float64)), y.fraction(np.asarray(series.y, np.float64))
+    match series.kind:
+        case "rule":
+            for at in place.x(across[(across >= 0) & (across <= 1)]).tolist():
+                yield Line(((at, _TOP), (at, place.bottom)), ink, 1.0, is_dashed=True)
+        case "band":
+            low, high = up
+            forth = list(zip(place.x(across).tolist(), place.y(high).tolist(), strict=True))
+            back = list(zip(place.x(across).tolist(), place.y(low).tolist(), strict=True))
+            yield Area((*forth, *reversed(back)), ink, 0.35 if series.covers else 0.2)
+        case "bars":
+            edges, zero = place.x(across).tolist(), float(place.y(y.fraction(np.zeros(1)))[0])
+            for left, right, top in zip(edges[:-1], edges[1:], place.y(up).tolist(), strict=True):
+                if top < zero:
+                    yield Area(((left, zero), (left, top), (right, top), (right, zero)), ink, 0.6)
+        case "line":
+            yield from (Line(part, ink) for part in place.points(across, up) if len(part) > 1)
+        case "dots" | "mark":
+            inside = (np.abs(across - 0.5) <= 0.5) & (np.abs(up - 0.5) <= 0.5)
+            radius = 3.0 if series.kind == "mark" else 1.2
+            for point in zip(place.x(across[inside]).tolist(), place.y(up[inside]).tolist(), strict=True):
+                yield _dot(point, ink, radius)
+
+
+def _axes(plot: _Place, name: str) -> Iterator[Shape]:
     view = plot.view
     ticks = view.y.ticks(max(2, int((plot.bottom - _TOP) / _POINTS_A_LABEL)))
     heights = plot.y(view.y.fraction(np.array(ticks, np.float64))).tolist()
     for height, text in zip(heights, view.y.labels(ticks), strict=True):
         yield Line(((_LEFT, height), (plot.right, height)), "grid", 1.0)
         yield Label((_LEFT - 6, height + TEXT / 3), text, "text-muted", "end")
-    name = view.scale.name if view.scale else "step"
     for across, text in _step_labels(plot):
         if across < plot.right - 40 - len(name) * LETTER:
             yield Label((across, plot.bottom + 16), text, "text-muted", "middle")
@@ -159,19 +204,19 @@ def _axes(plot: _Plot) -> Iterator[Shape]:
     yield Line(((_LEFT, plot.bottom), (plot.right, plot.bottom)), "text-muted", 1.0)
 
 
-def _step_labels(plot: _Plot) -> Iterator[tuple[float, str]]:
+def _step_labels(plot: _Place) -> Iterator[tuple[float, str]]:
     view, length = plot.view, plot.right - _LEFT
     if view.scale:
         cells = int(length / LETTER)
         for cell, text in view.scale.ticks(view.x, cells):
             yield _LEFT + (cell + 0.5) / cells * length, text
         return
-    ticks = Axis(view.x.low, view.x.high).ticks(max(2, int(length / _POINTS_A_TICK)))
-    for tick, text in zip(ticks, labels(ticks), strict=True):
+    ticks = view.x.ticks(max(2, int(length / _POINTS_A_TICK)))
+    for tick, text in zip(ticks, view.x.labels(ticks), strict=True):
         yield plot.at_step(tick), text
 
 
-def _marks(plot: _Plot) -> Iterator[Shape]:
+def _marks(plot: _Place) -> Iterator[Shape]:
     for kind, ink in _SHOWN_MARKS.items():
         track = plot.view.marks.get(kind)
         for step in track.steps if track else ():
@@ -180,7 +225,7 @@ def _marks(plot: _Plot) -> Iterator[Shape]:
                 yield Line(((across, _TOP), (across, plot.bottom)), ink, 1.0, is_dashed=True)
 
 
-def _curve(plot: _Plot, series: ChartSeries) -> Iterator[Shape]:
+def _curve(plot: _Place, series: ChartSeries) -> Iterator[Shape]:
     """The range of a curve's values, and its mean, which is smoothed if asked for."""
     if not series.curve.end_step:
         return
@@ -196,7 +241,7 @@ def _curve(plot: _Plot, series: ChartSeries) -> Iterator[Shape]:
         yield Line(part if len(part) > 1 else (part[0], (part[0][0] + 1, part[0][1])), series.style)
 
 
-def _points(plot: _Plot, series: ChartSeries) -> Iterator[Shape]:
+def _points(plot: _Place, series: ChartSeries) -> Iterator[Shape]:
     """Points such as validations: joined, with a dot for each unless there are many."""
     shown = [(step, value) for step, value in series.points if plot.view.x.low <= step <= plot.view.x.high]
     if not shown:
@@ -210,38 +255,49 @@ def _points(plot: _Plot, series: ChartSeries) -> Iterator[Shape]:
         yield from (_dot(point, series.style) for part in parts for point in part)
 
 
-def _dot(at: Point, ink: Ink) -> Area:
+def _dot(at: Point, ink: Ink, radius: float = 3.0) -> Area:
     turns = [math.tau * turn / 8 for turn in range(8)]
-    return Area(tuple((at[0] + 3 * math.cos(turn), at[1] + 3 * math.sin(turn)) for turn in turns), ink)
+    return Area(tuple((at[0] + radius * math.cos(turn), at[1] + radius * math.sin(turn)) for turn in turns), ink)
 
 
-def _star(plot: _Plot, best: tuple[float, float]) -> Area:
+def _star(plot: _Place, best: tuple[float, float]) -> Area:
     across = plot.at_step(best[0])
     up = float(plot.y(plot.view.y.fraction(np.array([best[1]])))[0])
     tips = ((7.0 if tip % 2 == 0 else 3.0, math.tau * (tip / 10 - 0.25)) for tip in range(10))
     return Area(tuple((across + far * math.cos(turn), up + far * math.sin(turn)) for far, turn in tips), "warning")
 
 
-def _header(plot: _Plot) -> Iterator[Shape]:
+def _header(plot: _Place) -> Iterator[Shape]:
     """The title, the series with their last values, and at the right how they are drawn and what is best."""
-    view, across = plot.view, 8.0
-    title = view.title.strip("▸ ")
-    yield Label((across, 18), title, "text", is_bold=True)
-    across += (len(title) + 2) * LETTER * 1.08
+    view = plot.view
     note = view.note.replace(BEST, "at step")  # a sign that not every font has
     ends = ", ".join(filter(None, (view.description, note, _beyond(view))))
-    limit = plot.width - len(ends) * LETTER - 24
-    for series in view.series:
-        value = "" if math.isnan(series.latest) else f" {view.value(series.latest)}"
-        text = f"{series.name}{value}" if len(view.series) > 1 else value.strip()
-        if across + len(text) * LETTER > limit:
+    values = ["" if math.isnan(each.latest) else f" {view.value(each.latest)}" for each in view.series]
+    named = len(view.series) > 1
+    legend: list[tuple[str, Ink]] = [
+        (f"{each.name if named else ''}{value}".strip(), each.style)
+        for each, value in zip(view.series, values, strict=True)
+    ]
+    yield from _title(plot, view.title.strip("▸ "), legend, ends, has_signs=named)
+
+
+def _title(
+    plot: _Place, title: str, legend: Sequence[tuple[str, Ink]], ends: str, *, has_signs: bool = True
+) -> Iterator[Shape]:
+    """The title, as many names with their colours as fit, and a text at the right."""
+    yield Label((8.0, 18), title, "text", is_bold=True)
+    across = 8.0 + (len(title) + 2) * LETTER * 1.08
+    room = plot.width - 24 - across
+    for text, ink in legend:
+        width = (len(text) + 2) * LETTER + 18 * has_signs
+        if width > room - len(ends) * LETTER:
             break
-        if len(view.series) > 1:
-            yield Line(((across, 14), (across + 12, 14)), series.style, 3.0)
-        across += 18 if len(view.series) > 1 else 0
-        yield Label((across, 18), text, "text")
-        across += (len(text) + 2) * LETTER
-    yield Label((plot.width - 8, 18), ends, "text-muted", "end")
+        if has_signs:
+            yield Line(((across, 14), (across + 12, 14)), ink, 3.0)
+        yield Label((across + 18 * has_signs, 18), text, "text")
+        across, room = across + width, room - width
+    if len(ends) * LETTER <= room:
+        yield Label((plot.width - 8, 18), ends, "text-muted", "end")
 
 
 def _beyond(view: ChartView) -> str:

@@ -78,7 +78,7 @@ class Plot:
 
 def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
     """Draw a plot, its header in the first row."""
-    view = _view(plot, columns, rows)
+    view = plot_view(plot, columns, rows)
     x, y, layout = view.x, view.y, background_layout(view)
     frame = layout.frame.copy()
     if layout.plot:
@@ -96,13 +96,14 @@ def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
 
 def position_at(plot: Plot, columns: int, rows: int, cell: int) -> float | None:
     """The position on the x axis below a cell of a plot that :func:`draw_plot` draws; ``None`` beside the axis."""
-    view = _view(plot, columns, rows)
+    view = plot_view(plot, columns, rows)
     area = background_layout(view).plot
     fraction = (cell - area.x + 0.5) / max(area.width, 1)
     return view.x.at(fraction) if 0 <= fraction <= 1 else None
 
 
-def _view(plot: Plot, columns: int, rows: int) -> ChartView:
+def plot_view(plot: Plot, columns: int, rows: int) -> ChartView:
+    """The axes of a plot of some cells."""
     values = [each.y for each in plot.series if each.kind != "rule"]
     if any(each.kind == "bars" for each in plot.series):
         values.append(np.zeros(1))

@@ -1,22 +1,19 @@
 """Keys and mouse of charts with a shared step axis: zoom, scroll, cursor, full screen."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
-from textual import getters, on, work
+from textual import getters, on
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.reactive import reactive
 
-from accel_engine.errors import AccelError
 from accel_tui.run_state.step_window import StepWindow
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import LABELS
 from accel_tui.widgets.chart.figure import Figure
-from accel_tui.widgets.chart.figure_files import write_new
+from accel_tui.widgets.chart.figure_saver import SAVE, FigureSaver
 from accel_tui.widgets.chart_panels.chart_grid import BarItem, ChartBar, chart_regions
 from accel_tui.widgets.chart_panels.chart_option_keys import ChartOptionKeys
 
@@ -35,7 +32,7 @@ class Cursor:
     """Whether it stays instead of following the mouse."""
 
 
-class ChartKeys(ChartOptionKeys, can_focus=True):
+class ChartKeys(ChartOptionKeys, FigureSaver, can_focus=True):
     """Charts with a window, a cursor, and an active chart; subclasses draw them."""
 
     BINDING_GROUP_TITLE = "Charts"
@@ -80,14 +77,7 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             tooltip="Maximize the selected chart, or show all charts; so does a double click",
         ),
         Binding("a", "choose", "Charts", show=False, id="charts.select", tooltip="Select which charts are shown"),
-        Binding(
-            "W",
-            "save",
-            "Save chart",
-            show=False,
-            id="charts.save",
-            tooltip="Write the selected chart to an SVG and a PNG file in the working directory",
-        ),
+        SAVE,
         Binding("escape", "back", "Back", id="charts.back", tooltip="Show all charts, then remove the cursor"),
     ]
 
@@ -317,27 +307,14 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
 
     @property
     def file_stem(self) -> str:
-        """The beginning of the names of files with a chart."""
+        """See :attr:`FigureSaver.file_stem`; a run's is its id."""
         return "compared"
 
-    def action_save(self) -> None:
-        """Write the active chart to files."""
+    @property
+    def selected_figure(self) -> Figure | None:
+        """The active chart."""
         chart = next((each for each in self.query(Chart) if each.id == self.active_chart and each.display), None)
-        drawn = chart.figure if chart else None
-        if drawn is None:
-            self.notify("There is nothing to draw yet.", title="Chart not saved", severity="warning", markup=False)
-        else:
-            self._save(drawn)
-
-    @work(thread=True, exit_on_error=False, group="save-chart")
-    def _save(self, drawn: Figure) -> None:
-        name = re.sub(r"[^\w.-]+", "-", f"{self.file_stem}-{drawn.title}")
-        try:
-            paths = write_new(drawn, Path.cwd(), name, self.app.current_theme)
-        except (AccelError, OSError) as error:
-            self.app.notify(str(error), title="Chart not saved", severity="error", markup=False)
-        else:
-            self.app.notify("\n".join(map(str, paths)), title="Chart saved", markup=False)
+        return chart.figure if chart else None
 
     def action_choose(self) -> None:
         """Select which charts are shown."""

@@ -11,6 +11,8 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_tui.widgets.chart.cell_frame import Frame, component_classes, style_rules
+from accel_tui.widgets.chart.figure import Figure, figure_of_plot
+from accel_tui.widgets.chart.figure_saver import SAVE, FigureSaver
 from accel_tui.widgets.chart.plot import Plot, draw_plot
 from accel_tui.widgets.text_page import TextPage
 
@@ -20,7 +22,7 @@ GAP = 2
 _WIDE = 2.6  # cells of width per line of height of a well-shaped plot
 
 
-class PlotPage(TextPage):
+class PlotPage(TextPage, FigureSaver):
     """Some heading lines, and plots below them as large as fit; those that do not fit follow the selected one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = component_classes("plot")
@@ -31,6 +33,7 @@ class PlotPage(TextPage):
         Binding(
             "f,enter", "maximize", "Maximize", id="plots.full-screen", tooltip="Show only the selected plot, or all"
         ),
+        SAVE,
     ]
 
     selected: reactive[int] = reactive(0, repaint=False)
@@ -54,6 +57,18 @@ class PlotPage(TextPage):
     def plots(self) -> Sequence[Plot]:
         """The plots."""
         raise NotImplementedError
+
+    @property
+    def file_stem(self) -> str:
+        """The run's id, where the screen is about one."""
+        directory = getattr(self.screen, "directory", None)
+        return directory.name if directory else "plot"
+
+    @property
+    def selected_figure(self) -> Figure | None:
+        """The selected plot."""
+        plots = self.plots()
+        return figure_of_plot(plots[min(self.selected, len(plots) - 1)]) if plots else None
 
     def watch_selected(self) -> None:
         """Show which plot is selected."""

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from accel_engine.plan import SPECS, WORDS
+from accel_engine.plan import GROUPS, SPECS, WORDS
 from accel_tui.formatting.text import fit
 from accel_tui.plan import field_labels
 from accel_tui.plan.form import needs
@@ -141,11 +141,19 @@ class FieldFinder(Widget):
 
     def _list(self, text: str) -> None:
         found = find_fields(text, self._values)
-        self.listed.set_options(
-            [Option(self._row(field), id=field.name, disabled=not field.is_relevant) for field in found]
-            or [Option(Content.styled(f" no field matches {text!r}", "$text-disabled"), disabled=True)]
-        )
-        self.listed.highlighted = 0 if found and found[0].is_relevant else None
+        options: list[Option] = []
+        if not text:  # all of them, by group
+            groups = list(GROUPS)
+            found = tuple(sorted(found, key=lambda each: (not each.is_relevant, groups.index(_group(each, text)))))
+        for before, field in zip((None, *found), found, strict=False):
+            title = _group(field, text) if field.is_relevant else ""
+            if title and (before is None or _group(before, text) != title):
+                options.append(Option(Content.styled(title, "$primary bold"), disabled=True))
+            options.append(Option(self._row(field), id=field.name, disabled=not field.is_relevant))
+        nothing = Option(Content.styled(f" no field matches {text!r}", "$text-disabled"), disabled=True)
+        self.listed.set_options(options or [nothing])
+        first = next((index for index, option in enumerate(options) if not option.disabled), None)
+        self.listed.highlighted = first
         self.post_message(self.Selected())
 
     def _row(self, found: "FoundField") -> Content:
@@ -189,6 +197,11 @@ def find_fields(text: str, relevant: Container[str]) -> tuple[FoundField, ...]:
         FoundField(name, SPECS[name].doc) if name in relevant else FoundField(name, needs(name), is_relevant=False)
         for name in ordered
     )
+
+
+def _group(found: FoundField, text: str) -> str:
+    """The group that a field is listed under; empty where the best match is first."""
+    return "" if text else WORDS[found.name].group
 
 
 def _rank(name: str, words: list[str]) -> int | None:

@@ -1,23 +1,101 @@
-"""An input with a list of choices."""
+"""An input with a list of choices, and the input itself, in which letters are keys until it is edited."""
 
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.events import Blur, Key, Paste
 from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import reactive
+from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
+from accel_tui.formatting.text import shorten
 from accel_tui.plan.form import FieldChoice
 from accel_tui.widgets.line_input import LineInput
+
+
+class FieldInput(LineInput):
+    """The input of a field. With the focus alone, letters are keys of the screen; ``enter`` or a digit edits it."""
+
+    DEFAULT_CSS = """
+    FieldInput, FieldInput:focus {
+        width: 1fr;
+        height: 1;
+        border: none;
+        padding: 0;
+        background: $surface;
+        &:focus { background: $block-cursor-background; color: $block-cursor-foreground; background-tint: transparent; }
+        &:focus.-editing { background: $surface; color: $foreground; background-tint: $foreground 8%; }
+        &:nocolor:focus { text-style: reverse; }
+        &:nocolor:focus.-editing { text-style: none; }
+    }
+    """
+
+    is_editing: reactive[bool] = reactive(False, toggle_class="-editing", init=False)
+    """Whether letters are text."""
+
+    class Entered(Message):
+        """Enter was pressed while it was not edited."""
+
+    def __init__(self, value: str) -> None:
+        super().__init__(value, validate_on=(), select_on_focus=False)  # validated by the owner
+        self.cursor_blink = False
+
+    def begin(self) -> None:
+        """Edit the text, all of which is selected."""
+        if not self.is_editing:
+            self.is_editing = True
+            self.select_all()
+
+    def watch_is_editing(self) -> None:
+        """Other keys are active."""
+        self.cursor_blink = self.is_editing
+        self.refresh_bindings()
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        return self.is_editing and super().check_consume_key(key, character)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The keys of text edit it only once it is edited."""
+        return self.is_editing and super().check_action(action, parameters)
+
+    def render_line(self, y: int) -> Strip:
+        if y or self.is_editing or not self.has_focus:
+            return super().render_line(y)
+        width = self.size.width
+        return Strip(
+            [Segment(shorten(self.value or str(self.placeholder), width), self.rich_style)]
+        ).extend_cell_length(width, self.rich_style)
+
+    async def _on_key(self, event: Key) -> None:
+        if not self.is_editing and event.character and event.character.isdigit():
+            self.begin()
+        if self.is_editing:
+            await super()._on_key(event)
+            return
+        event.prevent_default()  # Textual would insert a letter
+        if event.key == "enter":  # at once, as the next keys are for the text
+            event.stop()
+            self.post_message(self.Entered())
+            self.begin()
+
+    def _on_paste(self, event: Paste) -> None:
+        self.begin()
+        super()._on_paste(event)
+
+    def _on_blur(self, event: Blur) -> None:
+        self.is_editing = False
+        super()._on_blur(event)
 
 
 class Picker(Widget):
@@ -29,6 +107,7 @@ class Picker(Widget):
         value: Initial text.
         has_choices: Whether there will be choices.
         is_list: Whether the text is a list of choices, separated by commas.
+        completes: Whether the owner completes the text at the key for that.
     """
 
     DEFAULT_CSS = """
@@ -39,8 +118,6 @@ class Picker(Widget):
         color: $text-disabled;
         text-align: right;
 
-        Input, Input:focus { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
-        Input:focus { background-tint: $foreground 8%; }
         &.-offers Input { margin: 0 2 0 0; }
 
         OptionList {
@@ -71,8 +148,8 @@ class Picker(Widget):
         Binding("pagedown", "move(8)", id="picker.page-down", tooltip="Eight choices down"),
         Binding("pageup", "move(-8)", id="picker.page-up", tooltip="Eight choices up"),
         Binding("enter", "open_or_accept", id="picker.enter", tooltip="List the choices, or accept"),
-        Binding("tab", "accept_and_advance", id="picker.accept", tooltip="Accept the choice and go to the next field"),
-        Binding("escape", "close", id="picker.close", tooltip="Close the list"),
+        Binding("tab", "accept_and_advance", id="picker.accept", tooltip="Accept the text, and complete a file's name"),
+        Binding("escape", "close", id="picker.close", tooltip="Leave the text; an open list puts it back"),
     ]
 
     choices: reactive[tuple[FieldChoice, ...]] = reactive(())
@@ -89,7 +166,13 @@ class Picker(Widget):
         value: str
 
     class Opened(Message):
-        """The list was opened or closed."""
+        """The list was opened or closed, or the text is edited or no longer."""
+
+    @dataclass
+    class CompletionWanted(Message):
+        """The key was pressed that completes the text."""
+
+        picker: "Picker"
 
     @dataclass
     class Completed(Message):
@@ -108,10 +191,12 @@ class Picker(Widget):
         *,
         has_choices: bool,
         is_list: bool = False,
+        completes: bool = False,
         id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
         super().__init__(id=id, classes="-offers" if has_choices else None)
-        self.input = LineInput(value, validate_on=())  # validated by the owner
+        self.input = FieldInput(value)
+        self._completes = completes
         self._has_choices = has_choices
         self._is_list = is_list
         self._value_before = value
@@ -157,25 +242,26 @@ class Picker(Widget):
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Some keys belong to the list while it is open, and else to the form."""
-        far = action == "move" and parameters not in ((1,), (-1,))
-        return self.is_open if far or action in ("close", "accept_and_advance") else True
+        """Some keys belong to the list while it is open, some to the text while it is edited, and else to the form."""
+        if action == "move":
+            return self.is_open
+        return self.input.is_editing if action in ("close", "accept_and_advance") else True
 
     def action_move(self, by: int) -> None:
-        """Move in the list, or to another field."""
-        if self.is_open:
-            self._move_in_list(by)
-        elif by > 0:
-            self.screen.focus_next()
-        else:
-            self.screen.focus_previous()
+        self._move_in_list(by)
 
     def action_close(self) -> None:
-        self.is_open = False
-        self.value = self._value_before
+        """Put the text back that an open list has changed, and edit it no longer."""
+        if self.is_open:
+            self.is_open = False
+            self.value = self._value_before
+        self.finish()
 
     def action_accept_and_advance(self) -> None:
-        """Accept the highlighted choice, and focus the next field."""
+        """Accept the highlighted choice, and focus the next field; or complete the text."""
+        if self._completes:
+            self.post_message(self.CompletionWanted(self))
+            return
         self._accept()
         self.post_message(self.Completed(self, is_entered=False))
 
@@ -183,10 +269,31 @@ class Picker(Widget):
         """Accept the highlighted choice, or what was typed and focus the next field; else open the list, if any."""
         if self.is_open:
             self._accept()
+            if not self._is_list:  # of which more is typed
+                self.finish()
         elif self.choices and self.value == self._value_before:
             self._open_list(self.choices)
         else:
             self.post_message(self.Completed(self, is_entered=True))
+
+    def edit(self) -> None:
+        """Focus the input and edit its text."""
+        self.screen.set_focus(self.input)  # now, as the next keys are for it
+        self.input.begin()
+
+    def finish(self) -> None:
+        """Edit the text no longer; letters are keys again."""
+        self.is_open = False
+        self._value_before = self.value
+        self.input.is_editing = False
+        self.post_message(self.Opened())
+
+    @on(FieldInput.Entered)
+    def _begun(self, event: FieldInput.Entered) -> None:
+        event.stop()
+        self.post_message(self.Opened())
+        if self.choices and not self.is_open and self.value == self._value_before:
+            self._open_list(self.choices)
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
@@ -211,7 +318,7 @@ class Picker(Widget):
     def on_click(self) -> None:
         """Open the list and select the text, so that typing replaces it; without choices, only focus."""
         was_there = self.input.has_focus and self.is_open
-        self.input.focus()
+        self.edit()
         if self.choices and not was_there:
             if not self.is_open:
                 self._value_before = self.value

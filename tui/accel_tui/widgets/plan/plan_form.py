@@ -1,36 +1,56 @@
-"""The New run form, generated from the plan's field specs."""
+"""The New run form: the data, the plan and what will happen, generated from the plan's field specs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical, VerticalScroll
+from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
+from textual.widgets import Button, Static
 
 from accel_engine.data import DatasetEntry
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.errors import FieldValue
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.fields import PlanFields
-from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.plan_file import valid_part
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.search.definition import Parameter
-from accel_tui.plan import form, search_fields
-from accel_tui.plan.data_look import SurveyError, survey_subject
+from accel_tui.plan import data_places, form, search_fields
+from accel_tui.plan.data_look import SurveyError, is_data, survey_subject
 from accel_tui.plan.field_labels import word
 from accel_tui.plan.form import is_relevant
-from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, fields_of, group_of, is_changed, summarize_group
+from accel_tui.plan.form_groups import DATA, DECISIONS, FIRST, ORDER, OUTCOME, is_changed
+from accel_tui.run_launcher import LaunchState
+from accel_tui.widgets.plan.data_list import DataList
+from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field import Field
-from accel_tui.widgets.plan.field_group import FieldGroup, GroupHeader
+from accel_tui.widgets.plan.panel import Panel, panel_of
 from accel_tui.widgets.plan.picker import Picker
+from accel_tui.widgets.plan.summary_panel import SummaryPanel
+
+
+class StartButton(Button):
+    """Starts training when it is clicked. It has the focus at first, so that Enter only asks."""
+
+    class Entered(Message):
+        """Enter was pressed on the button."""
+
+    def action_press(self) -> None:
+        """Post that Enter was pressed."""
+        self.post_message(self.Entered())
 
 
 class PlanForm(Widget):
-    """The fields that apply: first the fields of every run, the others in folded groups.
+    """Three panels: the data, the plan, and what will happen; with little room, one at a time.
 
-    Posts its result on each change. It holds the texts of all fields; a group mounts its fields when it is opened.
+    It posts its result on each change. It holds the texts of all fields. Few are always shown; another one is mounted
+    when it is not at its default, or is looked for.
 
     Args:
         defaults: The values that are not marked, and to which fields are reset.
@@ -38,18 +58,18 @@ class PlanForm(Widget):
 
     DEFAULT_CSS = """
     PlanForm {
-        layout: vertical;
-        height: auto;
+        layout: horizontal;
+        height: 1fr;
 
-        .columns { height: auto; }
-        .column { width: 1fr; height: auto; }
-        .first {
-            width: 1fr;
-            height: auto;
-            border-top: solid $border;
-            border-title-color: $foreground;
-            border-title-style: bold;
-        }
+        #look { height: 1fr; }
+        #places { height: 1fr; }
+        #fields { height: 1fr; scrollbar-size-vertical: 1; }
+        #others { height: 1; color: $text-disabled; padding: 0 2; }
+        #field-data Picker, #field-target Picker { margin: 0 0 0 9; }
+        #field-name, #naming { height: 1; }
+        #field-name Picker { margin: 0 0 0 12; }
+        #go { height: auto; margin: 0 1; }
+        #status { width: 100%; height: 2; }
     }
     """
 
@@ -62,6 +82,9 @@ class PlanForm(Widget):
     survey_error: reactive[SurveyError | None] = reactive(None, init=False)
     """Why the user's own data cannot be used."""
 
+    launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
+    """State of the warm engine."""
+
     @dataclass
     class Changed(Message):
         """A field has changed."""
@@ -72,34 +95,69 @@ class PlanForm(Widget):
         super().__init__()
         self.defaults: PlanFields = defaults or Plan()
         self._texts = {name: form.to_text(getattr(self.defaults, name)) for name in SPECS}
-        self._wanted: Field | None = None  # to be focused once it is mounted
-        self._first = {name: self._make_field(name) for names in FIRST.values() for name in names}
-        self._groups = {
-            group: FieldGroup(group, fields_of(group), self._make_field) for column in COLUMNS for group in column
-        }
+        self._wanted: Field | None = None  # to be edited once it is mounted
+        self._edits = True
+        self._visited = ""
+        self._is_single = False
+        self._notes: Mapping[str, str] = {}
+        self._fields = {name: Field(name, self._texts[name]) for name in FIRST}
 
     def compose(self) -> ComposeResult:
-        with Horizontal(classes="columns"):
-            for (title, names), place in zip(FIRST.items(), ("-first", "-second"), strict=True):
-                with Vertical(classes=f"first column {place}") as box:
-                    box.border_title = title
-                    yield from (self._first[name] for name in names)
-        with Horizontal(classes="columns"):
-            for column, place in zip(COLUMNS, ("-first", "-second"), strict=True):
-                with Vertical(classes=f"column {place}"):
-                    yield from (self._groups[group] for group in column)
+        with Panel("1 Data", id="data-panel"):
+            with Vertical(id="places"):
+                yield self._fields["data"]
+                yield DataList()
+            with Vertical(id="look"):
+                yield self._fields["target"]
+                yield DataPreview()
+        with Panel("2 Plan", id="plan-panel"):
+            with VerticalScroll(id="fields", can_focus=False):
+                yield from (self._fields[name] for name in DECISIONS)
+            yield Static(id="others", markup=False)
+        with Panel("3 What will happen", id="outcome-panel"):
+            yield SummaryPanel().data_bind(PlanForm.launch)
+            with Vertical(id="naming"):
+                yield from (self._fields[name] for name in OUTCOME)
+            with Vertical(id="go"):
+                yield StartButton("▶ Start", id="start", compact=True)
+                yield Static(id="status", markup=False)
 
     def on_mount(self) -> None:
         self._update_fields()
 
+    places = query_one(DataList)
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """The three panels."""
+        return tuple(self.query(Panel))
+
+    @property
+    def stops(self) -> list[Widget]:
+        """What can have the focus, in the order of the screen, also in panels that are not shown."""
+        return [
+            each
+            for each in self.walk_children(Widget)
+            if each.focusable and all(field.display for field in each.ancestors if isinstance(field, Field))
+        ]
+
+    def show_one_panel(self, is_single: bool) -> None:
+        """Show one panel at a time, or all of them."""
+        self._is_single = is_single
+        self.set_class(is_single, "-single")
+        for panel in self.panels:
+            panel.tabs = tuple(each.title for each in self.panels) if is_single else ()
+
+    def show_panel(self, shown: Panel) -> None:
+        """Show the panel that the focus is in, or marks it where all are shown."""
+        if not shown.has_class("-current"):
+            for panel in self.panels:
+                panel.set_class(panel is shown, "-current")
+
     @property
     def fields(self) -> tuple[Field, ...]:
         """The mounted fields, in their order on the screen."""
-        mounted = {
-            **self._first,
-            **{name: field for group in self._groups.values() for name, field in group.fields.items()},
-        }
-        return tuple(mounted[name] for name in ORDER if name in mounted)
+        return tuple(self._fields[name] for name in ORDER if name in self._fields)
 
     @property
     def shown(self) -> tuple[Field, ...]:
@@ -173,12 +231,27 @@ class PlanForm(Widget):
         filled, devices = self.filled, self._known_devices
         return {name: form.choices(name, filled, devices or ()) for name in ORDER if is_relevant(name, filled, devices)}
 
-    def go_to(self, name: str) -> None:
-        """Focus a field; a folded group is opened."""
-        if group := group_of(name):
-            self._open((group,))
-        self._wanted = next(field for field in self.fields if field.field == name)
+    def go_to(self, name: str, *, edits: bool = True) -> None:
+        """Focus a field, which is mounted if it is not shown, and edit it."""
+        self._visited = name
+        self._update_fields()
+        self._wanted = self._fields[name]
+        self._edits = edits
         self._focus_wanted()
+
+    def refresh_folder(self) -> None:
+        """List the data again that can be chosen."""
+        from accel_tui.widgets.runs_table import RunsTable  # imported by the time that there are runs
+
+        infos = (run.info for run in RunsTable.listing.runs)
+        self.places.refresh_folder([str(info.plan_values.get("data", "")) for info in infos if info])
+
+    def show_notes(self, notes: Mapping[str, str]) -> None:
+        """Show what the values of fields mean."""
+        if notes != self._notes:
+            self._notes = notes
+            for field in self.shown:
+                field.note = self._note(field.field)
 
     def watch_inventory(self) -> None:
         if self.is_mounted:
@@ -198,29 +271,54 @@ class PlanForm(Widget):
         event.stop()
         if event.picker.id:
             self._texts[event.picker.id] = event.value
+        if event.picker.id == "data":
+            self.places.filter(event.value if event.picker.input.is_editing else "")
         self._update_fields()
 
     @on(Picker.Completed)
     def _focus_next(self, event: Picker.Completed) -> None:
-        """Focus the next field, which may still have to be mounted; after the last one of a group, the next group."""
+        """Focus what is below the field; a typed name of data becomes the first one in the list that has it."""
         event.stop()
+        if event.picker.id == "data":
+            self._take_typed_data(event.picker)
+            return
+        event.picker.finish()
         names = [field.field for field in self.shown]
         name = event.picker.id or ""
-        following = names[names.index(name) + 1] if name in names[:-1] else ""
-        if following and group_of(following) == group_of(name):
-            self.go_to(following)
+        if name in names[:-1]:
+            self.go_to(names[names.index(name) + 1], edits=False)
         else:
             self.screen.focus_next()
 
-    @on(GroupHeader.Toggled)
-    def _toggle(self, event: GroupHeader.Toggled) -> None:  # the screen handles it too
-        event.header.is_open = event.is_open
-        self._update_fields()
+    def _take_typed_data(self, picker: Picker) -> None:
+        places = [place for place in self.places.places if place.is_data]
+        if picker.value and places and not is_data(picker.value):
+            self.set("data", places[0].text)
+        picker.finish()
+        self.places.filter("")
 
-    @on(GroupHeader.Reset)
-    def _reset_group(self, event: GroupHeader.Reset) -> None:
+    @on(Picker.CompletionWanted)
+    def _complete(self, event: Picker.CompletionWanted) -> None:
         event.stop()
-        self.reset(self._groups[event.title].names)
+        picker = event.picker
+        if (text := data_places.completed(self.places.places, picker.value)) is not None and text != picker.value:
+            picker.input.value = text
+            picker.input.cursor_position = len(text)
+
+    @on(Picker.Opened)
+    def _stop_filtering(self, event: Picker.Opened) -> None:  # the screen handles it too
+        if not self._fields["data"].picker.input.is_editing:
+            self.places.filter("")
+
+    @on(DataList.Taken)
+    def _take_data(self, event: DataList.Taken) -> None:
+        event.stop()
+        self.set("data", event.text)
+
+    @on(DataList.Listed)
+    def _show_folder(self, event: DataList.Listed) -> None:
+        event.stop()
+        self.query_one("#data-panel", Panel).state = f"{data_places.shown_folder(self.places.folder)}"
 
     @on(Field.Reset)
     def _reset_field(self, event: Field.Reset) -> None:
@@ -231,9 +329,6 @@ class PlanForm(Widget):
     def _known_devices(self) -> tuple[Device, ...] | None:
         return None if self.inventory is None else self.inventory.devices
 
-    def _make_field(self, name: str) -> Field:
-        return Field(name, self._texts[name])
-
     def _write(self, texts: dict[str, str]) -> None:
         self._texts |= texts
         with self.prevent(Picker.Changed):
@@ -243,43 +338,66 @@ class PlanForm(Widget):
         self._update_fields()
 
     def _focus_wanted(self) -> None:
-        if self._wanted and self._wanted.picker.input.is_mounted:
-            self._wanted.picker.input.focus()
+        wanted = self._wanted
+        if wanted and wanted.picker.input.is_mounted:
             self._wanted = None
-        elif self._wanted:
-            self._wanted.call_after_refresh(self._focus_wanted)
+            if panel := panel_of(wanted):
+                self.show_panel(panel)
+            if self._edits:
+                wanted.picker.edit()
+            else:
+                self.screen.set_focus(wanted.picker.input)
+        elif wanted:
+            wanted.call_after_refresh(self._focus_wanted)
 
-    def _open(self, groups: Sequence[str]) -> None:
-        """Open folded groups."""
-        closed = [self._groups[group].header for group in groups if not self._groups[group].is_open]
-        for header in closed:
-            header.is_open = True
-        if closed:
-            self._update_fields()
+    def _note(self, name: str) -> str:
+        return self._notes.get(name, "") if name in FIRST else form.default_reason(name)
 
     def _update_fields(self) -> None:
         filled = self.filled
-        for group in _groups_of_errors(filled):
-            self._groups[group].header.is_open = True
-        relevant = {name for name in ORDER if is_relevant(name, filled, self._known_devices)}
+        relevant = {name for name in ORDER if self._is_relevant(name, filled)}
         ranges = search_fields.range_texts(self.parameters)
-        for name, field in self._first.items():
-            field.display = name in relevant
-        for box in self._groups.values():
-            names = [name for name in box.names if name in relevant]
-            box.update(names, summarize_group(names, filled, self.defaults, ranges))
+        changed = {name for name in relevant if name in ranges or is_changed(name, filled, self.defaults)}
+        wanted = {*changed, *_referred_to(filled), *self._revealed(filled, relevant, changed), self._visited}
+        self._show_others(relevant & wanted, relevant, changed)
         for field in self.shown:
             name = field.field
             field.error = word(filled.errors.get(name, ()))
-            field.is_changed = name in ranges or is_changed(name, filled, self.defaults)
-            field.picker.choices = form.choices(name, filled, self._known_devices or ())
+            field.note = self._note(name)
+            field.is_changed = name in changed
+            # Those of the data are in its list.
+            field.picker.choices = form.choices(name, filled, self._known_devices or ()) if name != "data" else ()
             field.picker.placeholder = form.resolved_placeholder(name, filled)
+        self.places.show_chosen(self._texts["data"])
         self.post_message(self.Changed(filled))
 
+    def _revealed(self, filled: ResolvedPlan, relevant: AbstractSet[str], changed: AbstractSet[str]) -> frozenset[str]:
+        """The fields that only fit the plan because others are changed, such as those of a time series."""
+        others = changed - {*FIRST}
+        if not others:
+            return frozenset()
+        plain = resolve(valid_part({name: getattr(filled.plan, name) for name in FIRST})[0]).with_data(filled.data)
+        return frozenset(name for name in relevant if name not in FIRST and not self._is_relevant(name, plain))
 
-def _groups_of_errors(filled: ResolvedPlan) -> Iterator[str]:
-    """The folded groups of invalid fields, and of the fields that their messages refer to."""
-    for name, reason in filled.errors.items():
-        for each in (name, *(part.field for part in reason if isinstance(part, FieldValue))):
-            if group := group_of(each):
-                yield group
+    def _show_others(self, wanted: AbstractSet[str], relevant: AbstractSet[str], changed: AbstractSet[str]) -> None:
+        """Show the fields that are always shown and fit the plan, and the wanted ones of all others."""
+        before: Field | None = None
+        for name in ORDER:
+            is_shown = name in relevant and (name in FIRST or name in wanted)
+            if is_shown and name not in self._fields:
+                self._fields[name] = Field(name, self._texts[name])
+                self.query_one("#fields").mount(self._fields[name], after=before)
+            if (field := self._fields.get(name)) is None:
+                continue
+            if not is_shown and field.has_focus_within and before:
+                self.screen.set_focus(before.picker.input)  # now, as another field may be about to have it
+            field.display = is_shown
+            before = field if is_shown and name not in DATA else before
+        self.query_one("#plan-panel", Panel).state = f"{len(changed)} of {len(relevant)} changed" if changed else ""
+        self.query_one("#others", Static).update(f"/ finds any of {len(relevant)} settings")
+
+
+def _referred_to(filled: ResolvedPlan) -> Iterator[str]:
+    """The fields that messages refer to."""
+    for reason in filled.errors.values():
+        yield from (part.field for part in reason if isinstance(part, FieldValue))

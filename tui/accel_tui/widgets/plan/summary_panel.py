@@ -5,19 +5,20 @@ from dataclasses import dataclass
 
 from textual import work
 from textual.content import Content
-from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
 from accel_engine.data import DatasetEntry
+from accel_engine.data.changes import remarks
 from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_fields
+from accel_engine.words import numbers
 from accel_tui.host import host_of
 from accel_tui.plan import plan_preview
 from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey, survey_subject
@@ -31,38 +32,36 @@ Subject = tuple[str, SurveySubject]
 
 _SUBJECT_FIELDS = {"model", "data", *DATA_FIELDS}
 
-_NAME = 12
-_TWO_COLUMNS = 66
-_ANY = 1000
+_NAME = 10
 
 
-class SummaryPanel(Widget):
-    """The choices and what follows from them, in one column, or in two if wide enough.
-
-    Choices are cut short where they leave no room for the rest, and left out in two columns below the form. Warnings
-    come last.
-    """
+class SummaryPanel(Widget, can_focus=False):
+    """The model as a drawing, time, memory, files, what comes next, and warnings; as much of the drawing as fits."""
 
     DEFAULT_CSS = """
-    SummaryPanel {
-        height: auto;
-        border-top: solid $border;
-        border-title-color: $foreground;
-        border-title-style: bold;
-    }
+    SummaryPanel { height: 1fr; padding: 0 1; }
     """
 
     launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
     """Has the engine that can describe a model."""
 
-    choices: reactive[tuple[PreviewRow, ...]] = reactive((), layout=True)
-    """The choices: model, data, strategy."""
+    facts: reactive[tuple[PreviewRow, ...]] = reactive(())
+    """What follows from the plan."""
 
-    facts: reactive[tuple[PreviewRow, ...]] = reactive((), layout=True)
-    """What follows from the plan: parameters, steps, memory and others."""
-
-    warnings: reactive[tuple[str, ...]] = reactive((), layout=True)
+    warnings: reactive[tuple[str, ...]] = reactive(())
     """Warnings."""
+
+    description: reactive[Description | None] = reactive(None)
+    """The model; ``None`` while it is unknown."""
+
+    memory: reactive[tuple[float, float] | None] = reactive(None)
+    """The parts of the memory that the training surely takes, and may take; ``None`` while they are unknown."""
+
+    @dataclass
+    class Noted(Message):
+        """What the values of fields mean."""
+
+        notes: dict[str, str]
 
     @dataclass
     class DataSurveyed(Message):
@@ -72,7 +71,6 @@ class SummaryPanel(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.border_title = "Summary"
         self._filled: ResolvedPlan | None = None
         self._search = ""
         self._described: tuple[Subject, Description] | None = None
@@ -105,12 +103,19 @@ class SummaryPanel(Widget):
         known = self._described
         description = known[1] if known and known[0] == _subject(filled.plan) else None
         pending = "counting…" if self.launch.ready_engine else "waiting for TensorFlow"
-        self.choices = printable_fields(plan_preview.choice_rows(filled))
-        measured = self._measured[1] if self._measured and self._measured[0] is filled else ()
+        measured = self._measured[1] if self._measured and self._measured[0] is filled else None
         varying = [PreviewRow("search", self._search)] if self._search else []
-        self.facts = printable_fields((*varying, *plan_preview.rows(filled, description, pending), *measured))
+        rows = plan_preview.rows(filled, description, pending)
+        outcome = (row for row in rows if row.name in plan_preview.OUTCOME)
+        files = plan_preview.file_rows(filled, description)
+        self.facts = printable_fields((*varying, *_times(measured), *outcome, *files, _NEXT))
+        self.description = None if filled.errors else description
+        self.memory = _memory_shares(filled, description)
+        self.post_message(self.Noted(printable_fields(plan_preview.notes(filled, rows))))
         ports = filter(None, [self._port_warning])
-        self.warnings = printable_fields((*plan_preview.warnings(filled, description), *ports))
+        of_data = remarks(filled.data.notes, filled.data.changes)  # which the preview of the data has
+        warnings = (text for text in plan_preview.warnings(filled, description) if text not in of_data)
+        self.warnings = printable_fields((*warnings, *ports))
 
     def _request_details(self) -> None:
         """Survey the user's data and have the engine count the model's parameters, unless known."""
@@ -141,18 +146,19 @@ class SummaryPanel(Widget):
     @work(thread=True, exclusive=True, exit_on_error=False, group="measured")
     def _read_measured(self, filled: ResolvedPlan, inventory: Inventory) -> None:
         from accel_engine.race.remembered import remembered_result  # the first frame does not need it
-        from accel_tui.plan.measured_text import first_use_rows, measured_rows
+        from accel_tui.plan.measured_text import earlier_rows, first_use_rows, measured_rows
+        from accel_tui.widgets.runs_table import RunsTable
 
         rows = measured_rows(remembered_result(filled, inventory.devices), filled)
+        if not any(row.name == "an epoch" for row in rows):
+            rows = (*earlier_rows(RunsTable.listing.runs, filled), *rows)
         rows += first_use_rows(filled, inventory.devices)
         self.call_later(self._take_measured, filled, rows)
 
     def _take_measured(self, filled: ResolvedPlan, rows: tuple[PreviewRow, ...]) -> None:
         if filled is self._filled:
-            had_rows = self._measured is not None and bool(self._measured[1])
             self._measured = (filled, rows)
-            if rows or had_rows:
-                self._update(filled)
+            self._update(filled)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="ports")
     def _check_ports(self, filled: ResolvedPlan) -> None:
@@ -172,54 +178,78 @@ class SummaryPanel(Widget):
             self._described = (subject, description)
             self._update(self._filled)
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Number of lines, cut to the room if possible."""
-        # A parent with automatic height asks without one.
-        return len(self._lines(width, container.height or _ANY))
-
     def render(self) -> Content:
         """All lines, as wide as the widget."""
-        return Content("\n").join(self._lines(self.size.width, self.size.height))
+        width, height = self.size
+        rows = [line for fact in self.facts for line in self._fact(fact, width)]
+        warnings = [line for text in self.warnings for line in Content.styled(f"⚠ {text}", "$text-warning").wrap(width)]
+        room = height - len(rows) - len(warnings) - 2
+        drawing = self._drawing(width, room)
+        lines = [*drawing, *([Content("")] if drawing else []), *warnings, *([Content("")] if warnings else []), *rows]
+        return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
 
-    def _lines(self, width: int, room: int) -> list[Content]:
-        if width >= _TWO_COLUMNS:
-            rows = [_row(fact) for fact in self.facts]
-            half = (len(rows) + 1) // 2
-            left = [row.truncate(width // 2 - 1, ellipsis=True, pad=True) for row in rows[:half]]
-            right = [*rows[half:], Content("")][:half]
-            rows = [Content.assemble(first, " ", second) for first, second in zip(left, right, strict=True)]
-        else:
-            rows = [line for fact in self.facts for line in _paragraph(fact, width)]
-        rows += [line for text in self.warnings for line in Content.styled(text, "$text-warning").wrap(width)]
-        if width < _TWO_COLUMNS or not self.screen.has_class("-narrow"):
-            rows = [*self._choice_lines(width, room - len(rows) - 1), Content(""), *rows]
-        return [row.truncate(width, ellipsis=True) for row in rows]
+    def _drawing(self, width: int, room: int) -> list[Content]:
+        if self.description is None or not self.description.blocks or room < _SMALLEST_DRAWING:
+            return []
+        from accel_tui.plan.model_drawing import draw_model  # the first frame, without a description, does not need it
 
-    def _choice_lines(self, width: int, room: int) -> list[Content]:
-        """The choices, in as many lines as fit; the longest is cut first, to one line at least."""
-        wholes = [_paragraph(fact, width, "$text-muted") for fact in self.choices]
-        counts = [len(whole) for whole in wholes]
-        while sum(counts) > room and max(counts, default=1) > 1:
-            counts[counts.index(max(counts))] -= 1
-        return [
-            line
-            for fact, whole, count in zip(self.choices, wholes, counts, strict=True)
-            for line in (whole if count == len(whole) else _paragraph(fact, width, "$text-muted", count))
-        ]
+        description = self.description
+        title = f"{numbers.shape(description.input_shape)} each" if description.input_shape else ""
+        return draw_model(description, width, min(room, _LARGEST_DRAWING), title)
+
+    def _fact(self, fact: PreviewRow, width: int) -> list[Content]:
+        lines = _paragraph(fact, width)
+        if fact.name == "memory" and self.memory:
+            lines.append(Content.assemble(" " * _NAME, *_bar(*self.memory, min(width - _NAME - 6, 24))))
+        return lines
+
+
+_SMALLEST_DRAWING, _LARGEST_DRAWING = 5, 14
+
+_NEXT = PreviewRow("then", "predict, export, compare")
+
+_UNKNOWN_TIME = PreviewRow("time", "unknown: b races the plan", pending=True)
+
+
+def _times(measured: tuple[PreviewRow, ...] | None) -> tuple[PreviewRow, ...]:
+    """What is known of the time."""
+    if measured is None:
+        return (PreviewRow("time", "…", pending=True),)
+    return measured if any(row.name in ("time", "an epoch") for row in measured) else (_UNKNOWN_TIME, *measured)
+
+
+def _memory_shares(filled: ResolvedPlan, description: Description | None) -> tuple[float, float] | None:
+    if description is None or filled.errors:
+        return None
+    from accel_tui.plan import memory_text  # the first frame, without a description, does not need it
+
+    training = memory_text.training_of(filled, description)
+    return memory_text.memory_shares(training) if training else None
+
+
+def _bar(low: float, high: float, width: int) -> list[tuple[str, str]]:
+    """A bar of memory: what is surely taken, what may be, and the rest."""
+    sure = min(max(round(low * width), 1), width)
+    maybe = min(max(round(high * width), sure), width) - sure
+    style = "$text-error" if low > 1 else "$text-warning" if high > 1 else "$secondary"
+    share = f"{min(high, 9.99):>5.0%}"
+    return [
+        ("█" * sure, style),
+        ("▒" * maybe, style),
+        ("░" * (width - sure - maybe), "$border"),
+        (share, "$text-muted"),
+    ]
 
 
 def _subject(plan: Plan) -> Subject:
     return plan.model, survey_subject(plan)
 
 
-def _paragraph(fact: PreviewRow, width: int, style: str = "", max_lines: int | None = None) -> list[Content]:
-    """A text next to its name, wrapped, in at most ``most`` lines."""
-    lines = textwrap.wrap(fact.text, max(width - _NAME, _NAME), max_lines=max_lines, placeholder="…")
+def _paragraph(fact: PreviewRow, width: int) -> list[Content]:
+    """A text next to its name, wrapped."""
+    lines = textwrap.wrap(fact.text, max(width - _NAME, _NAME))
     names = [fact.name] + [""] * len(lines)
-    return [_row(PreviewRow(name, line, fact.pending), style) for name, line in zip(names, lines, strict=False)]
-
-
-def _row(fact: PreviewRow, style: str = "") -> Content:
-    return Content.assemble(
-        (f"{fact.name:<{_NAME}}", "$text-muted"), (fact.text, "$text-disabled" if fact.pending else style)
-    )
+    return [
+        Content.assemble((f"{name:<{_NAME}}", "$text-muted"), (line, "$text-disabled" if fact.pending else ""))
+        for name, line in zip(names, lines, strict=False)
+    ]

@@ -118,11 +118,12 @@ def test(url: str, token: str, seconds: float) -> dict[str, Any]:
         answers.append(answer_of(answer, service))
     found = {name: np.concatenate([each[name] for each in answers]) for name in answers[0]}
     compared = compare(service, {name: expected[name] for name in expected if name in found}, found)
+    if compared.problem:
+        return {"problem": compared.problem}
     figures = measure(url, token, path, bodies, seconds)
     failed = figures.pop("failed")
-    problem = compared.problem or (f"{failed} requests failed under load" if failed else "")
     return {
-        "problem": problem,
+        "problem": f"{failed} requests failed under load" if failed else "",
         "examples": count,
         "largest": compared.largest,
         "mean": compared.mean,
@@ -194,10 +195,13 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     token = options.token_file.read_text("utf-8").strip() if options.token_file else ""
-    if options.url:
-        found = test(options.url, token, options.seconds)
-    else:
-        found = with_own_server(options.threads, options.seconds)
+    try:
+        if options.url:
+            found = test(options.url, token, options.seconds)
+        else:
+            found = with_own_server(options.threads, options.seconds)
+    except (OSError, http.client.HTTPException) as error:
+        found = {"problem": f"the server cannot be reached: {error}"}
     if options.json:
         print(json.dumps(found))
     elif found["problem"]:

@@ -1,0 +1,199 @@
+"""The screens of deployments, on what stand-ins for servers and engines tell."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel_engine.deployment.deploy import Deployed
+from accel_engine.deployment.deployments import (
+    DeployedVersion,
+    DeployError,
+    Deployment,
+    changing,
+    serve_version,
+    write_deployment,
+)
+from accel_engine.deployment.server_metrics import ServerFigures
+from accel_engine.deployment.status import READY, STOPPED, DeploymentStatus
+from accel_engine.deployment.write_version import DeployStep
+from accel_engine.model_server.service import Comparison, FileForm, ModelFile, Service, Tensor
+from accel_engine.requests.bench_service import BenchServiceRequest, ServiceLoads
+from accel_engine.requests.check_service import MeasuringService, ServiceLoad
+from accel_tui.host import Screens
+from accel_tui.screens import deploy_screen, deployment_screen, deployments_screen
+from accel_tui.screens.asking import QuestionScreen
+from accel_tui.screens.deploy_screen import DeployScreen
+from accel_tui.screens.deployment_bench_screen import DeploymentBenchScreen
+from accel_tui.screens.deployments_screen import DeploymentsScreen
+from accel_tui.screens.job import Job
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, begun, shows, until
+
+FIRST = DeployedVersion(1, "k3fp-cnn", 69, "onnx", 1.0)
+SECOND = replace(FIRST, number=2, run="m8w3-cnn", format="tflite")
+FIGURES = ServerFigures(
+    rate=412.0,
+    errors=0,
+    p50=0.0021,
+    p99=0.0184,
+    batch=3.4,
+    queue=0,
+    memory=130 << 20,
+    requests=4120,
+    failed=2,
+    is_ready=True,
+)
+
+
+def make(name: str, port: int) -> Deployment:
+    versions = (FIRST, SECOND)
+    deployment = Deployment(name=name, host="127.0.0.1", port=port, versions=versions, current=2, previous=1)
+    with changing(name) as directory:
+        for each in versions:
+            deployment.folder(each.number).mkdir()
+        serve_version(deployment, 2)
+        (directory / "log.txt").write_text("serves digits version 2\n")
+        write_deployment(deployment)
+    return deployment
+
+
+class Reader:
+    """Tells that ``digits`` runs."""
+
+    problems = ()
+    found: tuple[DeploymentStatus, ...] = ()
+
+    def read(self) -> tuple[DeploymentStatus, ...]:
+        return self.found
+
+
+@pytest.fixture
+def digits(monkeypatch: pytest.MonkeyPatch) -> Deployment:
+    deployment = make("digits", 8501)
+    running = DeploymentStatus(deployment, READY, time.time() - 120, FIGURES, FIGURES)
+    monkeypatch.setattr(Reader, "found", (running, DeploymentStatus(make("old", 8502), STOPPED)))
+    for module in (deployments_screen, deployment_screen):
+        monkeypatch.setattr(module, "StatusReader", Reader)
+    return deployment
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_the_list_shows_what_each_server_does(digits: Deployment, size: tuple[int, int]) -> None:
+    app = StubApp()
+    async with app.run_test(size=size) as pilot:
+        await begun(pilot)
+        app.open_screen(Screens.DEPLOYMENTS)
+        await shows(pilot, "digits", "ready", "412", "18.4 ms", "stopped")
+        await shows(pilot, "version 2: m8w3-cnn at step 69, tflite, before it version 1", "4,120 requests")
+        await pilot.press("enter")
+        await shows(pilot, "Deployment digits", "serves digits version 2")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, DeploymentsScreen), "the list")
+
+
+async def test_stopping_starting_and_taking_back_ask_first(digits: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    class Changes:
+        def __init__(self, *_: Any) -> None: ...
+
+        def back(self, name: str) -> None:
+            done.append(f"back {name}")
+
+        def restart(self, name: str) -> None:
+            done.append(f"restart {name}")
+            raise DeployError("port 8502 is in use")
+
+    monkeypatch.setattr(deployments_screen, "Deployer", Changes)
+    monkeypatch.setattr(deployments_screen, "stop_server", lambda deployment: done.append(f"stop {deployment.name}"))
+    app = StubApp()
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await begun(pilot)
+        app.open_screen(Screens.DEPLOYMENTS)
+        await shows(pilot, "412")
+        for key, words, what in (("s", "Stop digits?", "stop digits"), ("u", "Serve digits as before?", "back digits")):
+            await pilot.press(key)
+            await until(pilot, lambda: isinstance(app.screen, QuestionScreen), "a question")
+            await shows(pilot, words)
+            await pilot.press(key)
+            await until(pilot, lambda what=what: what in done, what)  # type: ignore[misc]
+        await pilot.press("down", "s")
+        await until(pilot, lambda: "restart old" in done, "the restart")
+        await shows(pilot, "port 8502 is in use")
+
+
+async def test_deleting_asks_first(digits: Deployment) -> None:
+    app = StubApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await begun(pilot)
+        app.open_screen(Screens.DEPLOYMENTS)
+        await shows(pilot, "old")
+        await pilot.press("delete", "down", "delete")
+        await shows(pilot, "Delete old?")
+        await pilot.press("d")
+        await until(pilot, lambda: not (digits.directory.parent / "old").exists(), "the end of it")
+        assert digits.directory.exists()
+
+
+async def test_a_server_is_measured_by_connections(digits: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(job: Job, request: BenchServiceRequest) -> ServiceLoads:
+        loads = tuple(ServiceLoad(count, 100.0 * count, 0.001, 0.002, 50, True) for count in request.connections)
+        for each in loads:
+            job.send(MeasuringService(each.connections))
+            job.send(each)
+        return ServiceLoads(loads)
+
+    monkeypatch.setattr(Job, "ask", ask)
+    app = StubApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await begun(pilot)
+        app.open_screen(Screens.DEPLOYMENTS)
+        await shows(pilot, "412")
+        await pilot.press("b")
+        await until(pilot, lambda: isinstance(app.screen, DeploymentBenchScreen), "the bench")
+        await pilot.press("enter")
+        await shows(pilot, "6.40k requests/s over 64 connections, p99 2.00 ms", "yes")
+
+
+async def test_a_run_is_deployed_and_its_server_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine()
+    deployment = replace(make("digits", 8501), grpc_port=9001)
+    service = Service(
+        name="digits",
+        model=ModelFile("tflite", "none", "model.tflite", 1e-3),
+        inputs=(Tensor("inputs", (8, 8, 1), "uint8"),),
+        outputs=(Tensor("probabilities", (10,), "float32"),),
+        metrics={"loss": 0.25, "accuracy": 0.9},
+        split="validation",
+        examples=64,
+        files=FileForm("images"),
+    )
+    load = ServiceLoad(1, 420.0, 0.0021, 0.0042, 1000, True)
+    asked: list[Any] = []
+
+    class Deploys:
+        def __init__(self, _: Any, tell: Any, __: Any) -> None:
+            tell(DeployStep("starting the server"))
+
+        def deploy(self, run: Path, options: Any) -> Deployed:
+            asked.append((run, options.name, options.grpc_port))
+            return Deployed(deployment, service, Comparison(float(np.float32(2e-7)), 1e-8, "", ""), load)
+
+    monkeypatch.setattr(deploy_screen, "Deployer", Deploys)
+    monkeypatch.setattr(deploy_screen, "example_command", lambda of: f"curl {of.url}")
+    monkeypatch.setattr(deploy_screen, "check_deploy", lambda *_: None)
+    app = StubApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await begun(pilot)
+        app.open_screen(Screens.DEPLOY, engine.directory)
+        await until(pilot, lambda: isinstance(app.screen, DeployScreen), "the form")
+        await pilot.press(*"digits", "enter")
+        await shows(pilot, "digits is served on http://127.0.0.1:8501", "the largest difference is 2e-07", "420")
+        await shows(pilot, "127.0.0.1:9001", "curl http://127.0.0.1:8501", "D Deployments")
+        assert asked == [(engine.directory, "digits", None)]
+        await pilot.press("D")
+        await until(pilot, lambda: isinstance(app.screen, DeploymentsScreen), "the list")
