@@ -80,7 +80,8 @@ async def record() -> tuple[list[Frame], str]:
         await wait_for_text(pilot, "highest loss")
         await pilot.pause(0.5)
         frames.append(Frame(rows_of(app), RESULT_SECONDS))
-        return frames, app.theme_variables["background"]
+        whole = [frame for frame in frames if len(frame.rows) == SIZE[1]]  # others were not laid out yet
+        return whole, app.theme_variables["background"]
 
 
 async def training(pilot: Pilot[None]) -> AsyncIterator[Frame]:

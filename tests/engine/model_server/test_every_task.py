@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import tritonclient.grpc
 import tritonclient.http
+from google.protobuf import json_format
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from accel_engine.model_export.export_targets import target_at
 from accel_engine.model_export.service_folder import write_service_folder
@@ -165,6 +167,9 @@ def test_a_server_answers_as_the_trained_model(
         for protocol in PROTOCOLS:
             found = compare(service, expected, protocol(server, service, inputs))
             assert found.problem == "", protocol.__name__
+        signature = server.ask(f"/v1/models/{service.name}/metadata").json["metadata"]["signature_def"]["signature_def"]
+        found_signature = json_format.ParseDict(signature["serving_default"], meta_graph_pb2.SignatureDef())
+        assert set(found_signature.outputs) == set(service.output_specs)
         if service.files.kind != "arrays":
             check_file(server, service, material, directory)
 

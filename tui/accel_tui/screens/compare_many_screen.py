@@ -24,12 +24,13 @@ from accel_tui.widgets.chart.plot import PlotView
 from accel_tui.widgets.chart_panels.run_band import RunCurve, band_plot, best_curve, compared_metric, read_curve
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.results_table import ResultRow, ResultsTable
+from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.visibility import has_shades, is_covered
 
 READ_SECONDS = 2.0
 """Seconds between two reads of live runs."""
 
-_SHOWN_EVERY = 50  # runs that are read between two updates of the screen
+_SHOWN_FIRST = 50  # runs that are read before any is shown
 _MOST_VALUES = 5  # of a field that varies
 
 
@@ -110,9 +111,11 @@ class CompareManyScreen(RunActionsScreen):
 
     @work(exclusive=True, exit_on_error=False, group="read")
     async def _read(self) -> None:
-        """Read all runs, some at a time."""
-        for first in range(0, len(self._directories), _SHOWN_EVERY):
-            await self._take(self._directories[first : first + _SHOWN_EVERY])
+        """Read all runs: first some, then each time as many as are shown, as all are compared anew."""
+        first, last = 0, _SHOWN_FIRST
+        while first < len(self._directories):
+            await self._take(self._directories[first:last])
+            first, last = last, 2 * last
 
     def _read_live(self) -> None:
         """Read the live runs again."""
@@ -130,7 +133,8 @@ class CompareManyScreen(RunActionsScreen):
         curves = dict(self._curves)
 
         def read() -> Comparison:
-            curves.update((path, read_curve(path)) for path in directories)
+            listed = {run.directory: run for run in RunsTable.listing.runs if run.status and not run.status.live}
+            curves.update((path, read_curve(path, listed.get(path))) for path in directories)
             return compare_runs([ComparedRun(each.run, RunState()) for each in curves.values()])
 
         comparison = await asyncio.to_thread(read)

@@ -103,6 +103,8 @@ class RunsScreen(RunActionsScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done with the selected runs, or else with the current one."""
+        if action in ("group", "select_columns"):
+            return bool(self.table.runs)
         if action == "filter":
             return bool(self.table.runs) and not isinstance(self.focused, Input)  # "/" is a letter there
         return super().check_action(action, parameters)

@@ -47,9 +47,14 @@ class RunCurve:
     """Whether positions are epochs."""
 
 
-def read_curve(directory: Path) -> RunCurve:
-    """Read the curve of a run; empty if it cannot be read. Takes milliseconds: too long for many in the event loop."""
-    run = printable_fields(summarize(directory))
+def read_curve(directory: Path, known: RunSummary | None = None) -> RunCurve:
+    """Read the curve of a run; empty if it cannot be read. Takes milliseconds: too long for many in the event loop.
+
+    Args:
+        directory: The run's directory.
+        known: Its summary, if that was read since the run has ended.
+    """
+    run = printable_fields(known or summarize(directory))
     nothing = RunCurve(run, np.empty(0), np.empty(0))
     if run.info is None:
         return nothing
