@@ -115,6 +115,18 @@ async def test_letters_are_keys_until_a_field_is_in_use() -> None:
         assert pilot.app.theme == "accel-light"
 
 
+async def test_enter_on_start_asks_before_it_starts_a_training() -> None:
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready")
+        screen_of(pilot).query_one("#start").focus()
+        await pilot.press("enter")
+        await shows(pilot, "Start training?", "10 epochs")
+        await pilot.press("escape")
+        await hides(pilot, "Start training?")
+        assert not any(engine.handed for engine in app.engines)
+
+
 @pytest.mark.parametrize("size", [SMALL, WIDE])
 async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int]) -> None:
     app = StubApp()
