@@ -92,7 +92,7 @@ class NewRunScreen(DirtyRegionScreen):
         self._was_shown = False
         self._was_suspended = False
         self._before_finding: Widget | None = None
-        self._listed: list[tuple[str, object]] = []
+        self._listed: Sequence[tuple[str, object]] = ()
         self._hint = Static(id="hint", markup=False)
 
     def compose(self) -> ComposeResult:
