@@ -13,8 +13,10 @@ It prints the median over the rounds of the requests per second, and of the p50 
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -94,13 +96,15 @@ def main() -> None:
     for side in arguments.side:
         name, _, python = side.partition("=")
         command = [python, str(Path(__file__).parent / "serving_side.py"), name, str(onnx), str(port)]
-        processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        processes.append(
+            subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        )
         path = {"kserve": "/v1/models/served:predict", "litserve": "/predict", "mlflow": "/invocations"}.get(name, "/")
         sides[name], port = (port, path), port + 1
     for folder in filter(None, (arguments.onnx, arguments.savedmodel)):
         service = read_service(folder)
         command = [sys.executable, "-m", "accel_engine.model_server", str(folder), "--port", str(port)]
-        processes.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+        processes.append(subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True))
         sides[f"accel-tui, {service.model.format}"] = port, f"/v1/models/{service.name}:predict"
         port += 1
     found: dict[tuple[str, int, int], list[tuple[float, float, float]]] = defaultdict(list)
@@ -117,10 +121,13 @@ def main() -> None:
                         figures = loop(arguments.savedmodel, x, arguments.seconds, size)
                         found["TensorFlow's function, no server", 1, size].append(figures)
     finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait(30)
+        for number in (signal.SIGTERM, signal.SIGKILL):  # LitServe leaves processes
+            for process in processes:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, number)
+            for process in processes:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(10)
     print("| server | connections | examples | requests/s | p50, ms | p99, ms |\n|---|---|---|---|---|---|")
     for (name, connections, size), figures in sorted(found.items(), key=lambda each: (each[0][1:], each[0][0])):
         rate, p50, p99 = (statistics.median(column) for column in zip(*figures, strict=True))
