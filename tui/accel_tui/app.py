@@ -401,7 +401,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             self._set_counts(event.runs)
 
     def _set_counts(self, runs: "Iterable[RunSummary]") -> None:
-        from accel_engine.run import Status  # imported by then
+        from accel_engine.run import Status  # the form is painted without it
 
         self._counted_at = time.monotonic()
         statuses = [run.status for run in runs]
