@@ -22,7 +22,7 @@ from accel_engine.inference.output_prediction import OutputPrediction, predictio
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.back_end_process import Outputs
 from accel_engine.model_server.request_error import RequestError
-from accel_engine.model_server.service import FileForm, Meaning, Service
+from accel_engine.model_server.service import Meaning, Service, UploadForm
 from accel_engine.words import numbers
 
 TABLES = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application/jsonl": ".jsonl",
@@ -120,7 +120,7 @@ def _rows(path: Path, columns: Sequence[ColumnFormat], specs: Mapping[str, Array
     return FileExamples([str(row + 1) for row in range(found.rows)], kept, problems)
 
 
-def _texts(content: bytes, suffix: str, single: str, form: FileForm, spec: ArraySpec) -> FileExamples:
+def _texts(content: bytes, suffix: str, single: str, form: UploadForm, spec: ArraySpec) -> FileExamples:
     """The texts of a table's column, or the lines of a file."""
     if suffix:
         with _temporary(content, suffix) as path:
@@ -141,7 +141,7 @@ def _texts(content: bytes, suffix: str, single: str, form: FileForm, spec: Array
     )
 
 
-def _prompt(text: str, single: str, form: FileForm, spec: ArraySpec) -> FileExamples:
+def _prompt(text: str, single: str, form: UploadForm, spec: ArraySpec) -> FileExamples:
     """The last tokens of a prompt, filled up behind to the window of the model."""
     tokens = encoded(text, form.vocabulary)
     window = spec.shape[0]
@@ -172,7 +172,7 @@ class _temporary:  # noqa: N801 (a context manager)
         self._file.close()
 
 
-def _wanted(form: FileForm) -> str:
+def _wanted(form: UploadForm) -> str:
     """What a model takes, in words."""
     match form.kind:
         case "table":

@@ -16,7 +16,7 @@ from accel_engine.model_server import grpc_server, open_inference, rest_v1
 from accel_engine.model_server.application import parsed
 from accel_engine.model_server.grpc_messages import message
 from accel_engine.model_server.request_error import RequestError
-from accel_engine.model_server.service import ModelFile, Service, Tensor
+from accel_engine.model_server.service import ServedModelFile, Service, Tensor
 from accel_engine.model_server.tensors import array_of
 
 from .conftest import Server, Start
@@ -114,7 +114,7 @@ JSON = st.recursive(
 
 SERVICE = Service(
     name="two",
-    model=ModelFile("onnx", "none", "model.onnx", 0.0),
+    model=ServedModelFile("onnx", "none", "model.onnx", 0.0),
     inputs=(Tensor("x", (None, 2), "uint8"), Tensor("s", (1,), "string")),
     outputs=(Tensor("y", (1,), "float32"),),
 )

@@ -10,7 +10,7 @@ import pytest
 from accel_engine.errors import ModelError
 from accel_engine.model_server import served_model
 from accel_engine.model_server.back_end_process import BackEndGoneError
-from accel_engine.model_server.metrics import Metrics
+from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.served_model import Limits, ServedModel
 from accel_engine.model_server.service import read_service
@@ -65,7 +65,7 @@ class Asked:
 
     async def _ask(self, values: tuple[list[float], ...]) -> list[Any]:
         back_end: Any = await served_model.BackEnd.start(self._folder, 1)
-        model = ServedModel(self._folder, read_service(self._folder), self._limits, Metrics(), back_end)
+        model = ServedModel(self._folder, read_service(self._folder), self._limits, ServerMetrics(), back_end)
         asked = (model.infer({"x": np.float32(each).reshape(-1, 1)}) for each in values)
         found = await asyncio.gather(*asked, return_exceptions=True)
         await model.close()
