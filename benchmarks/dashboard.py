@@ -25,8 +25,8 @@ from terminal import Terminal
 MEMORY_SECONDS = 10.0
 """Seconds after which memory is measured."""
 
-HELP_OF_FIRST_FIELD = "Model: auto, a name,"
-"""The beginning of the form's help on its first field, to which the first ``down`` moves."""
+HELP_OF_FIRST_FIELD = "enter takes the data"
+"""The beginning of the form's help on its list of data, to which the first ``down`` moves."""
 
 
 def measure_paint(arguments: argparse.Namespace) -> Iterator[str]:
@@ -58,7 +58,7 @@ def _first_key(columns: int, rows: int) -> float:
 
 def _form_is_there(text: str) -> bool:
     """Whether the form is on the screen, from the first field to the key bar."""
-    return all(word in text for word in ("model", "batch size", "$ accel-tui train", "▶ Start", "Quit"))
+    return all(word in text for word in ("1 Data", "digits", "$ accel-tui train", "▶ Start", "Quit"))
 
 
 def _lifetime(command: Sequence[str]) -> float:

@@ -364,6 +364,24 @@ def _export(file_format: str, quantize: str) -> Command:
 for _format, _quantize in FORMATS:
     OF_RUNS[f"export-{target_name(_format, _quantize)}"] = _export(_format, _quantize)
 
+
+@_of_runs
+def deploy(cell: Cell) -> None:
+    """It is served in some format, and a check finds it equal, with the metrics of the trained model."""
+    pytest.importorskip("uvicorn")
+    (served,) = cell.ask("deploy", cell.run, "--name", "served", "--json")
+    try:
+        assert served["equal"], served
+        (checked,) = cell.ask("deploy", "check", served["url"], cell.run, "--seconds", 0, "--json")
+        assert checked["equal"], checked
+        assert checked["model"] == "served"
+        lost = {"loss"} if cell.row.name == "compiled-added_loss" else set()  # a layer of the trained model adds it
+        assert checked["metrics"].keys() == checked["trained_metrics"].keys() - lost
+        _finite({"difference": checked["mean_difference"], **checked["metrics"]})
+    finally:
+        cell.ask("deploy", "stop", "served", "--remove")
+
+
 COMMANDS: Mapping[str, Command] = {**OF_PLANS, **OF_RUNS}
 """All columns of the table."""
 
@@ -371,7 +389,7 @@ NOT_OF_TRAININGS = frozenset(
     (
         *("run", "cluster", "watch", "runs", "searches", "import", "rename", "note", "tag", "repair", "rm"),
         *("stop", "pause", "resume", "checkpoint", "set"),
-        *("devices", "doctor", "serve", "deploy", "settings", "demo", "completion", "models", "data", "strategies"),
+        *("devices", "doctor", "serve", "settings", "demo", "completion", "models", "data", "strategies"),
     )
 )
 """Commands that no setting of a plan concerns: they show, name and control runs, or are about the machine."""

@@ -38,6 +38,8 @@ _real_spawn, _real_start = engine_process.spawn, engine_process.start
 class Imported:
     """TensorFlow, which this process has imported."""
 
+    imported = True
+
     def wait(self) -> None:
         """Nothing is to be waited for."""
 

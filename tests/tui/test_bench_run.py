@@ -221,7 +221,7 @@ async def test_the_list_says_why_it_does_not_compare_them(directory: Path, train
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await begun(pilot)
         app.open_screen(Screens.RUNS)
-        await until(pilot, lambda: "measured" in text_of(pilot), "the list")
+        await until(pilot, lambda: "benches" in text_of(pilot), "the list")
         assert isinstance(app.screen, RunsScreen)
         await pilot.press("space", "space", "c")
         await until(pilot, lambda: "is a bench of inference" in text_of(pilot), "why")

@@ -179,7 +179,7 @@ async def test_plan(runs: dict[str, FakeEngine], tmp_path: Path, monkeypatch: py
     (tmp_path / "data" / "houses.csv").write_text("size,price\n1,2\n")
     monkeypatch.chdir(tmp_path / "data")
     async with opened(None, WIDE) as pilot:
-        await shows(pilot, "14 layers", "live", "houses.csv")
+        await shows(pilot, "14 layers", "live", "houses.csv", "about")
         await looks_as_before(pilot, "new-run-120x40")
 
 

@@ -24,7 +24,6 @@ from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import AccelError, RunError
 from accel_engine.process.warm_engine import WarmEngine
-from accel_engine.run import RunSummary, Status
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart, measure_colours
@@ -42,6 +41,7 @@ from accel_tui.terminal.notifications import Notifier
 from accel_tui.terminal.pixel_images import PixelImages
 
 if TYPE_CHECKING:
+    from accel_engine.run import RunSummary
     from accel_tui.run_state.cure_trials import AdviceNotes
     from accel_tui.widgets.runs_table import RunsTable
 
@@ -400,7 +400,9 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         if event.whole:
             self._set_counts(event.runs)
 
-    def _set_counts(self, runs: Iterable[RunSummary]) -> None:
+    def _set_counts(self, runs: "Iterable[RunSummary]") -> None:
+        from accel_engine.run import Status  # the form is painted without it
+
         self._counted_at = time.monotonic()
         statuses = [run.status for run in runs]
         queued = statuses.count(Status.QUEUED)

@@ -294,9 +294,9 @@ async def test_many_runs_are_a_band_of_which_some_are_compared(home: Path, monke
         await shows(pilot, "Compare 10 runs", "10-90%", "median", "learning rate  0.001 to 0.01", "seed")
         results = pilot.app.screen.query_one(ResultsTable)
         await until(pilot, lambda: len(results.shown) == len(runs), "all results")
-        assert pilot.app.screen.check_action("compare", ()) is None
+        assert pilot.app.screen.check_action("compare_selected", ()) is None
         await pilot.press("down", "space", "space")
-        assert pilot.app.screen.check_action("compare", ())
+        assert pilot.app.screen.check_action("compare_selected", ())
         chosen = {row.run.directory for row in results.selected_rows}
         await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "two of them")

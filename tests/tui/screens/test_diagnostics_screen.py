@@ -207,7 +207,8 @@ async def test_layers_are_a_table_whose_rest_is_named(engine: FakeEngine, size: 
         await pilot.press("3")
         await shows(pilot, "flatten  Flatten", "2,000 parameters, 500 trainable")
         await shows(pilot, "8.00 MFLOP per step", "25% outside layers")
-        lines = {line.split()[0]: line for line in text_of(pilot).splitlines() if line.split()}
+        inner = [line.strip("│ ") for line in text_of(pilot).splitlines()]
+        lines = {line.split()[0]: line for line in inner if line.split()}
         assert re.search(r"16 +1,500 +no +4.00M +50%", lines["dense"])
         assert re.search(r"\? +500 +yes +2.00M +25%", lines["dense_1"])
         assert re.search(r"16 +2,000 +25% +6.00M +75%", lines["inner"])

@@ -10,6 +10,8 @@ from textual.pilot import Pilot
 from textual.widgets import Button, OptionList
 
 from accel_engine import network_namespace
+from accel_engine.data import DatasetEntry
+from accel_engine.data_profile.described_data import describe_loaded
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_engine.process import engine_process, warm_engine
@@ -18,10 +20,12 @@ from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.requests.describe_model import Description
 from accel_engine.run import RunReader, list_runs
 from accel_tui.host import Screens
+from accel_tui.plan.data_reading import Preview, Reading
 from accel_tui.plan.form_groups import FIRST
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.line_input import LineInput
+from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.picker import Picker
@@ -109,6 +113,18 @@ async def test_letters_are_keys_until_a_field_is_in_use() -> None:
         await shows(pilot, "s Start", "esc leaves it", "Name of the run")
         await pilot.press("escape", "t")
         assert pilot.app.theme == "accel-light"
+
+
+async def test_enter_on_start_asks_before_it_starts_a_training() -> None:
+    app = StubApp()
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "engine: ready")
+        screen_of(pilot).query_one("#start").focus()
+        await pilot.press("enter")
+        await shows(pilot, "Start training?", "10 epochs")
+        await pilot.press("escape")
+        await hides(pilot, "Start training?")
+        assert not any(engine.handed for engine in app.engines)
 
 
 @pytest.mark.parametrize("size", [SMALL, WIDE])
@@ -840,3 +856,65 @@ async def test_enter_goes_to_the_field_that_its_value_has_shown() -> None:
         type_ahead(pilot, "5", "enter")
         await until(pilot, lambda: "min_delta" in shown(pilot), "the field that its value shows")
         await until(pilot, lambda: field(pilot, "min_delta").picker.input.has_focus, "the focus")
+
+
+@pytest.fixture
+def data_folder(houses: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a table, and one in a folder."""
+    (houses.parent / "more").mkdir()
+    (houses.parent / "more" / "cars.csv").write_text(HOUSES)
+    monkeypatch.chdir(houses.parent)
+    return houses.parent
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_data_is_chosen_from_a_list_through_folders(size: tuple[int, int], data_folder: Path) -> None:
+    async with StubApp().run_test(size=size) as pilot:
+        await shows(pilot, "houses.csv", "table", "more/", "folder", "built in")
+        await pilot.press("down", "enter")
+        await shows(pilot, "--data houses.csv", "2 columns → price")
+        await pilot.press("down", "right")
+        await shows(pilot, "cars.csv", "./more/")
+        await pilot.press("enter")
+        await shows(pilot, "--data more/cars.csv")
+        await pilot.press("left")
+        await shows(pilot, "houses.csv", "more/")
+
+
+async def test_a_typed_path_is_completed_by_tab(data_folder: Path) -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await shows(pilot, "houses.csv")
+        await fill(pilot, "data", "mo")
+        await pilot.press("tab")
+        picker = field(pilot, "data").picker
+        assert picker.value == "more/"
+        await shows(pilot, "cars.csv")
+        await pilot.press("tab")
+        assert picker.value == "more/cars.csv"
+        assert picker.input.is_editing
+        await pilot.press("enter", "s")
+        await until(pilot, lambda: list_runs(), "the run")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_the_target_is_chosen_in_the_preview(
+    size: tuple[int, int], data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(self: Reading, plan: Plan, entry: DatasetEntry) -> Preview:
+        return Preview(describe_loaded(plan.data, plan.data_options))  # in this process
+
+    monkeypatch.setattr(Reading, "read", read)
+    async with StubApp().run_test(size=size) as pilot:
+        await shows(pilot, "houses.csv")
+        screen_of(pilot).form.set("data", "houses.csv")
+        await shows(pilot, "∅12", "▇▇")
+        preview = screen_of(pilot).query_one(DataPreview)
+        await until(pilot, lambda: preview.can_focus, "columns to choose")
+        preview.focus()
+        await pilot.press("down", "down", "enter")
+        await shows(pilot, "--target area", "if invalid skip leaves")  # in the words of the form: some have no area
+        screen_of(pilot).form.set("target", "price")
+        await until(pilot, lambda: preview.can_focus, "the columns again")
+        screen_of(pilot).form.set("data", str(data_folder / "none.csv"))
+        await shows(pilot, "data: no such file")  # where the preview was
+        await until(pilot, lambda: not preview.can_focus, "nothing to choose")

@@ -283,3 +283,12 @@ async def test_clicks_are_as_good_as_the_keys_that_are_named() -> None:
             await pilot.press(*text)
             await pilot.click("#verdict", offset=(place, 0))
         assert answers == [pytest.approx(1e-2), None]
+
+
+async def test_a_dimmed_key_says_why_it_does_nothing(engine: FakeEngine) -> None:
+    engine.train(20)
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("E")
+        await until(pilot, lambda: "no trained model yet" in told(pilot), "the reason")
+        assert len(pilot.app.screen_stack) == 1

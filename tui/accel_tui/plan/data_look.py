@@ -15,6 +15,7 @@ from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.user_code import reason
 from accel_engine.words import numbers
+from accel_tui.plan import field_labels
 
 _MAX_NAMES = 6
 """Names listed in a line; the others are counted."""
@@ -156,6 +157,6 @@ def survey(filled: ResolvedPlan) -> DatasetEntry | SurveyError:
     except PlanError as error:
         return SurveyError(subject, error.field, error.reason)
     except AccelError as error:
-        return SurveyError(subject, "data", (str(error),))
+        return SurveyError(subject, "data", (field_labels.in_form(str(error)),))
     except Exception as error:  # noqa: BLE001 (of a library, about a file; otherwise the form would wait for ever)
         return SurveyError(subject, "data", (f"cannot be read: {reason(error)}",))

@@ -77,7 +77,7 @@ def epoch_text(epoch: EpochEnded, validated: Mapping[str, float], epochs: int) -
     number = f"{epoch.epoch:>{len(f'{epochs:,}')},}/{epochs:,}" if epochs else f"{epoch.epoch:,}"
     metrics = [("", epoch.metrics), ("val ", validated)]
     texts = [
-        f"{word}{_SHORT.get(name, name.replace('_', ' '))}{numbers.metric(value):>{_VALUE}}"
+        f"{word}{_SHORT.get(name, name.replace('_', ' '))} {numbers.metric(value):>{_VALUE}}"
         for word, values in metrics
         for name, value in sorted(values.items(), key=lambda item: item[0] != "loss")
     ]

@@ -47,7 +47,9 @@ class CompareManyScreen(RunActionsScreen):
     PLACE = COMPARE
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open", id="compare.open", tooltip="Open the run"),
-        Binding("c", "compare", "Compare", id="compare.compare", tooltip="Compare the curves of the selected runs"),
+        Binding(
+            "c", "compare_selected", "Compare", id="compare.compare", tooltip="Compare the curves of the selected runs"
+        ),
         *run_bindings(COMPARE),
     ]
 
@@ -91,7 +93,7 @@ class CompareManyScreen(RunActionsScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to compare only as many as charts have colours for."""
-        if action == "compare":
+        if action == "compare_selected":
             return 2 <= len(self._table.selected) <= MAX_COMPARED_RUNS or None
         return super().check_action(action, parameters)
 
@@ -106,7 +108,7 @@ class CompareManyScreen(RunActionsScreen):
         if run := self.current_run:
             open_screen(self, Screens.RUN, run.directory)
 
-    def action_compare(self) -> None:
+    def action_compare_selected(self) -> None:
         open_screen(self, Screens.COMPARE, tuple(run.directory for run in self.selected_runs))
 
     @work(exclusive=True, exit_on_error=False, group="read")

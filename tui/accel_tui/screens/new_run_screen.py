@@ -92,6 +92,7 @@ class NewRunScreen(DirtyRegionScreen):
         self._was_shown = False
         self._was_suspended = False
         self._before_finding: Widget | None = None
+        self._listed: Sequence[tuple[str, object]] = ()
         self._hint = Static(id="hint", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -330,7 +331,11 @@ class NewRunScreen(DirtyRegionScreen):
         """Make room for the recent runs, if there are any."""
         self.set_class(bool(event.runs), "-ran")
         event.table.can_focus = bool(event.runs)
-        self.form.refresh_folder()
+        listed = [(run.id, run.status) for run in event.runs]
+        if event.whole and listed != self._listed:  # whose data can be chosen, and whose steps were measured
+            self._listed = listed
+            self.form.refresh_folder()
+            self.query_one(SummaryPanel).refresh_measured()
 
     @on(PlanForm.Changed)
     def _changed(self, event: PlanForm.Changed) -> None:

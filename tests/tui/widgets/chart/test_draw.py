@@ -398,3 +398,15 @@ def test_a_chart_above_another_leaves_the_labels_of_the_steps_to_it() -> None:
     with_labels = lines(render(replace(view, has_step_labels=True)))
     assert with_labels[7].startswith("   0 └┬")
     assert with_labels[8].split() == ["0", "10", "20"]
+
+
+def test_names_stand_at_the_ends_of_lines_in_their_order_and_arrows_where_a_line_is_not_seen() -> None:
+    series = tuple(
+        ChartSeries(name, curve(*[value] * 20), style="primary")
+        for name, value in (("a", 1.0), ("b", 1.02), ("c", 0.98), ("d", 7.0), ("e", -5.0))
+    )
+    view = ChartView(60, 11, Axis(0, 20), Axis(0, 2), series, "t", has_end_values=True, has_end_names=True)
+    ends = [
+        line[60 - view.end_width + 1 :].strip() for line in lines(render(view))[1:-1] if len(line) > 60 - view.end_width
+    ]
+    assert [end for end in ends if end] == ["▲d 7.0000", "b 1.0200", "a 1.0000", "c 0.9800", "▼e -5.0000"]

@@ -241,10 +241,10 @@ async def test_epochs_stand_in_the_log_where_they_ended(log: Path) -> None:
     )
     async with opened(log) as (pilot, view):
         view.set_state(state)
-        await shows(pilot, "epoch 1  loss 2.5000  acc 0.5000  val loss 1.5000  0.25 s")
+        await shows(pilot, "epoch 1  loss  2.5000  acc  0.5000  val loss  1.5000  0.25 s")
         assert "epoch 2" not in text_of(pilot)  # its validation may follow
         view.set_state(replace(state, step=21))
-        await shows(pilot, "epoch 2  loss 2.5000")
+        await shows(pilot, "epoch 2  loss  2.5000")
         view.on_hide()
         view.on_show()  # as when it is opened again
         await until(

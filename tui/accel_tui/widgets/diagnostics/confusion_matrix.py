@@ -17,6 +17,7 @@ from textual.strip import Strip
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.appearance import colours
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.diagnostics.class_table import Confusion, confused, pair_name
 from accel_tui.widgets.text_page import TextPage
@@ -37,6 +38,8 @@ class _Paint:
 NAME_WIDTH = 16
 """Maximum width of a class name."""
 
+
+_LEAST_BAR, _WIDEST_BAR = 4, 24  # cells of a bar of the list
 
 LIST_WIDTH = 24
 """Width of the list next to the matrix."""
@@ -311,9 +314,13 @@ class ConfusionMatrix(TextPage):
             return
         longest = max(len(pair_name(confusion, pair)) for pair in pairs)
         name_width = max(min(longest, width - 14), 8)
+        room = min(width - name_width - 14, _WIDEST_BAR)
         for pair in pairs:
             name = fit(pair_name(confusion, pair), name_width)
-            yield self.line((name, ""), (f"{pair[2]:>6,}", "wrong"), (f"{percent(pair[3]):>6}", "faint"))
+            drawn = f"  {bar(pair[2] / pairs[0][2], room)}" if room >= _LEAST_BAR else ""
+            yield self.line(
+                (name, ""), (f"{pair[2]:>6,}", "wrong"), (f"{percent(pair[3]):>6}", "faint"), (drawn, "wrong")
+            )
 
 
 @lru_cache(1 << 12)

@@ -99,7 +99,9 @@ class DataPreview(ItemList):
     def action_move(self, lines: int) -> None:
         """Highlight the next column, or the previous one; at an end, leave the preview."""
         at = self.highlighted_option
-        if at is None or at.id == self._columns[-1 if lines > 0 else 0]:
+        if at is None and self._columns:
+            self.action_first()
+        elif at is None or at.id == self._columns[-1 if lines > 0 else 0]:
             self.screen.run_worker(self.screen.run_action(f"move({lines})"), exit_on_error=False)
         else:
             super().action_move(lines)
@@ -145,7 +147,7 @@ class DataPreview(ItemList):
         if filled is None or not self.size.width or not self._may_read:
             return
         if wrong := [name for name in ("data", *DATA_FIELDS) if name in filled.errors]:
-            self._columns = ()
+            self._columns, self.can_focus = (), False
             text = printable_line(f"{field_labels.label(wrong[0])}: {field_labels.word(filled.errors[wrong[0]])}")
             self.set_options([Option(Content.styled(text, "$text-error"), disabled=True)])
             return

@@ -108,6 +108,8 @@ class SummaryPanel(Widget, can_focus=False):
         rows = plan_preview.rows(filled, description, pending)
         outcome = (row for row in rows if row.name in plan_preview.OUTCOME)
         files = plan_preview.file_rows(filled, description)
+        if filled.is_sized_by_data and not filled.errors:
+            varying.append(PreviewRow("model", "known once the data is read", pending=True))
         self.facts = printable_fields((*varying, *_times(measured), *outcome, *files, _NEXT))
         self.description = None if filled.errors else description
         self.memory = _memory_shares(filled, description)

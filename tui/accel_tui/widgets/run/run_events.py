@@ -28,6 +28,10 @@ _AT = len("00:00:00 ? ")
 _ENDS = {Outcome.FINISHED: ("✓", "$success"), Outcome.STOPPED: ("■", "$warning"), Outcome.FAILED: ("✗", "$error")}
 
 
+ROUTINE_SECONDS = 1.0
+"""Seconds between two updates where only epochs and validations have ended."""
+
+
 class Happened(NamedTuple):
     """A line of the list."""
 
@@ -50,6 +54,8 @@ class RunEvents(RunText):
     """Advice on the run."""
 
     _skipped = 0
+    _notable: tuple[object, ...] = ()
+    _updated_at = 0.0
 
     def on_mount(self) -> None:
         self.border_title = "Events"
@@ -71,8 +77,12 @@ class RunEvents(RunText):
 
     def inputs(self, state: RunState) -> tuple[object, ...]:
         """All that the text depends on."""
-        latest = state.notice_count, state.happened, state.epoch, state.validated, state.ended
-        return *latest, self.findings, self._skipped, self.size
+        notable = state.notice_count, state.happened, state.ended, self.findings, self._skipped, self.size
+        now = time.monotonic()
+        if self._inputs and notable == self._notable and now - self._updated_at < ROUTINE_SECONDS:
+            return self._inputs
+        self._notable, self._updated_at = notable, now
+        return *notable, state.epoch, state.validated
 
     def build(self, state: RunState) -> Content:
         """The lines that fit."""
@@ -113,9 +123,10 @@ def happened(state: RunState, findings: Iterable[Finding] = ()) -> list[Happened
 def _epochs(state: RunState) -> Iterator[Happened]:
     """The latest epochs and validations, with the best of those that count."""
     best, name = state.best, state.monitor.removeprefix(VALIDATION_PREFIX).replace("_", " ")
-    for event in state.measured(state.monitor)[-1000:]:
+    for event in reversed(state.measured(state.monitor)) if best else ():
         if best and event.step == best[0]:
             yield Happened(event.time, BEST, "bold $metric", f"best {name} {numbers.metric(best[1])}")
+            break
     if epoch := state.epoch:
         loss = f"  loss {numbers.metric(epoch.metrics['loss'])}" if "loss" in epoch.metrics else ""
         yield Happened(epoch.time, "·", "$text-muted", f"epoch {epoch.epoch:,}{loss}", "epoch")
