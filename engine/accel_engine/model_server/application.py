@@ -378,7 +378,8 @@ async def _predict_file(state: ServerState, request: Request) -> Response:
         outputs: Outputs = {}
         if len(examples.problems) < len(examples.names):
             outputs = await state.infer(model, examples.inputs)
-    return _json({"predictions": predictions(examples, outputs, model.service)})
+    notes = {"notes": examples.notes} if examples.notes else {}
+    return _json({"predictions": predictions(examples, outputs, model.service), **notes})
 
 
 async def _part(request: Request, content: bytes) -> tuple[bytes, str, str]:

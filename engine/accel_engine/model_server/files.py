@@ -60,12 +60,14 @@ class FileExamples:
         inputs: Raw inputs of those without a problem, ``[readable, ...]``.
         problems: Why the others have no prediction, by their place.
         last: The place of the last token of a prompt; ``None`` if the file is none.
+        notes: What reading changed in the file.
     """
 
     names: Sequence[str]
     inputs: Arrays
     problems: Mapping[int, str]
     last: int | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_file(content: bytes, name: str, media_type: str, service: Service) -> FileExamples:
@@ -111,8 +113,8 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
         case "text":
             return _texts(content, suffix, name, single, form, spec)
         case "audio":
-            found = _SUFFIX.search(name)
-            with _temporary(content, found[0] if found else ".wav", name) as path:
+            ending = _SUFFIX.search(name)
+            with _temporary(content, ending[0] if ending else ".wav", name) as path:
                 sound = read_sound(path, spec.shape[0] or 0, form.sample_rate)[0]
             return FileExamples([name], {single: sound[np.newaxis, :, np.newaxis].astype(spec.dtype)}, {})
         case "language":
@@ -132,7 +134,8 @@ def _rows(path: Path, columns: Sequence[ColumnFormat], specs: Mapping[str, Array
             for row in np.flatnonzero(np.isinf(column.values)).tolist():
                 problems.setdefault(row, f"row {row + 1:,} has an infinite number in {column.name}")
     kept = {key: np.delete(array, list(problems), axis=0) for key, array in inputs.items()}
-    return FileExamples([str(row + 1) for row in range(found.rows)], kept, problems)
+    notes = tuple(str(change) for name in names for change in found.columns[name].changes)
+    return FileExamples([str(row + 1) for row in range(found.rows)], kept, problems, notes=notes)
 
 
 def _texts(content: bytes, suffix: str, file_name: str, single: str, form: FileForm, spec: ArraySpec) -> FileExamples:
