@@ -224,7 +224,7 @@ def stop_server(deployment: Deployment, is_cancelled: Cancelled = lambda: False)
         process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_SECONDS
         while time.monotonic() < deadline and not is_cancelled():
-            if server_process(deployment.directory) is None or not process.is_running():
+            if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:  # of a child of this process
                 return True
             time.sleep(POLL_SECONDS)
     except psutil.NoSuchProcess:

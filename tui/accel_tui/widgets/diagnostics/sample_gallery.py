@@ -172,12 +172,13 @@ class SampleGallery(TextPage):
         }
         if self._missing:
             self.call_later(self._draw_some, self._drawn)
-        lines = 1
+        lines = 0  # with the summary, and without the blank line below the last samples
         for start in range(first, visible.stop, across):
             tiles = [self._sample(index, tile) for index in range(start, min(start + across, visible.stop))]
             for parts in zip(*tiles, strict=True):
                 yield Strip.join([part.adjust_cell_length(tile.width + GAP, self.rich_style) for part in parts])
-            yield Strip.blank(0)
+            if legend is None or start + across < visible.stop:
+                yield Strip.blank(0)
             lines += tile.lines + _WORDS + 1
         if legend is not None:
             yield from [Strip.blank(0)] * (height - lines)
