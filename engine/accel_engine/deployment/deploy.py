@@ -19,6 +19,7 @@ from accel_engine.deployment.deployments import (
     DeployError,
     Deployment,
     changing,
+    default_name,
     find_deployment,
     read_deployment,
     remove_other_folders,
@@ -106,7 +107,7 @@ class Deployer:
             AccelError: The model cannot be exported or served.
         """
         check_deploy(run, options)
-        name = options.name or run.name
+        name = options.name or default_name(run)
         with changing(name) as directory:
             before = read_deployment(name) if (directory / RECORD).exists() else None
             if before and server_process(directory):
