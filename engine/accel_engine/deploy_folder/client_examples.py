@@ -116,8 +116,7 @@ def _write_file(service: Service, example: Mapping[str, npt.NDArray[Any]], clien
         case "series" if _is_plain(form) and only.ndim == 2 and len(form.features) == only.shape[1]:
             return _write_series(clients, form, only)
         case "text" if len(example) == 1:
-            (clients / "example.txt").write_text(str(only.reshape(-1)[0]), "utf-8")
-            return "example.txt"
+            return _write_text(clients, form, str(only.reshape(-1)[0]))
         case "language" if form.vocabulary and len(example) == 1:
             tokens = (int(each) for each in only.reshape(-1))
             (clients / "example.txt").write_text("".join(form.vocabulary[each] for each in tokens), "utf-8")
@@ -125,6 +124,14 @@ def _write_file(service: Service, example: Mapping[str, npt.NDArray[Any]], clien
         case "audio" if form.sample_rate and len(example) == 1:
             return _write_sound(clients, only, form.sample_rate)
     return None
+
+
+def _write_text(clients: Path, form: UploadForm, text: str) -> str | None:
+    """Write a text as the line of a file, or as the cell of a table if it has several lines."""
+    if text.strip() and text.splitlines() == [text]:
+        (clients / "example.txt").write_text(text, "utf-8")
+        return "example.txt"
+    return _write_rows(clients, form.features, [[text]]) if form.features else None
 
 
 def _write_row(clients: Path, form: UploadForm, example: Mapping[str, npt.NDArray[Any]]) -> str | None:

@@ -144,6 +144,18 @@ def deployments_directory() -> Path:
     return home() / "deployments"
 
 
+def default_name(run: Path) -> str:
+    """A run's id without its code; the whole id where the deployment of that name is of another run."""
+    name = run.name.partition("-")[2] or run.name
+    directory = deployments_directory() / name
+    if directory.exists():
+        with suppress(AccelError):
+            if read_deployment(name).version.run == run.name:
+                return name
+        return run.name
+    return name
+
+
 def all_deployments() -> tuple[list[Deployment], list[str]]:
     """All deployments by name, and why others cannot be read."""
     found, problems = [], []

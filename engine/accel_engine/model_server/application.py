@@ -4,8 +4,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -81,6 +81,30 @@ class ServingState:
         if version not in ("", service.version):
             raise RequestError(f"there is no version {version[:20]} of {service.name}, but {service.version}", 404)
         return self.model
+
+    def check_room(self, size: int) -> None:
+        """Raise if further bytes of bodies are too many for the memory.
+
+        Raises:
+            RequestError: They are.
+        """
+        if self.body_bytes + size > BODIES * self.limits.body:
+            self.metrics.rejected.labels("memory").inc()
+            raise RequestError("the server is busy with large requests", 429, retry_after=1)
+
+    @contextmanager
+    def holding(self, size: int) -> Iterator[None]:
+        """A block with a request of some bytes in memory.
+
+        Raises:
+            RequestError: There are too many.
+        """
+        self.check_room(size)
+        self.body_bytes += size
+        try:
+            yield
+        finally:
+            self.body_bytes -= size
 
     async def infer(self, model: ServedModel, inputs: Arrays) -> Outputs:
         """Compute outputs, and count the examples."""
@@ -240,9 +264,7 @@ async def _body(state: ServingState, request: Request) -> "_Body":
             async for chunk in request.stream():
                 if len(content) + len(chunk) > limit:
                     raise _too_large(limit)
-                if state.body_bytes + len(chunk) > BODIES * limit:
-                    state.metrics.rejected.labels("memory").inc()
-                    raise RequestError("the server is busy with large requests", 429, retry_after=1)
+                state.check_room(len(chunk))
                 content += chunk
                 held.take(len(chunk))
     except TimeoutError:
@@ -302,8 +324,9 @@ def parsed(content: bytes, *, takes_nan: bool = False) -> Any:
 
 
 async def _in_thread(content: bytes, function: Callable[[], Any]) -> Any:
-    """Call a function, in a thread if the body is large."""
-    return function() if len(content) <= LARGE else await asyncio.to_thread(function)
+    """Call a function that parses a body, in a thread if that takes long."""
+    is_quick = len(content) <= LARGE and b'"b64"' not in content  # a small picture may have many pixels
+    return function() if is_quick else await asyncio.to_thread(function)
 
 
 def _model_of(state: ServingState, request: Request) -> ServedModel:
@@ -312,7 +335,7 @@ def _model_of(state: ServingState, request: Request) -> ServedModel:
 
 async def _predict_v1(state: ServingState, request: Request) -> Response:
     model = _model_of(state, request)
-    with await _body(state, request) as content:
+    with model.held(), await _body(state, request) as content:
         read = await _in_thread(content, lambda: rest_v1.inputs_of(parsed(content, takes_nan=True), model.service))
         outputs = await state.infer(model, read[0])
         return _json(rest_v1.answer(outputs, is_by_row=read[1]))
@@ -320,7 +343,7 @@ async def _predict_v1(state: ServingState, request: Request) -> Response:
 
 async def _infer(state: ServingState, request: Request) -> Response:
     model = _model_of(state, request)
-    with await _body(state, request) as content:
+    with model.held(), await _body(state, request) as content:
         length = request.headers.get(open_inference.BINARY_HEADER, str(len(content)))
         if not length.isdecimal() or int(length) > len(content):
             raise RequestError(
@@ -347,7 +370,7 @@ async def _infer(state: ServingState, request: Request) -> Response:
 async def _predict_file(state: ServingState, request: Request) -> Response:
     model = state.served()
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    with await _body(state, request) as content:
+    with model.held(), await _body(state, request) as content:
         name, part = unquote(request.headers.get("x-file-name", "")), content
         if media_type == "multipart/form-data":
             part, name, media_type = await _part(request, content)
@@ -355,7 +378,8 @@ async def _predict_file(state: ServingState, request: Request) -> Response:
         outputs: Outputs = {}
         if len(examples.problems) < len(examples.names):
             outputs = await state.infer(model, examples.inputs)
-    return _json({"predictions": predictions(examples, outputs, model.service)})
+    notes = {"notes": examples.notes} if examples.notes else {}
+    return _json({"predictions": predictions(examples, outputs, model.service), **notes})
 
 
 async def _part(request: Request, content: bytes) -> tuple[bytes, str, str]:

@@ -188,9 +188,10 @@ class _Methods:
     async def _infer(self, request: Any) -> dict[str, Any]:
         model = self._state.served(request.model_name, request.model_version)
         service = model.service
-        inputs = inputs_of(request, service)
-        names = [open_inference.check_output(each.name, service) for each in request.outputs]
-        outputs = await self._state.infer(model, inputs)
+        with self._state.holding(request.ByteSize()), model.held():
+            inputs = inputs_of(request, service)
+            names = [open_inference.check_output(each.name, service) for each in request.outputs]
+            outputs = await self._state.infer(model, inputs)
         wanted = dict.fromkeys(names or service.output_specs, True)
         body, binary = open_inference.answer(outputs, wanted, request.id, service)
         tensors = [{key: tensor[key] for key in ("name", "datatype", "shape")} for tensor in body.pop("outputs")]

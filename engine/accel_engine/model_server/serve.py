@@ -174,7 +174,10 @@ async def serve(settings: ServerSettings) -> int:
             await serving
         if state.model:
             await state.model.close()
-        await asyncio.gather(*state.closing)
+        if server.force_exit:
+            for task in state.closing:
+                task.cancel()
+        await asyncio.gather(*state.closing, return_exceptions=True)
         if settings.state_file:
             settings.state_file.unlink(missing_ok=True)
     LOG.info("has ended")
@@ -201,7 +204,7 @@ async def _reload(settings: ServerSettings, state: ServingState) -> None:
     state.metrics.reloads.inc()
     LOG.info("serves %s version %s", model.service.name, model.service.version)
     if old:
-        state.closing.append(asyncio.create_task(old.close()))  # which the end of the server must not cancel
+        state.closing.append(asyncio.create_task(old.retire()))  # which the end of the server must not cancel
 
 
 async def _first(loading: asyncio.Task[ServedModel], end: asyncio.Event) -> bool:

@@ -262,6 +262,16 @@ def test_every_task_has_an_example(form: str, tmp_path, monkeypatch) -> None:
         assert all(bool(cell) is (each.kind != "date") for cell, each in zip(row, files.columns, strict=True))
 
 
+def test_an_example_of_several_lines_is_one_cell(tmp_path) -> None:
+    inputs, files, _ = FORMS["text"]
+    texts = {"review": np.array(['so "good"\nagain'], object)}
+    write_servable(tmp_path / "model", service_of(inputs=inputs, files=files), texts)
+    (tmp_path / "clients").mkdir()
+    assert container.write_client_examples(tmp_path / "model", tmp_path / "clients") == "example.csv"
+    with (tmp_path / "clients/example.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [["review"], ['so "good"\nagain']]
+
+
 def test_an_example_without_missing_numbers_is_chosen(tmp_path) -> None:
     service = service_of(inputs=(Tensor("age", (1,), "float32"),), files=UploadForm(kind="table"))
     write_servable(tmp_path / "model", service, {"age": np.array([[np.nan], [0.1], [3]], np.float32)})

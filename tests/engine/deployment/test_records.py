@@ -3,6 +3,7 @@
 import os
 import socket
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from accel_engine.deployment.deployments import (
     Deployment,
     all_deployments,
     changing,
+    default_name,
     find_deployment,
     read_deployment,
     remove_deployment,
@@ -186,3 +188,9 @@ def test_the_highest_rate_within_the_latency_is_chosen(digits: Deployment) -> No
     assert read_sizing(digits.folder(1)) is None
     write_sizing(digits.folder(1), fast)
     assert read_sizing(digits.folder(1)) == fast
+
+
+def test_a_deployment_has_the_name_of_its_run_where_that_is_free(digits: Deployment) -> None:
+    write_deployment(replace(digits, versions=(replace(FIRST, run="k3fp-digits"),)))
+    names = ("k3fp-digits", "m8w3-digits", "m8w3-shop", "m8w3")
+    assert [default_name(Path("runs", name)) for name in names] == ["digits", "m8w3-digits", "shop", "m8w3"]
