@@ -324,7 +324,7 @@ class Deployer:
 
     def _taken_over(
         self, before: Deployment, deployment: Deployment, *, runs: bool
-    ) -> tuple[Service, Comparison, ServiceLoad]:
+    ) -> tuple[Service, OutputComparison, ServiceLoad]:
         """Let another version be served, check it, and record it; the one before is served again if that fails.
 
         Args:
