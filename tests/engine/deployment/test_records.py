@@ -85,6 +85,10 @@ def test_two_commands_do_not_change_a_deployment_at_once(digits: Deployment) -> 
     with changing("digits"), pytest.raises(DeployError, match="another command changes"), changing("digits"):
         pass
     assert read_deployment("digits") == digits
+    with changing("new") as directory:  # which has no record yet
+        with pytest.raises(DeployError, match="another command changes"), changing("new"):
+            pass
+        assert directory.is_dir()
 
 
 def test_what_was_not_deployed_leaves_nothing() -> None:
