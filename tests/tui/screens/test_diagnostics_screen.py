@@ -301,7 +301,7 @@ class StubQuestion:
 
     def __exit__(self, *_: object) -> None: ...
 
-    def result(self, tell: Callable[[ExamplesDone], None]) -> Revalidation:
+    def result(self, tell: Callable[[ExamplesDone], None], on_doing: Callable[[str], object]) -> Revalidation:
         tell(ExamplesDone(256, 1000))
         while not self.goes_on.wait(0.01):
             if self.cancelled.is_set():
