@@ -25,7 +25,7 @@ from accel_engine.inference.output_prediction import OutputPrediction, predictio
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.back_end_process import Outputs
 from accel_engine.model_server.request_error import RequestError
-from accel_engine.model_server.service import FileForm, Meaning, Service
+from accel_engine.model_server.service import Meaning, Service, UploadForm
 from accel_engine.model_server.tensors import Array
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
@@ -138,7 +138,7 @@ def _rows(path: Path, columns: Sequence[ColumnFormat], specs: Mapping[str, Array
     return FileExamples([str(row + 1) for row in range(found.rows)], kept, problems, notes=notes)
 
 
-def _texts(content: bytes, suffix: str, file_name: str, single: str, form: FileForm, spec: ArraySpec) -> FileExamples:
+def _texts(content: bytes, suffix: str, file_name: str, single: str, form: UploadForm, spec: ArraySpec) -> FileExamples:
     """The texts of a table's column, or the lines of a file."""
     if suffix:
         with _temporary(content, suffix, file_name) as path:
@@ -159,7 +159,7 @@ def _texts(content: bytes, suffix: str, file_name: str, single: str, form: FileF
     )
 
 
-def _prompt(text: str, single: str, form: FileForm, spec: ArraySpec) -> FileExamples:
+def _prompt(text: str, single: str, form: UploadForm, spec: ArraySpec) -> FileExamples:
     """The last tokens of a prompt, filled up behind to the window of the model."""
     tokens = encoded(text, form.vocabulary)
     window = spec.shape[0]
@@ -189,7 +189,7 @@ def _temporary(content: bytes, suffix: str, name: str) -> Iterator[Path]:
             raise AccelError(str(error).replace(file.name, name).replace(Path(file.name).name, name)) from None
 
 
-def picture(content: bytes, spec: ArraySpec, form: FileForm) -> Array:
+def picture(content: bytes, spec: ArraySpec, form: UploadForm) -> Array:
     """An example of an image file.
 
     Raises:
@@ -205,7 +205,7 @@ def picture(content: bytes, spec: ArraySpec, form: FileForm) -> Array:
         return read_example(content, sides, form.low, form.high, integers=form.integers)[0].astype(spec.dtype)
 
 
-def _wanted(form: FileForm) -> str:
+def _wanted(form: UploadForm) -> str:
     """What a model takes, in words."""
     match form.kind:
         case "table":

@@ -23,7 +23,7 @@ from accel_engine.model_server.application import parsed
 from accel_engine.model_server.files import read_file
 from accel_engine.model_server.grpc_messages import message
 from accel_engine.model_server.request_error import RequestError
-from accel_engine.model_server.service import FileForm, ModelFile, Service, Tensor, read_service
+from accel_engine.model_server.service import ServedModelFile, Service, Tensor, UploadForm, read_service
 from accel_engine.model_server.tensors import array_of
 
 from .conftest import Server, Start
@@ -123,7 +123,7 @@ JSON = st.recursive(
 
 SERVICE = Service(
     name="two",
-    model=ModelFile("onnx", "none", "model.onnx", 0.0),
+    model=ServedModelFile("onnx", "none", "model.onnx", 0.0),
     inputs=(Tensor("x", (None, 2), "uint8"), Tensor("s", (1,), "string")),
     outputs=(Tensor("y", (1,), "float32"),),
 )
@@ -194,7 +194,7 @@ def test_a_small_picture_of_many_pixels_is_not_decoded(images: Server) -> None:
 
 
 def test_an_error_names_the_clients_file(folders: Path) -> None:
-    form = FileForm("table", columns=(ColumnFormat("age", "number"),))
+    form = UploadForm("table", columns=(ColumnFormat("age", "number"),))
     service = replace(read_service(folders / "numbers"), files=form, inputs=(Tensor("age", (1,), "float32"),))
     for name, told in (("", "the file"), ("../people.csv", "people.csv"), ("a\x1b[2J\0.csv", "a\\x1b[2J\\x00.csv")):
         for content in (b"size\n1\n", b"age\nold\n"):
