@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -26,7 +27,7 @@ from accel_tui.formatting.runs import device_warnings
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.widgets.chart.axes import LogAxis, rounded_log_axis
+from accel_tui.widgets.chart.axes import LogAxis, round_down, round_up
 from accel_tui.widgets.chart.chart_view import ChartSeries
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, PlotView
 from accel_tui.widgets.chart_panels.compare_charts import LetteredChart, letter, style_of
@@ -66,8 +67,8 @@ class LatencyHistogram(PlotView):
     def _widened(self, live: LiveWindow) -> tuple[float, float]:
         """The ends of the axis with some windows, in milliseconds."""
         edges = live.edges() / _MILLISECOND
-        axis = rounded_log_axis(float(edges[0]), float(edges[-1]))
-        return (min(axis.low, self._ends[0]), max(axis.high, self._ends[1])) if self._ends else (axis.low, axis.high)
+        low, high = round_down(float(edges[0])), round_up(float(edges[-1]))
+        return (min(low, self._ends[0]), max(high, self._ends[1])) if self._ends else (low, high)
 
     def plot(self, live: LiveWindow) -> Plot:
         """The plot of some windows, in milliseconds."""
@@ -85,6 +86,12 @@ class LatencyHistogram(PlotView):
         )
         title = "latency ms" if self.size.width >= _WIDE else "ms"
         return Plot(title, (bars, *rules), x=LogAxis(*self._widened(live)), y_name="requests")
+
+
+def _log_axis(values: npt.NDArray[np.float64]) -> LogAxis:
+    """An axis with round ends around some values, which may all be the same."""
+    low, high = round_down(float(values.min())), round_up(float(values.max()))
+    return LogAxis(low, high) if low < high else LogAxis(low / 2, high * 2)
 
 
 class LatencyOverThroughput(PlotView):
@@ -110,8 +117,7 @@ class LatencyOverThroughput(PlotView):
         ]
         across, up = (np.concatenate([each[axis] for each in points]) for axis in (0, 1))
         limit = [] if target is None else [target / _MILLISECOND]
-        x = rounded_log_axis(float(across.min()), float(across.max()))
-        y = rounded_log_axis(min([float(up.min()), *limit]), max([float(up.max()), *limit]))
+        x, y = _log_axis(across), _log_axis(np.array([*up, *limit]))
         series = [
             PlotSeries(*each, kind, style_of(at), letter(at) if kind == "mark" else "")
             for at, each in enumerate(points)

@@ -231,13 +231,6 @@ def round_up(value: float) -> float:
     return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= value * (1 - 1e-9))
 
 
-def rounded_log_axis(low: float, high: float) -> LogAxis:
-    """The axis of positive numbers between two round ones, which differ."""
-    if round_down(low) == round_up(high):
-        low, high = 0.9 * low, 1.1 * high
-    return LogAxis(round_down(low), round_up(high))
-
-
 def round_down(value: float) -> float:
     """The next lower 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value) + 1e-9)
