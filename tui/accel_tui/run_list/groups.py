@@ -127,19 +127,18 @@ class RunGroup:
     """The metric of the results of most of its runs; empty if none has a result."""
     high: float = 0.0
     """The length of a whole bar: 1 for metrics that are at most 1, else the highest result."""
+    of_runs: tuple[Result | None, ...] = ()
+    """The result of each run by that metric; ``None`` for a run without one."""
     results: tuple[Result, ...] = ()
     """The results by that metric."""
+    is_of_one_kind: bool = True
+    """Whether no run has a result by another metric."""
     is_folded: bool = False
     """Whether its runs are hidden."""
 
     def result(self, run: RunSummary) -> Result | None:
         """The result of one of its runs, if it is by the same metric as the results of the others."""
         return result_by(run, self.series) if self.series else None
-
-    @property
-    def is_of_one_kind(self) -> bool:
-        """Whether no run has a result by another metric."""
-        return len(self.results) == sum(result_of(run) is not None for run in self.runs)
 
     @property
     def best(self) -> Result | None:
@@ -153,7 +152,8 @@ class RunGroup:
     def note(self) -> str:
         """The number of its runs, and how many are live."""
         count = f"{len(self.runs):,}"
-        live = sum(run.status is not None and run.status.live for run in self.runs)
+        statuses = Counter([run.status for run in self.runs])
+        live = sum(number for status, number in statuses.items() if status is not None and status.live)
         return "  ".join([count, *([f"{live} live"] * bool(live))])
 
     @property
@@ -165,16 +165,20 @@ class RunGroup:
         return f"{'best' if found.is_best else found.title} {found.text}" if self.is_folded else found.title
 
 
-def make_group(path: GroupPath, runs: Sequence[RunSummary], *, is_folded: bool = False) -> RunGroup:
+def make_group(
+    path: GroupPath, runs: Sequence[RunSummary], facts: "RunFacts | None" = None, *, is_folded: bool = False
+) -> RunGroup:
     """Make a group of runs, with the metric that most of their results have."""
-    results = [found for run in runs if (found := result_of(run))]
-    series = Counter(each.series for each in results).most_common(1)
+    found = facts.results(runs) if facts else [result_of(run) for run in runs]
+    results = [each for each in found if each]
+    series = Counter([each.series for each in results]).most_common(1)
     name = series[0][0] if series else ""
-    of_series = tuple(each for each in results if each.series == name)
-    high = max((each.value for each in of_series if each.value == each.value), default=0.0)
+    of_runs = tuple([each if each and each.series == name else None for each in found])
+    of_series = tuple([each for each in of_runs if each])
+    high = max([each.value for each in of_series if each.value == each.value], default=0.0)
     if is_at_most_one(name) and high <= 1.0:
         high = 1.0
-    return RunGroup(path, tuple(runs), name, high, of_series, is_folded)
+    return RunGroup(path, tuple(runs), name, high, of_runs, of_series, len(of_series) == len(results), is_folded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,44 +195,90 @@ class Folds:
         return (path[-1].startswith(_FOLDED_AT_FIRST) and not self.are_open) is not (path in self.changed)
 
 
-def group_runs(runs: Iterable[RunSummary], grouping: str, folds: Folds) -> list[RunGroup | RunSummary]:
+class RunFacts:
+    """What groups need of each run, which is kept until the run changes: a new order or filter changes none of it."""
+
+    def __init__(self) -> None:
+        self._results: dict[str, tuple[RunSummary, Result | None]] = {}
+        self._paths: dict[str, tuple[RunSummary, GroupPath]] = {}
+        self._grouping = ""
+
+    def keep_only(self, runs: Sequence[RunSummary]) -> None:
+        """Forget all other runs, if there are many."""
+        if len(self._paths) > 2 * len(runs):
+            ids = {run.id for run in runs}
+            self._results = {key: known for key, known in self._results.items() if key in ids}
+            self._paths = {key: known for key, known in self._paths.items() if key in ids}
+
+    def results(self, runs: Iterable[RunSummary]) -> list[Result | None]:
+        """The result of each run."""
+        found = []
+        for run in runs:
+            known = self._results.get(run.id)
+            if known is None or known[0] is not run:
+                known = self._results[run.id] = run, result_of(run)
+            found.append(known[1])
+        return found
+
+    def members(self, runs: Iterable[RunSummary], grouping: str) -> dict[GroupPath, list[RunSummary]]:
+        """The runs of each group; see :data:`GROUPINGS`."""
+        if grouping != self._grouping:
+            self._paths, self._grouping = {}, grouping
+        path_of, members = GROUPINGS[grouping], dict[GroupPath, list[RunSummary]]()
+        for run in runs:
+            known = self._paths.get(run.id)
+            if known is None or known[0] is not run:
+                known = self._paths[run.id] = run, path_of(run)
+            members.setdefault(known[1], []).append(run)
+        return members
+
+
+def group_runs(
+    runs: Iterable[RunSummary], grouping: str, folds: Folds, facts: RunFacts | None = None
+) -> list[RunGroup | RunSummary]:
     """The lines of a list: groups, the one with the newest run first, each with its runs, then with its own groups.
 
     Args:
         runs: In the order that they have within groups.
         grouping: One of :data:`GROUPINGS`.
         folds: Which groups are folded.
+        facts: What is known of runs from the last time.
 
     Returns:
         Also what is in folded groups; see :func:`visible`. Runs of a single group have no heading.
     """
-    path_of = GROUPINGS[grouping]
-    members: dict[GroupPath, list[RunSummary]] = {}
-    for run in runs:
-        members.setdefault(path_of(run), []).append(run)
+    facts = facts or RunFacts()
+    members = facts.members(runs, grouping)
     if len(members) < 2:
         return [run for found in members.values() for run in found]
     whole: dict[str, list[GroupPath]] = {}
     for path in members:
         whole.setdefault(path[0], []).append(path)
     ordered = sorted(whole.values(), key=lambda paths: -max(_newest(members[path]) for path in paths))
-    return [line for paths in ordered for line in _lines(sorted(paths, key=len), members, folds)]
+    lines: list[RunGroup | RunSummary] = []
+    for paths in ordered:
+        _add_lines(lines, sorted(paths, key=len), members, folds, facts)
+    return lines
 
 
 def _newest(runs: Iterable[RunSummary]) -> float:
-    return max(run.info.created if run.info else 0.0 for run in runs)
+    return max([run.info.created if run.info else 0.0 for run in runs])
 
 
-def _lines(
-    paths: Sequence[GroupPath], members: Mapping[GroupPath, Sequence[RunSummary]], folds: Folds
-) -> Iterator[RunGroup | RunSummary]:
-    """A group with the groups in it, whose paths are longer."""
+def _add_lines(
+    lines: list[RunGroup | RunSummary],
+    paths: Sequence[GroupPath],
+    members: Mapping[GroupPath, Sequence[RunSummary]],
+    folds: Folds,
+    facts: RunFacts,
+) -> None:
+    """Add a group with the groups in it, whose paths are longer."""
     top = paths[0][:1]
-    yield make_group(top, [run for path in paths for run in members[path]], is_folded=folds.has(top))
+    lines.append(make_group(top, [run for path in paths for run in members[path]], facts, is_folded=folds.has(top)))
     for path in paths:
         if path != top:
-            yield make_group(path, members[path], is_folded=folds.has(path))
-        yield from members[path]
+            lines.append(make_group(path, members[path], facts, is_folded=folds.has(path)))
+        lines.extend(members[path])
 
 
 def visible(lines: Iterable[RunGroup | RunSummary]) -> Iterator[RunGroup | RunSummary]:
