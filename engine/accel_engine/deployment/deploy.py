@@ -4,7 +4,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from accel_engine.deployment.deployments import (
     DeployError,
     Deployment,
     changing,
+    default_name,
     find_deployment,
     read_deployment,
     remove_other_folders,
@@ -48,9 +49,9 @@ from accel_engine.deployment.sizing import (
 )
 from accel_engine.deployment.write_version import Ask, DeployStep, Tell, automatic_formats, write_version
 from accel_engine.devices.host_probe import processors
-from accel_engine.errors import ModelError, UsageError
+from accel_engine.errors import AccelError, ModelError, UsageError
 from accel_engine.formats import format_named
-from accel_engine.model_server.service import Comparison, Service, compare, load_examples, read_service
+from accel_engine.model_server.service import OutputComparison, Service, compare, load_examples, read_service
 from accel_engine.process.detached import start_detached
 from accel_engine.requests.check_service import ServiceLoad
 from accel_engine.requests.export_model import Export
@@ -69,7 +70,7 @@ class Deployed:
 
     deployment: Deployment
     service: Service
-    comparison: Comparison
+    comparison: OutputComparison
     """How its answers compare with the trained model's."""
     load: ServiceLoad
     """How fast it answers one connection."""
@@ -106,7 +107,7 @@ class Deployer:
             AccelError: The model cannot be exported or served.
         """
         check_deploy(run, options)
-        name = options.name or run.name
+        name = options.name or default_name(run)
         with changing(name) as directory:
             before = read_deployment(name) if (directory / RECORD).exists() else None
             if before and server_process(directory):
@@ -128,6 +129,8 @@ class Deployer:
                 current=before.current if before else 0,
             )
             with self._version(empty, run, options) as (deployment, export):
+                if options.port is None:  # another program may have taken it while the model was exported
+                    deployment = replace(deployment, port=choose_port(options.host, None))
                 write_deployment(deployment)
                 try:
                     found = self._started(deployment)
@@ -151,21 +154,16 @@ class Deployer:
         """
         check_deploy(run, options)
         with changing(find_deployment(name).name) as directory:
-            before = read_deployment(name)
+            before, runs = read_deployment(name), server_process(directory) is not None
             with self._version(before, run, options) as (deployment, export):
-                if server_process(directory):
+                if runs:
                     self._tell(DeployStep(f"starting version {deployment.current} beside"))
                     folder = deployment.folder(deployment.current)
                     with self._beside(deployment, folder) as (beside, process, seconds):
                         self._checked(beside, folder)
                         known = Sizing(format=deployment.version.format, threads=deployment.threads)
                         write_sizing(folder, replace(known, load_seconds=seconds, memory_bytes=memory_of(process)))
-                    self._take_over(before, deployment)
-                    found = self._checked(deployment, folder)
-                else:
-                    choose_port(before.host, before.port)
-                    found = self._started(deployment)
-                write_deployment(deployment)
+                found = self._taken_over(before, deployment, runs=runs)
             remove_other_folders(deployment)
             return _deployed(deployment, found, export)
 
@@ -181,14 +179,8 @@ class Deployer:
             if not before.previous:
                 raise UsageError(f"the deployment {name} has no version before {before.current}")
             deployment = replace(before, current=before.previous, previous=before.current)
-            if server_process(directory):
-                self._take_over(before, deployment)
-                found = self._checked(deployment, deployment.folder(deployment.current))
-            else:
-                serve_version(deployment, deployment.current)
-                found = self._started(deployment)
-            write_deployment(deployment)
-            return _deployed(deployment, found)
+            runs = server_process(directory) is not None
+            return _deployed(deployment, self._taken_over(before, deployment, runs=runs))
 
     def restart(self, name: str) -> Deployed:
         """Start a deployment again as it is, after ending its server if one runs.
@@ -283,7 +275,7 @@ class Deployer:
             found = server.measured(replace(known, load_seconds=seconds), latency, best)
         self._sizings.append(found)
 
-    def _started(self, deployment: Deployment) -> tuple[Service, Comparison, ServiceLoad]:
+    def _started(self, deployment: Deployment) -> tuple[Service, OutputComparison, ServiceLoad]:
         """Start the server of a deployment, whose link is set, and check it; it is ended if it is not right."""
         serve_version(deployment, deployment.current)
         self._tell(DeployStep("starting the server"))
@@ -298,7 +290,7 @@ class Deployer:
             stop_server(deployment)
             raise
 
-    def _checked(self, deployment: Deployment, folder: Path) -> tuple[Service, Comparison, ServiceLoad]:
+    def _checked(self, deployment: Deployment, folder: Path) -> tuple[Service, OutputComparison, ServiceLoad]:
         """Check the answers of a server to the examples of the folder that it serves, and how fast they come.
 
         Raises:
@@ -330,19 +322,38 @@ class Deployer:
             end_process(process)
             state.unlink(missing_ok=True)
 
-    def _take_over(self, before: Deployment, deployment: Deployment) -> None:
-        """Let a running server serve another version; the one before again if it does not.
+    def _taken_over(
+        self, before: Deployment, deployment: Deployment, *, runs: bool
+    ) -> tuple[Service, OutputComparison, ServiceLoad]:
+        """Let another version be served, check it, and record it; the one before is served again if that fails.
+
+        Args:
+            before: The deployment with the version of before.
+            deployment: The same with the other version.
+            runs: Whether a server is to take it over; otherwise one is started.
 
         Raises:
-            DeployError: It does not.
+            DeployError: It is not taken over, or its answers are not the trained model's.
         """
-        self._tell(DeployStep(f"version {deployment.current} takes over"))
-        serve_version(deployment, deployment.current)
         try:
-            reload_server(deployment, deployment.current)
+            if runs:
+                self._tell(DeployStep(f"version {deployment.current} takes over"))
+                serve_version(deployment, deployment.current)
+                reload_server(deployment, deployment.current)
+                found = self._checked(deployment, deployment.folder(deployment.current))
+            else:
+                choose_port(before.host, before.port)
+                found = self._started(deployment)
+            write_deployment(deployment)
         except BaseException:
             serve_version(before, before.current)
+            if runs:
+                with suppress(AccelError):  # it has ended, or never took over
+                    reload_server(before, before.current)
+            else:
+                stop_server(deployment)
             raise
+        return found
 
     def _restore(self, before: Deployment | None, directory: Path) -> None:
         """Let the record be as it was."""
@@ -378,7 +389,7 @@ def name_taken(name: str) -> UsageError:
 
 
 def _deployed(
-    deployment: Deployment, found: tuple[Service, Comparison, ServiceLoad], export: Export | None = None
+    deployment: Deployment, found: tuple[Service, OutputComparison, ServiceLoad], export: Export | None = None
 ) -> Deployed:
     return Deployed(deployment, *found, notes=export.notes if export else (), export=export)
 

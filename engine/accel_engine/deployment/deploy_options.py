@@ -62,7 +62,13 @@ class DeployOptions:
     """
 
     name: str = option(
-        "", OptionSpec("Name of the deployment; the run's by default.", str, hint="the run's", read=read_name)
+        "",
+        OptionSpec(
+            "Name of the deployment; the run's by default.",
+            str,
+            hint="the run's",
+            read=read_name,
+        ),
     )
     port: int | None = option(None, _PORT)
     grpc_port: int | None = option(

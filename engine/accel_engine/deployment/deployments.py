@@ -144,6 +144,18 @@ def deployments_directory() -> Path:
     return home() / "deployments"
 
 
+def default_name(run: Path) -> str:
+    """A run's id without its code; the whole id where the deployment of that name is of another run."""
+    name = run.name.partition("-")[2] or run.name
+    directory = deployments_directory() / name
+    if directory.exists():
+        with suppress(AccelError):
+            if read_deployment(name).version.run == run.name:
+                return name
+        return run.name
+    return name
+
+
 def all_deployments() -> tuple[list[Deployment], list[str]]:
     """All deployments by name, and why others cannot be read."""
     found, problems = [], []
@@ -214,12 +226,13 @@ def changing(name: str) -> Iterator[Path]:
         raise DeployError(f"cannot write {directory}: {error.strerror or error}") from error
     try:
         with WriterLock(directory, LOCK):
-            yield directory
+            try:
+                yield directory
+            finally:
+                if not (directory / RECORD).exists():  # nothing was deployed
+                    shutil.rmtree(directory, ignore_errors=True)
     except BlockingIOError as error:
         raise DeployError(f"another command changes the deployment {name} now") from error
-    finally:
-        if not (directory / RECORD).exists():  # nothing was deployed
-            shutil.rmtree(directory, ignore_errors=True)
 
 
 def serve_version(deployment: Deployment, number: int) -> None:

@@ -4,8 +4,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -22,10 +22,10 @@ from starlette.routing import Route
 from accel_engine.formats import target_name
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server import open_inference, rest_v1
-from accel_engine.model_server.access import HEADERS, Access
+from accel_engine.model_server.access import HEADERS, ServerAccess
 from accel_engine.model_server.back_end_process import Outputs
 from accel_engine.model_server.files import predictions, read_file
-from accel_engine.model_server.metrics import CONTENT_TYPE, Metrics
+from accel_engine.model_server.metrics import CONTENT_TYPE, ServerMetrics
 from accel_engine.model_server.openapi import description
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.served_model import Limits, ServedModel
@@ -39,16 +39,16 @@ LARGE = 1 << 18
 BODIES = 8
 """Bodies of the largest size that are in memory at once, at most."""
 
-Endpoint = Callable[["ServerState", Request], Awaitable[Response]]
+Endpoint = Callable[["ServingState", Request], Awaitable[Response]]
 
 
 @dataclass(slots=True)
-class ServerState:
+class ServingState:
     """What a server is doing."""
 
     limits: Limits
-    access: Access
-    metrics: Metrics
+    access: ServerAccess
+    metrics: ServerMetrics
     model: ServedModel | None = None
     """``None`` until it is warm."""
     is_draining: bool = False
@@ -82,6 +82,30 @@ class ServerState:
             raise RequestError(f"there is no version {version[:20]} of {service.name}, but {service.version}", 404)
         return self.model
 
+    def check_room(self, size: int) -> None:
+        """Raise if further bytes of bodies are too many for the memory.
+
+        Raises:
+            RequestError: They are.
+        """
+        if self.body_bytes + size > BODIES * self.limits.body:
+            self.metrics.rejected.labels("memory").inc()
+            raise RequestError("the server is busy with large requests", 429, retry_after=1)
+
+    @contextmanager
+    def holding(self, size: int) -> Iterator[None]:
+        """A block with a request of some bytes in memory.
+
+        Raises:
+            RequestError: There are too many.
+        """
+        self.check_room(size)
+        self.body_bytes += size
+        try:
+            yield
+        finally:
+            self.body_bytes -= size
+
     async def infer(self, model: ServedModel, inputs: Arrays) -> Outputs:
         """Compute outputs, and count the examples."""
         outputs = await model.infer(inputs)
@@ -89,7 +113,7 @@ class ServerState:
         return outputs
 
 
-def application(state: ServerState) -> Any:
+def application(state: ServingState) -> Any:
     """The ASGI application of a server."""
 
     def endpoint(function: Endpoint) -> Callable[[Request], Awaitable[Response]]:
@@ -167,7 +191,7 @@ class _Guard:
     """Checks who asks, and adds headers, before and after the application."""
 
     app: Any
-    state: ServerState
+    state: ServingState
     _headers: ClassVar = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -222,7 +246,7 @@ def _failed(_request: Request, _error: Exception) -> Response:
     return _json({"error": "the server failed; its log says why"}, 500)
 
 
-async def _body(state: ServerState, request: Request) -> "_Body":
+async def _body(state: ServingState, request: Request) -> "_Body":
     """Read the body of a request.
 
     Raises:
@@ -240,9 +264,7 @@ async def _body(state: ServerState, request: Request) -> "_Body":
             async for chunk in request.stream():
                 if len(content) + len(chunk) > limit:
                     raise _too_large(limit)
-                if state.body_bytes + len(chunk) > BODIES * limit:
-                    state.metrics.rejected.labels("memory").inc()
-                    raise RequestError("the server is busy with large requests", 429, retry_after=1)
+                state.check_room(len(chunk))
                 content += chunk
                 held.take(len(chunk))
     except TimeoutError:
@@ -259,7 +281,7 @@ async def _body(state: ServerState, request: Request) -> "_Body":
 class _Body:
     """A body in memory, while a block runs."""
 
-    state: ServerState
+    state: ServingState
     content: bytes = b""
     _size: int = field(default=0)
 
@@ -302,25 +324,26 @@ def parsed(content: bytes, *, takes_nan: bool = False) -> Any:
 
 
 async def _in_thread(content: bytes, function: Callable[[], Any]) -> Any:
-    """Call a function, in a thread if the body is large."""
-    return function() if len(content) <= LARGE else await asyncio.to_thread(function)
+    """Call a function that parses a body, in a thread if that takes long."""
+    is_quick = len(content) <= LARGE and b'"b64"' not in content  # a small picture may have many pixels
+    return function() if is_quick else await asyncio.to_thread(function)
 
 
-def _model_of(state: ServerState, request: Request) -> ServedModel:
+def _model_of(state: ServingState, request: Request) -> ServedModel:
     return state.served(request.path_params.get("name", ""), request.path_params.get("version", ""))
 
 
-async def _predict_v1(state: ServerState, request: Request) -> Response:
+async def _predict_v1(state: ServingState, request: Request) -> Response:
     model = _model_of(state, request)
-    with await _body(state, request) as content:
+    with model.held(), await _body(state, request) as content:
         read = await _in_thread(content, lambda: rest_v1.inputs_of(parsed(content, takes_nan=True), model.service))
         outputs = await state.infer(model, read[0])
         return _json(rest_v1.answer(outputs, is_by_row=read[1]))
 
 
-async def _infer(state: ServerState, request: Request) -> Response:
+async def _infer(state: ServingState, request: Request) -> Response:
     model = _model_of(state, request)
-    with await _body(state, request) as content:
+    with model.held(), await _body(state, request) as content:
         length = request.headers.get(open_inference.BINARY_HEADER, str(len(content)))
         if not length.isdecimal() or int(length) > len(content):
             raise RequestError(
@@ -344,10 +367,10 @@ async def _infer(state: ServerState, request: Request) -> Response:
     )
 
 
-async def _predict_file(state: ServerState, request: Request) -> Response:
+async def _predict_file(state: ServingState, request: Request) -> Response:
     model = state.served()
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    with await _body(state, request) as content:
+    with model.held(), await _body(state, request) as content:
         name, part = unquote(request.headers.get("x-file-name", "")), content
         if media_type == "multipart/form-data":
             part, name, media_type = await _part(request, content)
@@ -355,7 +378,8 @@ async def _predict_file(state: ServerState, request: Request) -> Response:
         outputs: Outputs = {}
         if len(examples.problems) < len(examples.names):
             outputs = await state.infer(model, examples.inputs)
-    return _json({"predictions": predictions(examples, outputs, model.service)})
+    notes = {"notes": examples.notes} if examples.notes else {}
+    return _json({"predictions": predictions(examples, outputs, model.service), **notes})
 
 
 async def _part(request: Request, content: bytes) -> tuple[bytes, str, str]:
@@ -375,16 +399,16 @@ async def _part(request: Request, content: bytes) -> tuple[bytes, str, str]:
         raise RequestError(f"the form cannot be read: {error.detail}") from None
 
 
-async def _live(_state: ServerState, _request: Request) -> Response:
+async def _live(_state: ServingState, _request: Request) -> Response:
     return _json({"live": True})
 
 
-async def _ready(state: ServerState, _request: Request) -> Response:
+async def _ready(state: ServingState, _request: Request) -> Response:
     problem = state.problem
     return _json({"ready": not problem, **({"reason": problem} if problem else {})}, 503 if problem else 200)
 
 
-async def _metrics(state: ServerState, _request: Request) -> Response:
+async def _metrics(state: ServingState, _request: Request) -> Response:
     metrics, model = state.metrics, state.model
     metrics.ready.set(not state.problem)
     metrics.queue_limit.set(state.limits.queue)
@@ -397,11 +421,11 @@ async def _metrics(state: ServerState, _request: Request) -> Response:
     return Response(metrics.text(), media_type=CONTENT_TYPE)
 
 
-async def _openapi(state: ServerState, _request: Request) -> Response:
+async def _openapi(state: ServingState, _request: Request) -> Response:
     return _json(description(state.served().service, state.limits))
 
 
-async def _about(state: ServerState, _request: Request) -> Response:
+async def _about(state: ServingState, _request: Request) -> Response:
     """What the page shows of the model."""
     service = state.served().service
     columns = [{"name": each.name, "kind": each.kind} for each in service.files.columns]
@@ -416,32 +440,32 @@ async def _about(state: ServerState, _request: Request) -> Response:
     )
 
 
-async def _server(_state: ServerState, _request: Request) -> Response:
+async def _server(_state: ServingState, _request: Request) -> Response:
     return _json({"name": "accel-tui", "version": __version__, "extensions": ["binary_tensor_data"]})
 
 
-async def _model(state: ServerState, request: Request) -> Response:
+async def _model(state: ServingState, request: Request) -> Response:
     return _json(open_inference.metadata(_model_of(state, request).service))
 
 
-async def _model_ready(state: ServerState, request: Request) -> Response:
+async def _model_ready(state: ServingState, request: Request) -> Response:
     service, problem = _model_of(state, request).service, state.problem
     return _json({"name": service.name, "ready": not problem}, 503 if problem else 200)
 
 
-async def _status(state: ServerState, request: Request) -> Response:
+async def _status(state: ServingState, request: Request) -> Response:
     return _json(rest_v1.status(_model_of(state, request).service, is_ready=not state.problem))
 
 
-async def _metadata(state: ServerState, request: Request) -> Response:
+async def _metadata(state: ServingState, request: Request) -> Response:
     return _json(rest_v1.metadata(_model_of(state, request).service))
 
 
-async def _page(_state: ServerState, _request: Request) -> Response:
+async def _page(_state: ServingState, _request: Request) -> Response:
     return HTMLResponse(_file("page.html"))
 
 
-async def _static(_state: ServerState, request: Request) -> Response:
+async def _static(_state: ServingState, request: Request) -> Response:
     name = request.url.path.lstrip("/")
     return Response(_file(name), media_type="text/css" if name.endswith(".css") else "text/javascript")
 

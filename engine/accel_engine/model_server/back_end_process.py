@@ -107,9 +107,10 @@ class BackEnd:
         """
         if self.gone.is_set():
             raise BackEndGoneError
+        message = list(wire.packed({}, inputs))  # before anybody waits: answers come in the order of the messages
         answer: asyncio.Future[Outputs] = asyncio.get_running_loop().create_future()
         self._waiting.append(answer)
-        self._writer.writelines(wire.packed({}, inputs))
+        self._writer.writelines(message)
         with suppress(OSError):  # which the reader sees, too
             await self._writer.drain()
         return await answer

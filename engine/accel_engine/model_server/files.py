@@ -1,7 +1,10 @@
 """Makes raw examples of a file, and readable predictions of a model's outputs: what ``POST /predict`` does."""
 
+import re
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +20,14 @@ from accel_engine.data.tables.last_windows import last_windows, table_columns
 from accel_engine.data.tables.raw_inputs import arrays_of, raw_inputs
 from accel_engine.data.texts.tokens import encoded
 from accel_engine.errors import AccelError
-from accel_engine.image_files import read_example
+from accel_engine.image_files import parse_header, read_example
 from accel_engine.inference.output_prediction import OutputPrediction, prediction
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.back_end_process import Outputs
 from accel_engine.model_server.request_error import RequestError
-from accel_engine.model_server.service import FileForm, Meaning, Service
+from accel_engine.model_server.service import Meaning, Service, UploadForm
+from accel_engine.model_server.tensors import Array
+from accel_engine.text import printable_line
 from accel_engine.words import numbers
 
 TABLES = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application/jsonl": ".jsonl",
@@ -30,6 +35,17 @@ TABLES = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application/
 """The suffixes of tables, by their media type."""
 
 _SUFFIXES = frozenset(TABLES.values())
+
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,7}$")
+"""The suffix of a sound, which may tell its format."""
+
+LONGEST_NAME = 200
+"""Characters of a file's name that answers and errors have."""
+
+MOST_PIXELS, LARGE_PICTURE = 1 << 26, 1 << 22
+"""Pixels of an image at most, as a small file may have any number of them; of larger ones, one at a time is decoded."""
+
+_LARGE_PICTURES = threading.Lock()
 
 MAX_TOKENS = 5
 """The most probable tokens of an answer of a language model."""
@@ -44,12 +60,14 @@ class FileExamples:
         inputs: Raw inputs of those without a problem, ``[readable, ...]``.
         problems: Why the others have no prediction, by their place.
         last: The place of the last token of a prompt; ``None`` if the file is none.
+        notes: What reading changed in the file.
     """
 
     names: Sequence[str]
     inputs: Arrays
     problems: Mapping[int, str]
     last: int | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_file(content: bytes, name: str, media_type: str, service: Service) -> FileExamples:
@@ -67,7 +85,7 @@ def read_file(content: bytes, name: str, media_type: str, service: Service) -> F
     if not content:
         raise RequestError(f"the file is empty: send {_wanted(service.files)}")
     try:
-        return _read(content, Path(name).name or "the file", media_type, service)
+        return _read(content, printable_line(Path(name).name)[-LONGEST_NAME:] or "the file", media_type, service)
     except RequestError:
         raise
     except AccelError as error:
@@ -81,23 +99,22 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
     suffix = Path(name).suffix.lower() if Path(name).suffix.lower() in _SUFFIXES else TABLES.get(media_type, "")
     match form.kind:
         case "images":
-            sides = tuple(side or 0 for side in spec.shape)
-            image = read_example(content, sides, form.low, form.high, integers=form.integers)[0]
-            return FileExamples([name], {single: image[np.newaxis].astype(spec.dtype)}, {})
+            return FileExamples([name], {single: picture(content, spec, form)[np.newaxis]}, {})
         case "table":
-            with _temporary(content, suffix or ".csv") as path:
+            with _temporary(content, suffix or ".csv", name) as path:
                 return _rows(path, form.columns, specs)
         case "series":
-            with _temporary(content, suffix or ".csv") as path:
+            with _temporary(content, suffix or ".csv", name) as path:
                 columns = table_columns(path, form.columns)
             options = DataOptions(time=form.time, group=form.group, window=form.window)
             names, windows, problems = last_windows(name, columns, form.features, options)
             found = np.empty((0, *(side or 0 for side in spec.shape))) if windows is None else windows
             return FileExamples(names, {single: found.astype(spec.dtype)}, problems)
         case "text":
-            return _texts(content, suffix, single, form, spec)
+            return _texts(content, suffix, name, single, form, spec)
         case "audio":
-            with _temporary(content, Path(name).suffix or ".wav") as path:
+            ending = _SUFFIX.search(name)
+            with _temporary(content, ending[0] if ending else ".wav", name) as path:
                 sound = read_sound(path, spec.shape[0] or 0, form.sample_rate)[0]
             return FileExamples([name], {single: sound[np.newaxis, :, np.newaxis].astype(spec.dtype)}, {})
         case "language":
@@ -117,13 +134,14 @@ def _rows(path: Path, columns: Sequence[ColumnFormat], specs: Mapping[str, Array
             for row in np.flatnonzero(np.isinf(column.values)).tolist():
                 problems.setdefault(row, f"row {row + 1:,} has an infinite number in {column.name}")
     kept = {key: np.delete(array, list(problems), axis=0) for key, array in inputs.items()}
-    return FileExamples([str(row + 1) for row in range(found.rows)], kept, problems)
+    notes = tuple(str(change) for name in names for change in found.columns[name].changes)
+    return FileExamples([str(row + 1) for row in range(found.rows)], kept, problems, notes=notes)
 
 
-def _texts(content: bytes, suffix: str, single: str, form: FileForm, spec: ArraySpec) -> FileExamples:
+def _texts(content: bytes, suffix: str, file_name: str, single: str, form: UploadForm, spec: ArraySpec) -> FileExamples:
     """The texts of a table's column, or the lines of a file."""
     if suffix:
-        with _temporary(content, suffix) as path:
+        with _temporary(content, suffix, file_name) as path:
             like = {name: ColumnFormat(name, "text") for name in form.features}
             found = read_all_rows(path, DataOptions(), like)
             names = form.features or [name for name, column in found.columns.items() if column.kind == "text"]
@@ -141,7 +159,7 @@ def _texts(content: bytes, suffix: str, single: str, form: FileForm, spec: Array
     )
 
 
-def _prompt(text: str, single: str, form: FileForm, spec: ArraySpec) -> FileExamples:
+def _prompt(text: str, single: str, form: UploadForm, spec: ArraySpec) -> FileExamples:
     """The last tokens of a prompt, filled up behind to the window of the model."""
     tokens = encoded(text, form.vocabulary)
     window = spec.shape[0]
@@ -157,22 +175,37 @@ def _decoded(content: bytes) -> str:
         raise RequestError(f"the text is not UTF-8 at byte {error.start:,}") from None
 
 
-class _temporary:  # noqa: N801 (a context manager)
-    """A file with some content while a block runs, for readers that take paths."""
+@contextmanager
+def _temporary(content: bytes, suffix: str, name: str) -> Iterator[Path]:
+    """A file with some content while a block runs, for readers that take paths; errors in it name the client's file."""
+    with tempfile.NamedTemporaryFile(prefix="uploaded", suffix=suffix) as file:
+        file.write(content)
+        file.flush()
+        try:
+            yield Path(file.name)
+        except RequestError:
+            raise
+        except AccelError as error:
+            raise AccelError(str(error).replace(file.name, name).replace(Path(file.name).name, name)) from None
 
-    def __init__(self, content: bytes, suffix: str) -> None:
-        self._file = tempfile.NamedTemporaryFile(prefix="uploaded", suffix=suffix[:8])  # noqa: SIM115
-        self._file.write(content)
-        self._file.flush()
 
-    def __enter__(self) -> Path:
-        return Path(self._file.name)
+def picture(content: bytes, spec: ArraySpec, form: UploadForm) -> Array:
+    """An example of an image file.
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+    Raises:
+        RequestError: It has more than :data:`MOST_PIXELS` pixels.
+        DataError: It cannot be decoded.
+    """
+    sides = tuple(side or 0 for side in spec.shape)
+    header = parse_header(content)
+    pixels = header.width * header.height if header else 0
+    if pixels > MOST_PIXELS:
+        raise RequestError(f"the image has {pixels:,} pixels; the server takes {MOST_PIXELS:,} at most", 413)
+    with _LARGE_PICTURES if pixels > LARGE_PICTURE else nullcontext():
+        return read_example(content, sides, form.low, form.high, integers=form.integers)[0].astype(spec.dtype)
 
 
-def _wanted(form: FileForm) -> str:
+def _wanted(form: UploadForm) -> str:
     """What a model takes, in words."""
     match form.kind:
         case "table":

@@ -14,7 +14,7 @@ from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server import open_inference
-from accel_engine.model_server.application import ServerState
+from accel_engine.model_server.application import ServingState
 from accel_engine.model_server.grpc_messages import METHODS, POOL, SERVICE, message
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import Service
@@ -63,7 +63,7 @@ class GrpcServer:
         self._server, self._health = server, health_checks
 
     @classmethod
-    async def start(cls, state: ServerState, host: str, port: int, tls: tuple[Path, Path] | None) -> "GrpcServer":
+    async def start(cls, state: ServingState, host: str, port: int, tls: tuple[Path, Path] | None) -> "GrpcServer":
         """Listen; not ready yet.
 
         Args:
@@ -129,7 +129,7 @@ class GrpcServer:
 class _Methods:
     """Answers the calls."""
 
-    def __init__(self, state: ServerState) -> None:
+    def __init__(self, state: ServingState) -> None:
         self._state = state
 
     def answering(self, name: str) -> Callable[..., Any]:
@@ -188,9 +188,10 @@ class _Methods:
     async def _infer(self, request: Any) -> dict[str, Any]:
         model = self._state.served(request.model_name, request.model_version)
         service = model.service
-        inputs = inputs_of(request, service)
-        names = [open_inference.check_output(each.name, service) for each in request.outputs]
-        outputs = await self._state.infer(model, inputs)
+        with self._state.holding(request.ByteSize()), model.held():
+            inputs = inputs_of(request, service)
+            names = [open_inference.check_output(each.name, service) for each in request.outputs]
+            outputs = await self._state.infer(model, inputs)
         wanted = dict.fromkeys(names or service.output_specs, True)
         body, binary = open_inference.answer(outputs, wanted, request.id, service)
         tensors = [{key: tensor[key] for key in ("name", "datatype", "shape")} for tensor in body.pop("outputs")]

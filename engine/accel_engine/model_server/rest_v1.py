@@ -6,9 +6,9 @@ import numpy as np
 
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import AccelError
-from accel_engine.image_files import read_example
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.back_end_process import Outputs
+from accel_engine.model_server.files import picture
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import Service
 from accel_engine.model_server.tensors import (
@@ -95,14 +95,12 @@ def _image(name: str, value: Any, spec: ArraySpec, service: Service) -> Array:
     form = service.files
     if form.kind != "images" or not is_base64(value):
         raise RequestError(f"input {name} takes numbers ({spec}), not bytes")
-    sides = tuple(side or 0 for side in spec.shape)
     try:
-        found = read_example(bytes_of(name, value), sides, form.low, form.high, integers=form.integers)[0]
+        return picture(bytes_of(name, value), spec, form)
     except RequestError:
         raise
     except AccelError as error:
         raise RequestError(f"input {name}: {error}") from None
-    return found.astype(spec.dtype)
 
 
 def answer(outputs: Outputs, *, is_by_row: bool) -> dict[str, Any]:

@@ -7,7 +7,8 @@ batch is computed, the next one gathers: nobody waits for a timer, and batches g
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.back_end_process import BackEnd, BackEndGoneError, Outputs
-from accel_engine.model_server.metrics import Metrics
+from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import Service, read_service
 
@@ -75,7 +76,9 @@ class ServedModel:
         service: The description.
     """
 
-    def __init__(self, folder: Path, service: Service, limits: Limits, metrics: Metrics, back_end: BackEnd) -> None:
+    def __init__(
+        self, folder: Path, service: Service, limits: Limits, metrics: ServerMetrics, back_end: BackEnd
+    ) -> None:
         self.folder, self.service = folder, service
         self._limits, self._metrics = limits, metrics
         self._back_end: BackEnd | None = back_end
@@ -86,11 +89,11 @@ class ServedModel:
         self._work = asyncio.Event()
         self._slots = asyncio.Semaphore(IN_FLIGHT)
         self._batches: set[asyncio.Task[None]] = set()
-        self._is_closing = False
+        self._holders = 0
         self._tasks = [asyncio.create_task(self._dispatch()), asyncio.create_task(self._supervise())]
 
     @classmethod
-    async def start(cls, folder: Path, limits: Limits, metrics: Metrics) -> "ServedModel":
+    async def start(cls, folder: Path, limits: Limits, metrics: ServerMetrics) -> "ServedModel":
         """Load the model of a folder; returns once it is warm.
 
         Raises:
@@ -156,9 +159,23 @@ class ServedModel:
         parts: list[Any] = found
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A block that may call :meth:`infer`, also if another model takes over meanwhile."""
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+
+    async def retire(self) -> None:
+        """Close once nobody holds the model: a request may still be on its way to it."""
+        while self._holders:
+            await asyncio.sleep(0.01)
+        await self.close()
+
     async def close(self) -> None:
         """Compute what waits, and end the back end."""
-        self._is_closing = True
         while self._queue or self._batches:
             await asyncio.sleep(0.01)
         for task in self._tasks:
@@ -206,21 +223,24 @@ class ServedModel:
     async def _answer(self, batch: list[_Item]) -> None:
         """Compute a batch, and answer those that wait for it."""
         count = sum(item.count for item in batch)
-        inputs = self._joined(batch, count)
         try:
+            inputs = self._joined(batch, count)
             attempts = ATTEMPTS if len(batch) > 1 else ATTEMPTS_ALONE
             outputs = await self._outputs(inputs, max(item.deadline for item in batch), attempts)
-        except (ModelError, _DeadlyError) as error:
-            if len(batch) > 1:  # only one of them may be wrong
+            _check_rows(outputs, len(next(iter(inputs.values()))))
+        except Exception as error:
+            if isinstance(error, RequestError) and not isinstance(error, _DeadlyError):
+                _fail(batch, error)
+            elif len(batch) > 1:  # only one of them may be wrong
                 for item in batch:
                     await self._answer([item])
+            elif isinstance(error, RequestError):
+                _fail(batch, error)
             elif isinstance(error, ModelError):
                 _fail(batch, RequestError(f"the model cannot compute these examples: {error}"))
             else:
-                _fail(batch, error)
-            return
-        except RequestError as error:
-            _fail(batch, error)
+                LOG.exception("a batch cannot be computed")
+                _fail(batch, RequestError("the server failed; its log says why", 500))
             return
         self._metrics.batch_size.observe(count)
         start = 0
@@ -290,6 +310,17 @@ class ServedModel:
             pause = 0.0
             LOG.info("the back end is process %d", self._back_end.pid)
             self._alive.set()
+
+
+def _check_rows(outputs: Outputs, count: int) -> None:
+    """Raise if outputs are not of one example each: a part of a batch would be no answer to a request.
+
+    Raises:
+        ModelError: They are not.
+    """
+    for name, array in outputs.items():
+        if not array.ndim or len(array) != count:
+            raise ModelError(f"its output {name} is {list(array.shape)} for {count:,} examples, not one for each")
 
 
 def _too_late(limits: Limits) -> RequestError:

@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,8 @@ def _whole(name: str, array: Array, wanted: np.dtype[Any]) -> Array:
 def _numbers(name: str, values: Any, spec: ArraySpec) -> Array:
     if isinstance(values, dict):
         raise RequestError(f"input {name} takes numbers ({spec}), not an object")
+    if _has_text(values):  # an array of texts would have room for the longest one in each place
+        raise RequestError(f"input {name} takes numbers ({spec}), not texts")
     try:
         array = np.array(values)
     except (ValueError, OverflowError) as error:  # lists of different lengths, or too many of them
@@ -106,6 +109,18 @@ def _numbers(name: str, values: Any, spec: ArraySpec) -> Array:
     if not array.size and array.dtype.kind == "f":
         return array.astype(spec.dtype)
     return typed(name, array, spec)
+
+
+def _has_text(values: Any) -> bool:
+    """Whether there is a text in nested lists."""
+    level = [values]
+    while level:
+        kinds = set(map(type, level))
+        if str in kinds:
+            return True
+        lists = level if kinds == {list} else [each for each in level if isinstance(each, list)]
+        level = list(chain.from_iterable(lists))
+    return False
 
 
 def _with_missing(name: str, array: Array, spec: ArraySpec) -> Array:
@@ -142,6 +157,10 @@ def _text(name: str, value: Any) -> str:
     if value is None:  # a missing category
         return ""
     if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # half of a surrogate pair, which Python's parser of JSON takes
+            raise RequestError(f"input {name} takes texts in Unicode; {value[:50]!r} is none") from None
         return value
     if isinstance(value, dict) and set(value) == {"b64"}:
         return as_text(name, bytes_of(name, value))

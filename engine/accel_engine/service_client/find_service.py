@@ -139,7 +139,7 @@ def find_service(
         def connect(name: str) -> ServiceRuntime:
             return GrpcV2(url.address, name, token=token, is_secure=secure, ca=ca)
 
-        return _first(url, [(name, connect) for name in _models(url, names, list)])
+        return _first(url, [(name, connect) for name in _models(url, (*names, ""), list)])  # "": the only one
     transport = Transport(f"{url.scheme}://{url.address}", token, ca)
     candidates = list(_models(url, names, lambda: _listed(transport)))
     wanted = url.protocol or ("" if protocol == "auto" else protocol)
@@ -170,7 +170,7 @@ def _first(url: ServiceUrl, tries: Sequence[tuple[str, Callable[[str], ServiceRu
             refused.setdefault(name, error)
     if url.model:
         raise next(iter(refused.values()))
-    server, names = f"{url.scheme}://{url.address}", " or ".join(refused)
+    server, names = f"{url.scheme}://{url.address}", " or ".join(filter(None, refused))
     example = f"{server}/NAME" if url.is_grpc else f"{server}/v2/models/NAME"
     raise ServiceError(f"{server} has no model of the name {names}: give its name in the URL, such as {example}")
 

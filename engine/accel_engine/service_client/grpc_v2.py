@@ -40,7 +40,7 @@ class GrpcV2(ServiceRuntime):
 
     Args:
         address: Host and port.
-        model: The model's name.
+        model: The model's name; empty for the only one of this program's own server.
         version: The version; empty for the one that the server chooses.
         token: Sent as a bearer token, if there is one.
         is_secure: Whether the connection is encrypted.
@@ -68,11 +68,12 @@ class GrpcV2(ServiceRuntime):
             if is_secure
             else grpc.insecure_channel(address, [*options, ("grpc.enable_http_proxy", 0)])
         )
-        self.model, self._version = model, version
+        self._version = version
         server = Message(self._call("ServerMetadata", b""))
         self.server = f"{server.text(1)} {server.text(2)}".strip()
         named = text_field(1, model) + (text_field(2, version) if version else b"")
         described = Message(self._call("ModelMetadata", named))
+        self.model = model or described.text(1)
         self.version = version or b"".join(described.data(2)[-1:]).decode(errors="replace")
         self.platform = described.text(3)
         self.inputs = dict(map(_spec, described.messages(4)))

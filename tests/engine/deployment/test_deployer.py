@@ -87,7 +87,9 @@ def answers(deployment: Deployment) -> np.ndarray:
     return np.asarray(found["probabilities"])
 
 
-def test_a_model_is_served_replaced_without_a_lost_request_and_taken_back(deployer: Deployer, engine: Engine) -> None:
+def test_a_model_is_served_replaced_without_a_lost_request_and_taken_back(
+    deployer: Deployer, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = deployer.deploy(RUN, DeployOptions(name="small", format="onnx"))
     deployment = found.deployment
     assert found.comparison.problem == ""
@@ -137,6 +139,21 @@ def test_a_model_is_served_replaced_without_a_lost_request_and_taken_back(deploy
     assert server_process(deployment.directory) == process
     assert (first.current, first.previous) == (1, 2)
     assert first == read_deployment("small")
+
+    measured = deploying.measured_load
+    loads = iter((measured, None))
+
+    def interrupted(*arguments: Any) -> Any:  # after the third version took over
+        if (load := next(loads)) is None:
+            raise KeyboardInterrupt
+        return load(*arguments)
+
+    monkeypatch.setattr(deploying, "measured_load", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        deployer.update("small", RUN, DeployOptions(format="onnx"))
+    monkeypatch.setattr(deploying, "measured_load", measured)
+    np.testing.assert_allclose(answers(first), probabilities(EXAMPLES["x"]), atol=1e-6)
+    assert (first, first.folder(3).exists()) == (read_deployment("small"), False)
 
     assert stop_server(first)
     assert server_process(first.directory) is None

@@ -1,8 +1,12 @@
 """A request that is wrong gets a status and a message that name the input and what would be right; nothing worse."""
 
+import base64
 import json
 import socket
 from collections.abc import Callable
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,13 +14,16 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.structure import ArraySpec
 from accel_engine.model_server import grpc_server, open_inference, rest_v1
 from accel_engine.model_server.application import parsed
+from accel_engine.model_server.files import read_file
 from accel_engine.model_server.grpc_messages import message
 from accel_engine.model_server.request_error import RequestError
-from accel_engine.model_server.service import ModelFile, Service, Tensor
+from accel_engine.model_server.service import ServedModelFile, Service, Tensor, UploadForm, read_service
 from accel_engine.model_server.tensors import array_of
 
 from .conftest import Server, Start
@@ -44,6 +51,8 @@ PREDICT, INFER = "/v1/models/small:predict", "/v2/models/small/infer"
         ([["a"], ["b", "c"]], "string 1", "lists of different lengths"),
         ([{"b64": "%"}], "string", "b64 is not in base64"),
         ([{"b64": "/w=="}], "string", "takes texts in UTF-8"),
+        (["\ud800"], "string", "takes texts in Unicode; '\\ud800' is none"),
+        (["a" * (1 << 20)] + [1] * (1 << 20), "float32", "takes numbers (float32), not texts"),
     ],
 )
 def test_values_that_do_not_fit(values: Any, spec: str, problem: str) -> None:
@@ -114,7 +123,7 @@ JSON = st.recursive(
 
 SERVICE = Service(
     name="two",
-    model=ModelFile("onnx", "none", "model.onnx", 0.0),
+    model=ServedModelFile("onnx", "none", "model.onnx", 0.0),
     inputs=(Tensor("x", (None, 2), "uint8"), Tensor("s", (1,), "string")),
     outputs=(Tensor("y", (1,), "float32"),),
 )
@@ -171,6 +180,28 @@ def test_nesting_without_end_is_an_error(numbers: Server) -> None:
         assert numbers.ask(PREDICT, body).status == 400
     with pytest.raises(RequestError, match="nested too deeply"):
         array_of("s", orjson.loads(b"[" * 500 + b"]" * 500), ArraySpec((), "string"))
+
+
+def test_a_small_picture_of_many_pixels_is_not_decoded(images: Server) -> None:
+    stream = BytesIO()
+    Image.new("1", (10_000, 10_000)).save(stream, "PNG")
+    assert len(stream.getvalue()) < 100_000
+    problem = "the image has 100,000,000 pixels; the server takes 67,108,864 at most"
+    found = images.ask("/predict", stream.getvalue())
+    assert (found.status, found.error) == (413, problem)
+    value = {"b64": base64.b64encode(stream.getvalue()).decode()}
+    assert images.ask("/v1/models/small:predict", {"instances": [value]}).error == problem
+
+
+def test_an_error_names_the_clients_file(folders: Path) -> None:
+    form = UploadForm("table", columns=(ColumnFormat("age", "number"),))
+    service = replace(read_service(folders / "numbers"), files=form, inputs=(Tensor("age", (1,), "float32"),))
+    for name, told in (("", "the file"), ("../people.csv", "people.csv"), ("a\x1b[2J\0.csv", "a\\x1b[2J\\x00.csv")):
+        for content in (b"size\n1\n", b"age\nold\n"):
+            with pytest.raises(RequestError) as caught:
+                read_file(content, name, "text/csv", service)
+            assert str(caught.value).startswith(told), caught.value
+            assert "uploaded" not in str(caught.value)
 
 
 def test_too_large_too_many_and_compressed(start: Start, folders: Any) -> None:

@@ -21,6 +21,7 @@ from PIL import Image
 from tritonclient.grpc import service_pb2
 
 from accel_engine.model_server.grpc_messages import POOL, message
+from accel_engine.service_client.find_service import find_service, parse_url, served_run
 
 from .conftest import Server, probabilities
 
@@ -99,6 +100,14 @@ def test_triton_client_over_grpc(numbers: Server) -> None:
     short.set_data_from_numpy(X[:1, :3])
     with pytest.raises(tritonclient.utils.InferenceServerException, match="input x takes examples of float32 4, not 3"):
         client.infer("small", [short])
+
+
+def test_the_only_model_is_found_without_its_name(numbers: Server) -> None:
+    found = find_service(parse_url(f"grpc://127.0.0.1:{numbers.state['grpc_port']}"), ("other",))
+    assert (found.model, found.version) == ("small", "1")
+    told = served_run(parse_url(numbers.url))
+    assert told
+    assert told.name == "small"
 
 
 def test_values_of_a_grpc_call_may_be_typed(numbers: Server) -> None:

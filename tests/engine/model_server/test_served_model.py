@@ -2,20 +2,21 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from accel_engine.errors import ModelError
-from accel_engine.model_server import served_model
-from accel_engine.model_server.back_end_process import BackEndGoneError
-from accel_engine.model_server.metrics import Metrics
+from accel_engine.model_server import served_model, wire
+from accel_engine.model_server.back_end_process import BackEnd, BackEndGoneError
+from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.served_model import Limits, ServedModel
 from accel_engine.model_server.service import read_service
 
-DEADLY, WRONG, SLOW = -13, -7, -99
+DEADLY, WRONG, SLOW, MIXED, ODD = -13, -7, -99, -2, -5
 
 
 class StandIn:
@@ -38,7 +39,9 @@ class StandIn:
         if SLOW in x:
             await self.gone.wait()
             raise BackEndGoneError
-        return {"y": 2 * x}
+        if ODD in x:
+            raise ZeroDivisionError("odd")
+        return {"y": 2 * x[:1]} if MIXED in x else {"y": 2 * x}
 
     def kill(self) -> None:
         self.gone.set()
@@ -65,7 +68,7 @@ class Asked:
 
     async def _ask(self, values: tuple[list[float], ...]) -> list[Any]:
         back_end: Any = await served_model.BackEnd.start(self._folder, 1)
-        model = ServedModel(self._folder, read_service(self._folder), self._limits, Metrics(), back_end)
+        model = ServedModel(self._folder, read_service(self._folder), self._limits, ServerMetrics(), back_end)
         asked = (model.infer({"x": np.float32(each).reshape(-1, 1)}) for each in values)
         found = await asyncio.gather(*asked, return_exceptions=True)
         await model.close()
@@ -123,3 +126,57 @@ def test_a_batch_that_takes_too_long_ends_its_back_end(folders: Path, monkeypatc
     assert isinstance(slow, RequestError)
     assert (slow.status, str(slow)) == (504, "no answer within 0.2 s")
     assert asked.back_ends[0].gone.is_set()
+
+
+def test_outputs_that_are_not_of_one_example_each_are_no_answers(asked: Asked) -> None:
+    first, mixed = asked([1], [MIXED, 3])
+    assert first == [2.0]
+    assert str(mixed).endswith("its output y is [1, 1] for 2 examples, not one for each")
+
+
+def test_whatever_goes_wrong_there_is_an_answer(asked: Asked) -> None:
+    first, odd = asked([1], [ODD])
+    assert first == [2.0]
+    assert (odd.status, str(odd)) == (500, "the server failed; its log says why")
+
+
+def test_a_model_that_is_replaced_answers_a_request_that_was_on_its_way(
+    folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask() -> Any:
+        model = ServedModel(folders, read_service(folders / "numbers"), Limits(), ServerMetrics(), StandIn())  # type: ignore[arg-type]
+        with model.held():
+            retiring = asyncio.create_task(model.retire())
+            await asyncio.sleep(0.05)
+            found = await asyncio.wait_for(model.infer({"x": np.float32([[4]])}), 5)
+        await retiring
+        return found["y"].tolist()
+
+    assert asyncio.run(ask()) == [[8.0]]
+
+
+def test_a_message_that_cannot_be_sent_leaves_the_answers_of_others_in_order() -> None:
+    class Writer:
+        def writelines(self, _: Any) -> None:
+            answer = wire.packed({"seconds": 0.0}, {"y": np.float32([[4]])})
+            reader.feed_data(b"".join(bytes(part) for part in answer))
+
+        async def drain(self) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
+    async def ask() -> Any:
+        nonlocal reader
+        reader = asyncio.StreamReader()
+        back_end = BackEnd(SimpleNamespace(returncode=0), reader, Writer())  # type: ignore[arg-type]
+        reading = asyncio.create_task(back_end._read())
+        with pytest.raises(UnicodeEncodeError):
+            await back_end.compute({"x": np.array(["\ud800"], object)})
+        found = await asyncio.wait_for(back_end.compute({"x": np.float32([[2]])}), 5)
+        reading.cancel()
+        return found["y"].tolist()
+
+    reader: Any = None
+    assert asyncio.run(ask()) == [[4.0]]

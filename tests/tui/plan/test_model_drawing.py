@@ -35,6 +35,9 @@ def test_with_less_room_there_are_no_rules_then_the_middle_is_counted_then_nothi
     lines = drawn(many, room=8)
     assert "⋮ 15 more blocks" in "\n".join(lines)
     assert "Layer0" in lines[1] and "Layer19" in lines[-2]  # noqa: PT018
+    two = drawn(CHAIN, room=4, title="28x28x1 each")  # which has no room
+    assert [line[0] for line in two] == [*"╭││╰"]
+    assert "⋮ 2 more blocks" in two[2] or "⋮ 2 more blocks" in two[1]
     assert drawn(CHAIN, room=3) == []
     assert drawn(Description()) == []
 

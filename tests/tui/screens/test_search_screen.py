@@ -240,7 +240,7 @@ async def test_several_searches_are_a_list_and_one_opens_at_once(study: Path) ->
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await shows(pilot, "Start")
         await pilot.press("r")
-        await shows(pilot, "running")
+        await shows(pilot, "2 runs")
         await pilot.press("S")
         await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "the only one")
         write_study(12, 10, definition=replace(DEFINITION, name="another"), seed=1)

@@ -34,23 +34,21 @@ def draw_model(description: Description, width: int, room: int, title: str = "")
     if not blocks or room < 4:
         return []
     inner = max(width - _SHAPE - 2, 16)
+    title = title if len(blocks) + 3 <= room else ""
     most = room - 2 - bool(title)
-    shown, left_out = blocks, 0
-    if len(blocks) > most:
-        half = (most - 1) // 2
-        left_out = len(blocks) - (most - 1)
-        shown = (*blocks[: most - 1 - half], *blocks[len(blocks) - half :])
-        gap = most - 1 - half
-    rules = description.is_chain and len(shown) * 2 - 1 <= most and not left_out
+    left_out = len(blocks) - (most - 1) if len(blocks) > most else 0
+    before = most // 2 if left_out else len(blocks)
+    rules = description.is_chain and len(blocks) * 2 - 1 <= most
     lines = [Content.styled(f"  {title}", "$text-muted")] if title else []
     lines.append(_rule("╭", "╮", inner))
-    for number, block in enumerate(shown):
+    for number, block in enumerate(blocks):
         if number and rules:
             lines.append(_rule("├", "┤", inner))
-        if left_out and number == gap:
+        if number == before:
             text = f"⋮ {numbers.counted(left_out, 'more block')}"
             lines.append(Content.assemble(("│ ", "$border"), (fit(text, inner - 4), "$text-muted"), (" │", "$border")))
-        lines.append(_line(block, inner, is_chain=description.is_chain))
+        if not before <= number < before + left_out:
+            lines.append(_line(block, inner, is_chain=description.is_chain))
     lines.append(_rule("╰", "╯", inner))
     return [line.truncate(width, ellipsis=True) for line in lines]
 

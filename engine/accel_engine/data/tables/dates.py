@@ -112,9 +112,10 @@ def _refuse_other_format(name: str, cells: Any, seconds: npt.NDArray[np.float64]
     row, other = other_format(cells, seconds)
     if row >= 0:
         wanted = readable_format(written)
+        also = "" if wanted == "2024-12-31" else " or 2024-12-31"
         raise DataError(
             f"column {name} has dates in another format than the training data: {cells[row].as_py()!r} in row "
-            f"{row + 1:,} is {readable_format(other)}, not {wanted}; write all like {wanted} or 2024-12-31"
+            f"{row + 1:,} is {readable_format(other)}, not {wanted}; write all like {wanted}{also}"
         )
 
 

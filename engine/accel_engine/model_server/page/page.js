@@ -67,7 +67,12 @@ async function predict(body, name, type) {
     const values = await answer.json();
     at("time").textContent = `${(performance.now() - began).toFixed(0)} ms`;
     if (!answer.ok) throw new Error(values.error);
-    at("answer").replaceChildren(...values.predictions.slice(0, 100).map(shown));
+    const notes = (values.notes ?? []).map(note => {
+      const line = document.createElement("p");
+      line.textContent = note;
+      return line;
+    });
+    at("answer").replaceChildren(...notes, ...values.predictions.slice(0, 100).map(shown));
     show("answer");
   } catch (error) {
     show("answer", false);

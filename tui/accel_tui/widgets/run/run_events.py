@@ -106,7 +106,7 @@ def happened(state: RunState, findings: Iterable[Finding] = ()) -> list[Happened
         findings: Advice on it; each stands at the epoch in which its evidence begins.
     """
     found = [
-        *(_told(event) for event in (*state.notices, *state.happened)),
+        *(_told(event, state) for event in (*state.notices, *state.happened)),
         *_epochs(state),
         *_advice(state, findings),
     ]
@@ -144,7 +144,7 @@ def _advice(state: RunState, findings: Iterable[Finding]) -> Iterator[Happened]:
             yield Happened(at, SIGN, "bold $text-warning", f"{finding.title}, from step {first:,}")
 
 
-def _told(event: Event) -> Happened:
+def _told(event: Event, state: RunState) -> Happened:
     """An event as a line."""
     match event:
         case events.Warned():
@@ -175,7 +175,7 @@ def _told(event: Event) -> Happened:
             words = f"continued from step {event.first_step:,}" if event.first_step else "started"
             return Happened(event.time, "▶", "$primary", words)
         case events.RunEnded():
-            return Happened(
-                event.time, *_ENDS[event.outcome], f"{event.outcome} after {numbers.counted(event.steps, 'step')}"
-            )
+            unit = "batch size" if state.info and state.info.bench else "step"
+            words = f"{event.outcome} after {numbers.counted(event.steps, unit)}"
+            return Happened(event.time, *_ENDS[event.outcome], words)
     return Happened(event.time, "·", "$text-muted", event.kind())
