@@ -69,7 +69,7 @@ def read_card(directory: Path, *, has_ended: bool) -> CardContent:
         has_ended: Whether it has ended: the advice on a live run would be read again and again.
     """
     state, size = RunState(), 0
-    findings: "tuple[Finding, ...]" = ()
+    findings: tuple[Finding, ...] = ()
     reader = RunReader(directory, max_samples=0, max_buckets=_BUCKETS, max_events=_EVENTS, past_phases=False)
     try:
         while update := reader.poll():
@@ -316,7 +316,7 @@ def _again(info: RunInfo) -> Iterator[Content]:
 
 def _group_lines(group: RunGroup) -> Iterator[Content]:
     """The best runs of a group, and how many runs have each status."""
-    results = [(found, run) for found, run in zip(group.of_runs, group.runs, strict=True) if found]
+    results = [(found, run) for run in group.runs if (found := group.result(run))]
     lower = results[0][0].lower if results else None
     if lower is not None:
         results = (nsmallest if lower else nlargest)(_NAMED, results, key=lambda each: each[0].value)

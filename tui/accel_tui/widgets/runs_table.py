@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar, cast
 
 from textual import on, work
@@ -91,8 +92,6 @@ class RunsTable(Table[RunSummary]):
         self._facts = RunFacts()
         self._selection: tuple[RunSummary, ...] = ()
         self._selection_of: tuple[object, object, object] = (None, None, None)
-        self._group_of: dict[str, RunGroup] = {}
-        self._groups: dict[GroupPath, RunGroup] = {}
         self._whole: RunGroup | None = None
         self._changed_of_filter: set[GroupPath] = set()
         self._places: dict[Hashable, int] = {}
@@ -153,21 +152,15 @@ class RunsTable(Table[RunSummary]):
         """The runs in the order of their groups, and the lines with the headings of groups."""
         if not self.selectable:
             return rows, rows
-        lines = group_runs(rows, self.grouping, self._folds, self._facts)
-        ordered = tuple([line for line in lines if isinstance(line, RunSummary)])
-        self._facts.keep_only(self.runs or ordered)
-        self._group_of, self._groups, group = {}, {}, None
-        for line in lines:
-            if isinstance(line, RunGroup):
-                group = self._groups[line.path] = line
-            elif group:
-                self._group_of[line.id] = group
+        self._facts.begin(self.runs or (), self.filter, self.grouping)
+        blocks = group_runs(rows, self.grouping, self._folds, self._facts)
+        ordered = tuple(chain.from_iterable(runs for _, runs in blocks))
         self._whole = None
-        if not group:
+        if not self._facts.groups:
             whole = make_group(("",), ordered, self._facts)
             self._whole = whole if whole.is_of_one_kind else None
         self._choose_columns()
-        return ordered, [self._heading_of(line) if isinstance(line, RunGroup) else line for line in visible(lines)]
+        return ordered, [self._heading_of(line) if isinstance(line, RunGroup) else line for line in visible(blocks)]
 
     def on_resize(self) -> None:
         self._choose_columns()
@@ -181,18 +174,18 @@ class RunsTable(Table[RunSummary]):
 
     def _compared_with(self, run: RunSummary) -> RunGroup | None:
         """The group with whose results a run is compared."""
-        return self._group_of.get(run.id) or self._whole
+        return self._facts.group_of(run) or self._whole
 
     @property
     def current_group(self) -> RunGroup | None:
         """The group whose heading is under the cursor."""
         line = self.current_line
-        return self._groups.get(cast(GroupPath, line.key)) if isinstance(line, Heading) else None
+        return self._facts.groups.get(cast(GroupPath, line.key)) if isinstance(line, Heading) else None
 
     def _heading_of(self, group: RunGroup) -> Heading:
         """The heading of a group, with the name of its metric above the results."""
-        ids, titles = tuple([run.id for run in group.runs]), {RESULT: group.result_title}
-        return Heading(group.path, group.path[-1], ids, group.note, len(group.path) - 1, group.is_folded, titles)
+        titles = {RESULT: group.result_title}
+        return Heading(group.path, group.path[-1], group.ids, group.note, len(group.path) - 1, group.is_folded, titles)
 
     def fold(self, heading: Heading, *, is_folded: bool) -> None:
         """Fold or unfold a group, and remember it."""
@@ -202,7 +195,7 @@ class RunsTable(Table[RunSummary]):
 
     def action_fold_all(self) -> None:
         """Fold all groups, or unfold all if all are folded."""
-        groups = self._groups.values()
+        groups = self._facts.groups.values()
         unfolded = {group.path for group in groups if not group.is_folded}
         self._changed.symmetric_difference_update(unfolded or {group.path for group in groups})
         self.watch_runs()
