@@ -31,10 +31,13 @@ _BLOCKS = {
 
 _LINES = {
     "─": "lr", "│": "ud", "┌": "rd", "┐": "ld", "└": "ru", "┘": "lu", "├": "udr", "┤": "udl", "┬": "lrd", "┴": "lru",
-    "┼": "udlr", "╭": "rd", "╮": "ld", "╰": "ru", "╯": "lu", "╷": "d", "╵": "u", "╴": "l", "╶": "r",
+    "┼": "udlr", "╷": "d", "╵": "u", "╴": "l", "╶": "r",
     "━": "LR", "╸": "L", "╺": "R", "┃": "UD", "╻": "D", "╹": "U",
 }  # fmt: skip
 """Directions of lines from the middle of a cell; capitals are heavy lines."""
+
+_CORNERS = {"╭": (20, "v-5q0-5 5-5"), "╮": (20, "v-5q0-5-5-5"), "╰": (0, "v5q0 5 5 5"), "╯": (0, "v5q0 5-5 5")}
+"""Round corners: how deep in the cell their path begins, and the path."""
 
 _WAYS = {"l": "h-5", "r": "h5", "u": "v-10", "d": "v10"}
 
@@ -95,7 +98,7 @@ def _stretches(row: Row, key: Callable[[str, Look], object]) -> Iterator[tuple[i
 def _kind(character: str) -> str:
     if 0x2800 <= ord(character or " ") < 0x2900:
         return "dots"
-    return "blocks" if character in _BLOCKS else "lines" if character in _LINES else "text"
+    return "blocks" if character in _BLOCKS else "lines" if character in _LINES or character in _CORNERS else "text"
 
 
 def _text(words: str, look: Look, left: int, top: int) -> Iterator[str]:
@@ -140,7 +143,10 @@ def _blocks(places: Iterable[tuple[str, int, int]], colour: str) -> str:
 def _lines(places: Iterable[tuple[str, int, int]], colour: str) -> str:
     drawn = {1: "", 3: ""}
     for character, left, top in places:
-        for way in _LINES[character]:
+        if character in _CORNERS:
+            depth, curve = _CORNERS[character]
+            drawn[1] += f"M{left + 5} {top + depth}{curve}"
+        for way in _LINES.get(character, ""):
             drawn[3 if way.isupper() else 1] += f"M{left + 5} {top + 10}{_WAYS[way.lower()]}"
     return "".join(f'<path stroke="{colour}" stroke-width="{wide}" d="{way}"/>' for wide, way in drawn.items() if way)
 

@@ -182,7 +182,9 @@ class RunsScreen(RunActionsScreen):
     @on(RunsTable.Moved)
     def _describe(self) -> None:
         self.query_one(SelectedRun).show_run(self.table.current)
-        self.query_one(RunCard).show(self.table.current or self.table.current_group)
+        subject = self.table.current or self.table.current_group
+        self.query_one(RunCard).show(subject)
+        self.set_class(subject is None, "-nothing")
         if self.table.runs is None:
             self.query_one("#found", Label).update("loading runs…")
             return

@@ -113,3 +113,19 @@ def test_the_best_value_stands_beside_what_a_constant_prediction_reaches(
     state = RunState(info=info, ended=ended, validations=(validated,), validation={"accuracy": ((300, reached),)})
     assert RunOutcome().build(state).plain.splitlines()[-1] == said
     assert _is_no_better(state) is is_no_better
+
+
+@pytest.mark.parametrize(("reached", "examples", "may_be_chance"), [(0.3, 100, True), (0.3, 2000, False)])
+def test_an_accuracy_within_two_standard_errors_may_be_chance(
+    reached: float, examples: int, may_be_chance: bool
+) -> None:
+    metrics, baseline = {"accuracy": reached}, {"accuracy": 0.25}
+    validated = Validated(time=9.0, epoch=1, step=300, metrics=metrics, seconds=0.1, baseline=baseline)
+    built = replace(BUILT, validation_examples=examples)
+    ended = RunEnded(time=9.0, outcome=Outcome.FINISHED, steps=600, epochs=2, seconds=83.0, metrics={})
+    info = RunInfo("k7m2", Path("k7m2"), None, {}, 0.0, "h", 1, Status.FINISHED)
+    state = RunState(
+        info=info, built=built, ended=ended, validations=(validated,), validation={"accuracy": ((300, reached),)}
+    )
+    assert _is_no_better(state) is may_be_chance
+    assert ("may be chance" in RunOutcome().build(state).plain) is may_be_chance
