@@ -149,6 +149,7 @@ def page(pilot: Pilot[None]) -> str:
         chart._repaint()
     lines = (line.rstrip() for line in text_of(pilot).splitlines())
     shown = (re.sub(r" *\blab, process \d+", "  lab, process 1", line) for line in lines)
+    shown = (re.sub(r"(?<=░) +\d+%", "   5%", line) for line in shown)  # of the memory that is free
     return "\n".join(re.sub(r"^ /\S+", " /HOME", line) for line in shown) + "\n"
 
 
