@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from accel_engine.data import DatasetEntry
 from accel_engine.plan import Plan
 from accel_engine.run import RunList
-from accel_tui.plan.data_reading import Preview, Reading
+from accel_tui.plan.data_reading import Preview, PreviewReading
 from accel_tui.run_state import run_follower
 from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import close_all
@@ -71,12 +71,12 @@ def _parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start no process that reads the data of each form that a test opens."""
-    read = Reading.read
+    read = PreviewReading.read
 
-    def unread(self: Reading, plan: Plan, entry: DatasetEntry) -> Preview:
+    def unread(self: PreviewReading, plan: Plan, entry: DatasetEntry) -> Preview:
         return read(self, plan, entry) if entry.function else Preview(reason="not read by this test")
 
-    monkeypatch.setattr(Reading, "read", unread)
+    monkeypatch.setattr(PreviewReading, "read", unread)
 
 
 @pytest.fixture(autouse=True)

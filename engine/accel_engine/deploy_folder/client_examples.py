@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.tables.raw_inputs import DATE_PARTS, input_keys
-from accel_engine.model_server.service import FileForm, Service, load_examples, read_service
+from accel_engine.model_server.service import Service, UploadForm, load_examples, read_service
 
 DATATYPES = {"float16": "FP16", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
 """The Open Inference Protocol's names of types; the others are NumPy's in capitals."""
@@ -126,7 +126,7 @@ def _write_file(service: Service, example: Mapping[str, npt.NDArray[Any]], clien
     return None
 
 
-def _write_text(clients: Path, form: FileForm, text: str) -> str | None:
+def _write_text(clients: Path, form: UploadForm, text: str) -> str | None:
     """Write a text as the line of a file, or as the cell of a table if it has several lines."""
     if text.strip() and text.splitlines() == [text]:
         (clients / "example.txt").write_text(text, "utf-8")
@@ -134,7 +134,7 @@ def _write_text(clients: Path, form: FileForm, text: str) -> str | None:
     return _write_rows(clients, form.features, [[text]]) if form.features else None
 
 
-def _write_row(clients: Path, form: FileForm, example: Mapping[str, npt.NDArray[Any]]) -> str | None:
+def _write_row(clients: Path, form: UploadForm, example: Mapping[str, npt.NDArray[Any]]) -> str | None:
     """Write the columns that an example has; ``None`` where inputs are joined from many columns."""
     parts = [
         [f"{each.name} {part}" for part in DATE_PARTS] if each.kind == "date" else [each.name] for each in form.columns
@@ -147,12 +147,12 @@ def _write_row(clients: Path, form: FileForm, example: Mapping[str, npt.NDArray[
     return _write_rows(clients, [each.name for each in form.columns], [cells])
 
 
-def _is_plain(form: FileForm) -> bool:
+def _is_plain(form: UploadForm) -> bool:
     """Whether numbers in a file are as programs write them."""
     return all(each.notation.is_plain for each in form.columns)
 
 
-def _write_series(clients: Path, form: FileForm, window: npt.NDArray[Any]) -> str | None:
+def _write_series(clients: Path, form: UploadForm, window: npt.NDArray[Any]) -> str | None:
     """Write the rows of a window, with their times counted from 0; ``None`` where times are dates."""
     kinds = {each.name: each.kind for each in form.columns}
     if form.time and kinds.get(form.time) != "number":

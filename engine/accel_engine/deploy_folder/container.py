@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from accel_engine.deploy_folder.client_examples import EXAMPLE, MEDIA_TYPES, write_client_examples
-from accel_engine.deploy_folder.facts import Facts, Measured, figure
+from accel_engine.deploy_folder.facts import Facts, FolderMeasurement, figure
 from accel_engine.deploy_folder.folder_options import KSERVE, KUBERNETES, FolderOptions
 from accel_engine.deploy_folder.manifests import rate_line, resources_of, values_of
 from accel_engine.deploy_folder.rendering import TEMPLATES, Block, Value, rendered, shell_text
@@ -149,7 +149,7 @@ def curl_script(facts: Facts, example: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _proved(folder: Path, threads: int) -> Measured:
+def _proved(folder: Path, threads: int) -> FolderMeasurement:
     """What the folder's own test measures.
 
     Raises:
@@ -178,9 +178,9 @@ def _proved(folder: Path, threads: int) -> Measured:
     return _measured(found)
 
 
-def _measured(found: dict[str, Any]) -> Measured:
-    names = [each.name for each in fields(Measured)]
-    return Measured(**{name: value for name, value in found.items() if name in names})
+def _measured(found: dict[str, Any]) -> FolderMeasurement:
+    names = [each.name for each in fields(FolderMeasurement)]
+    return FolderMeasurement(**{name: value for name, value in found.items() if name in names})
 
 
 def readme_values(facts: Facts) -> dict[str, Value]:
@@ -218,7 +218,7 @@ def _verified(facts: Facts) -> str:
     )
 
 
-def measured_line(measured: Measured | None) -> str:
+def measured_line(measured: FolderMeasurement | None) -> str:
     """What was measured, as a sentence."""
     if measured is None:
         return ""

@@ -25,7 +25,7 @@ SERVING_PATHS = ("data", "model", "validation_data", "custom_objects", "initial_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class FolderMeasurement:
     """How fast the server of a folder was, on the machine that wrote it; seconds and bytes."""
 
     load_seconds: float
@@ -62,7 +62,7 @@ class Facts:
     """The user's note on the run."""
     licence: str
     """The licence of the model; empty if the user gave none."""
-    measured: Measured | None = None
+    measured: FolderMeasurement | None = None
     sizing: Sizing | None = None
     """What was measured for a target of latency and rate; ``None`` without one."""
 

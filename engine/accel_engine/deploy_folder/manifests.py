@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from accel_engine.deploy_folder.facts import Facts, Measured, versions_line
+from accel_engine.deploy_folder.facts import Facts, FolderMeasurement, versions_line
 from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deploy_folder.rendering import Block, Value, clean, yaml_text
 from accel_engine.words import numbers
@@ -107,14 +107,14 @@ def serving_image(versions: Mapping[str, str], options: FolderOptions) -> str:
     return f"tensorflow/serving:{clean(versions.get('tensorflow', 'latest'))}{suffix}"
 
 
-def _load_comment(measured: Measured | None) -> str:
+def _load_comment(measured: FolderMeasurement | None) -> str:
     if measured is None:
         return "How long a start takes was not measured: it may take this long."
     times = f"it may take {_LOAD_HEADROOM:g} times as long, and 30 s at least"
     return f"Ready {measured.load_seconds:.1f} s after its start where this was written; {times}."
 
 
-def _resource_comment(measured: Measured | None, options: FolderOptions) -> str:
+def _resource_comment(measured: FolderMeasurement | None, options: FolderOptions) -> str:
     if measured is None:
         return "Not measured: measure, and adapt them."
     words = f"Measured: {measured.memory_bytes / MIB:.0f} MiB at most, of which memory has half as much more."

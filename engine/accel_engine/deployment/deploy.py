@@ -51,7 +51,7 @@ from accel_engine.deployment.write_version import Ask, DeployStep, Tell, automat
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import AccelError, ModelError, UsageError
 from accel_engine.formats import format_named
-from accel_engine.model_server.service import Comparison, Service, compare, load_examples, read_service
+from accel_engine.model_server.service import OutputComparison, Service, compare, load_examples, read_service
 from accel_engine.process.detached import start_detached
 from accel_engine.requests.check_service import ServiceLoad
 from accel_engine.requests.export_model import Export
@@ -70,7 +70,7 @@ class Deployed:
 
     deployment: Deployment
     service: Service
-    comparison: Comparison
+    comparison: OutputComparison
     """How its answers compare with the trained model's."""
     load: ServiceLoad
     """How fast it answers one connection."""
@@ -275,7 +275,7 @@ class Deployer:
             found = server.measured(replace(known, load_seconds=seconds), latency, best)
         self._sizings.append(found)
 
-    def _started(self, deployment: Deployment) -> tuple[Service, Comparison, ServiceLoad]:
+    def _started(self, deployment: Deployment) -> tuple[Service, OutputComparison, ServiceLoad]:
         """Start the server of a deployment, whose link is set, and check it; it is ended if it is not right."""
         serve_version(deployment, deployment.current)
         self._tell(DeployStep("starting the server"))
@@ -290,7 +290,7 @@ class Deployer:
             stop_server(deployment)
             raise
 
-    def _checked(self, deployment: Deployment, folder: Path) -> tuple[Service, Comparison, ServiceLoad]:
+    def _checked(self, deployment: Deployment, folder: Path) -> tuple[Service, OutputComparison, ServiceLoad]:
         """Check the answers of a server to the examples of the folder that it serves, and how fast they come.
 
         Raises:
@@ -324,7 +324,7 @@ class Deployer:
 
     def _taken_over(
         self, before: Deployment, deployment: Deployment, *, runs: bool
-    ) -> tuple[Service, Comparison, ServiceLoad]:
+    ) -> tuple[Service, OutputComparison, ServiceLoad]:
         """Let another version be served, check it, and record it; the one before is served again if that fails.
 
         Args:
@@ -389,7 +389,7 @@ def name_taken(name: str) -> UsageError:
 
 
 def _deployed(
-    deployment: Deployment, found: tuple[Service, Comparison, ServiceLoad], export: Export | None = None
+    deployment: Deployment, found: tuple[Service, OutputComparison, ServiceLoad], export: Export | None = None
 ) -> Deployed:
     return Deployed(deployment, *found, notes=export.notes if export else (), export=export)
 

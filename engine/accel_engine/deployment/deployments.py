@@ -226,12 +226,13 @@ def changing(name: str) -> Iterator[Path]:
         raise DeployError(f"cannot write {directory}: {error.strerror or error}") from error
     try:
         with WriterLock(directory, LOCK):
-            yield directory
+            try:
+                yield directory
+            finally:
+                if not (directory / RECORD).exists():  # nothing was deployed
+                    shutil.rmtree(directory, ignore_errors=True)
     except BlockingIOError as error:
         raise DeployError(f"another command changes the deployment {name} now") from error
-    finally:
-        if not (directory / RECORD).exists():  # nothing was deployed
-            shutil.rmtree(directory, ignore_errors=True)
 
 
 def serve_version(deployment: Deployment, number: int) -> None:

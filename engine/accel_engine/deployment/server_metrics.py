@@ -16,7 +16,7 @@ Labels = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Metrics:
+class ScrapedMetrics:
     """The samples of a server, by the name of the metric."""
 
     samples: Mapping[str, Sequence[tuple[Labels, float]]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Metrics:
         return dict(sorted(found.items()))
 
 
-def parse_metrics(text: str) -> Metrics:
+def parse_metrics(text: str) -> ScrapedMetrics:
     """Parse the text of ``/metrics``; lines that are none are left out."""
     samples: dict[str, list[tuple[Labels, float]]] = {}
     for line in text.splitlines():
@@ -49,7 +49,7 @@ def parse_metrics(text: str) -> Metrics:
         except ValueError:
             continue
         samples.setdefault(found[1], []).append((dict(_LABEL.findall(found[2] or "")), value))
-    return Metrics(samples)
+    return ScrapedMetrics(samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ServerFigures:
     is_ready: bool
 
 
-def figures_between(before: Metrics, now: Metrics, seconds: float) -> ServerFigures:
+def figures_between(before: ScrapedMetrics, now: ScrapedMetrics, seconds: float) -> ServerFigures:
     """What a server has done between two readings.
 
     Args:
@@ -88,7 +88,7 @@ def figures_between(before: Metrics, now: Metrics, seconds: float) -> ServerFigu
     requests, failed = _requests(now), _failed(now)
     earlier, failed_earlier = _requests(before), _failed(before)
     if earlier > requests:  # another server has taken the place of the first one
-        return figures_between(Metrics(), now, seconds)
+        return figures_between(ScrapedMetrics(), now, seconds)
     counts = _less(now.buckets("model_server_request_seconds"), before.buckets("model_server_request_seconds"))
     batches = now.total("model_server_batch_size_count") - before.total("model_server_batch_size_count")
     examples = now.total("model_server_batch_size_sum") - before.total("model_server_batch_size_sum")
@@ -106,11 +106,11 @@ def figures_between(before: Metrics, now: Metrics, seconds: float) -> ServerFigu
     )
 
 
-def _requests(metrics: Metrics) -> float:
+def _requests(metrics: ScrapedMetrics) -> float:
     return metrics.total("model_server_requests_total")
 
 
-def _failed(metrics: Metrics) -> float:
+def _failed(metrics: ScrapedMetrics) -> float:
     return metrics.total("model_server_requests_total", lambda labels: not _is_success(labels.get("code", "")))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from accel_engine.deployment.deployments import DeployError
-from accel_engine.deployment.server_metrics import Metrics, figures_between, parse_metrics
+from accel_engine.deployment.server_metrics import ScrapedMetrics, figures_between, parse_metrics
 from accel_engine.files import replacing
 from accel_engine.inference.measurement.connections import ArrivalConnections
 from accel_engine.inference.measurement.rate_search import (
@@ -174,7 +174,7 @@ class ServerSizing:
         self._seen[rate] = cores, figures_between(metrics, self._metrics(), seconds).batch
         return found
 
-    def _metrics(self) -> Metrics:
+    def _metrics(self) -> ScrapedMetrics:
         return parse_metrics(self._transport.get("/metrics").body.decode(errors="replace"))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from accel_engine.deployment.deployments import Deployment, all_deployments, read_state, server_process
 from accel_engine.deployment.server_control import transport_of
-from accel_engine.deployment.server_metrics import Metrics, ServerFigures, figures_between, parse_metrics
+from accel_engine.deployment.server_metrics import ScrapedMetrics, ServerFigures, figures_between, parse_metrics
 from accel_engine.errors import AccelError
 
 ANSWER_SECONDS = 2.0
@@ -46,7 +46,7 @@ class StatusReader:
     """Reads what deployments do, again and again."""
 
     def __init__(self) -> None:
-        self._readings: dict[str, deque[tuple[float, Metrics]]] = {}
+        self._readings: dict[str, deque[tuple[float, ScrapedMetrics]]] = {}
         self.problems: tuple[str, ...] = ()
         """Why some deployments cannot be read."""
 
@@ -76,5 +76,5 @@ class StatusReader:
         figures = figures_between(readings[0][1], metrics, now - readings[0][0]) if readings else None
         readings.append((now, metrics))
         age = max(time.time() - since, 1e-3) if since else 0.0
-        total = figures_between(Metrics(), metrics, age)
+        total = figures_between(ScrapedMetrics(), metrics, age)
         return DeploymentStatus(deployment, READY if total.is_ready else NOT_READY, since, figures, total)

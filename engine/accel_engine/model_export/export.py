@@ -134,14 +134,14 @@ def _lost_in_outputs(trained: Figures) -> Iterator[str]:
             )
 
 
-def beyond(target: ExportTarget, figures: Figures) -> str:
-    """Why the model is not near enough to the trained one; empty if it is."""
+def beyond(target: ExportTarget, figures: Figures, *, is_export: bool = True) -> str:
+    """Why the model is not near enough to the trained one, and for an export what would be; empty if it is."""
     by_mean = format_named(target.format).precision(target.quantize).by_mean
     value, name = (figures.mean, "mean") if by_mean else (figures.largest, "largest")
     if not value <= target.tolerance:
         of = figures.differs[by_mean]
         words = f"difference of {of}" if of else "difference of the outputs"
-        cure = "" if by_mean or format_named(target.format).by_tensorflow else _OTHER_FORMATS
+        cure = _OTHER_FORMATS if is_export and not by_mean and not format_named(target.format).by_tensorflow else ""
         return f"the {name} {words}, {value:.2g}, is beyond the tolerance of {target.tolerance:g}{cure}"
     return figures.worse
 

@@ -76,7 +76,7 @@ def check_service(request: CheckServiceRequest, send: Send = unheard) -> Service
         measured_model(SERVICE, figures, 0),
         inputs={name: str(spec) for name, spec in service.inputs.items()},
         outputs={name: str(spec) for name, spec in service.outputs.items()},
-        problem=figures.problem or beyond(target, figures),
+        problem=figures.problem or beyond(target, figures, is_export=False),
         path=request.url,
     )
     notes = list(trained.notes)

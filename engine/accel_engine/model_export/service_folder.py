@@ -19,12 +19,12 @@ from accel_engine.model_export.artefacts import Artefacts
 from accel_engine.model_export.export import export_models
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_server.service import (
-    FileForm,
     Meaning,
-    ModelFile,
     Scale,
+    ServedModelFile,
     Service,
     Tensor,
+    UploadForm,
     write_examples,
     write_service,
 )
@@ -82,7 +82,7 @@ def _write(artefacts: Artefacts, request: ServiceRequest, found: Export, scales:
         data_hash=_data_hash(request.model.path),
         made=clock.now(),
         versions=_versions(),
-        model=ModelFile(target.format, target.quantize, path, target.tolerance, precision.by_mean, runtime.size),
+        model=ServedModelFile(target.format, target.quantize, path, target.tolerance, precision.by_mean, runtime.size),
         inputs=_tensors(runtime.inputs),
         outputs=_tensors(runtime.outputs),
         scales={
@@ -128,19 +128,19 @@ def _meanings(artefacts: Artefacts) -> tuple[Meaning, ...]:
     )
 
 
-def _file_form(trained: TrainedModel) -> FileForm:
+def _file_form(trained: TrainedModel) -> UploadForm:
     """How files become examples."""
     form, plan, spec = trained.form, trained.plan, trained.dataset.spec.inputs
     if form.table is not None:
-        return FileForm("table", columns=form.table.columns)
+        return UploadForm("table", columns=form.table.columns)
     if not isinstance(spec, ArraySpec):
-        return FileForm()
+        return UploadForm()
     if (
         form.kind == "series"
         and form.feature_names
         and isinstance(trained.dataset.preprocess, WindowNormalization | None)
     ):
-        return FileForm(
+        return UploadForm(
             "series",
             columns=form.columns,
             features=form.feature_names,
@@ -149,13 +149,13 @@ def _file_form(trained: TrainedModel) -> FileForm:
             window=plan.window or 0,
         )
     if spec.dtype == "string":
-        return FileForm("text", features=form.feature_names)
+        return UploadForm("text", features=form.feature_names)
     if form.kind == "audio" and form.sample_rate:
-        return FileForm("audio", sample_rate=form.sample_rate)
+        return UploadForm("audio", sample_rate=form.sample_rate)
     image = trained.input_spec
     if image and image.is_image and tuple(image.shape) == spec.shape:
-        return FileForm("images", low=image.low, high=image.high, integers=image.integers)
+        return UploadForm("images", low=image.low, high=image.high, integers=image.integers)
     own = form.class_names in ((), form.vocabulary)
     if trained.task.name == "sequence" and form.vocabulary and own and len(spec.shape) == 1 and "int" in spec.dtype:
-        return FileForm("language", window=plan.window or 0, vocabulary=form.vocabulary)
-    return FileForm()
+        return UploadForm("language", window=plan.window or 0, vocabulary=form.vocabulary)
+    return UploadForm()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from accel_engine.control_groups import own_groups
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.model_server.access import Access, is_loopback, read_token
+from accel_engine.model_server.access import ServerAccess, is_loopback, read_token
 from accel_engine.model_server.served_model import Limits
 
 EXTRA = "pip install 'accel-tui[deploy]'"
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             import uvloop
 
-            from accel_engine.model_server.serve import Settings, serve
+            from accel_engine.model_server.serve import ServerSettings, serve
         except ImportError as error:
             raise UsageError(f"{error.name} is not installed: {EXTRA}") from error
         token = read_token(options.token_file) if options.token_file else ""
@@ -38,13 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if (options.tls_certificate is None) != (options.tls_key is None):
             raise UsageError("--tls-certificate and --tls-key belong together")
         limits = Limits(options.max_queue, options.timeout, options.max_body, options.threads or processors())
-        settings = Settings(
+        settings = ServerSettings(
             folder=options.folder,
             host=options.host,
             port=options.port,
             grpc_port=options.grpc_port,
             limits=limits,
-            access=Access(token, local),
+            access=ServerAccess(token, local),
             tls=(options.tls_certificate, options.tls_key) if options.tls_key else None,
             drain=options.drain,
             state_file=options.state_file,

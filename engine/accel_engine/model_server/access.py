@@ -53,7 +53,7 @@ def read_token(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ServerAccess:
     """Who is answered."""
 
     token: str = ""

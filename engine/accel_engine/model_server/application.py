@@ -22,10 +22,10 @@ from starlette.routing import Route
 from accel_engine.formats import target_name
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server import open_inference, rest_v1
-from accel_engine.model_server.access import HEADERS, Access
+from accel_engine.model_server.access import HEADERS, ServerAccess
 from accel_engine.model_server.back_end_process import Outputs
 from accel_engine.model_server.files import predictions, read_file
-from accel_engine.model_server.metrics import CONTENT_TYPE, Metrics
+from accel_engine.model_server.metrics import CONTENT_TYPE, ServerMetrics
 from accel_engine.model_server.openapi import description
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.served_model import Limits, ServedModel
@@ -39,16 +39,16 @@ LARGE = 1 << 18
 BODIES = 8
 """Bodies of the largest size that are in memory at once, at most."""
 
-Endpoint = Callable[["ServerState", Request], Awaitable[Response]]
+Endpoint = Callable[["ServingState", Request], Awaitable[Response]]
 
 
 @dataclass(slots=True)
-class ServerState:
+class ServingState:
     """What a server is doing."""
 
     limits: Limits
-    access: Access
-    metrics: Metrics
+    access: ServerAccess
+    metrics: ServerMetrics
     model: ServedModel | None = None
     """``None`` until it is warm."""
     is_draining: bool = False
@@ -113,7 +113,7 @@ class ServerState:
         return outputs
 
 
-def application(state: ServerState) -> Any:
+def application(state: ServingState) -> Any:
     """The ASGI application of a server."""
 
     def endpoint(function: Endpoint) -> Callable[[Request], Awaitable[Response]]:
@@ -191,7 +191,7 @@ class _Guard:
     """Checks who asks, and adds headers, before and after the application."""
 
     app: Any
-    state: ServerState
+    state: ServingState
     _headers: ClassVar = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -246,7 +246,7 @@ def _failed(_request: Request, _error: Exception) -> Response:
     return _json({"error": "the server failed; its log says why"}, 500)
 
 
-async def _body(state: ServerState, request: Request) -> "_Body":
+async def _body(state: ServingState, request: Request) -> "_Body":
     """Read the body of a request.
 
     Raises:
@@ -281,7 +281,7 @@ async def _body(state: ServerState, request: Request) -> "_Body":
 class _Body:
     """A body in memory, while a block runs."""
 
-    state: ServerState
+    state: ServingState
     content: bytes = b""
     _size: int = field(default=0)
 
@@ -329,11 +329,11 @@ async def _in_thread(content: bytes, function: Callable[[], Any]) -> Any:
     return function() if is_quick else await asyncio.to_thread(function)
 
 
-def _model_of(state: ServerState, request: Request) -> ServedModel:
+def _model_of(state: ServingState, request: Request) -> ServedModel:
     return state.served(request.path_params.get("name", ""), request.path_params.get("version", ""))
 
 
-async def _predict_v1(state: ServerState, request: Request) -> Response:
+async def _predict_v1(state: ServingState, request: Request) -> Response:
     model = _model_of(state, request)
     with model.held(), await _body(state, request) as content:
         read = await _in_thread(content, lambda: rest_v1.inputs_of(parsed(content, takes_nan=True), model.service))
@@ -341,7 +341,7 @@ async def _predict_v1(state: ServerState, request: Request) -> Response:
         return _json(rest_v1.answer(outputs, is_by_row=read[1]))
 
 
-async def _infer(state: ServerState, request: Request) -> Response:
+async def _infer(state: ServingState, request: Request) -> Response:
     model = _model_of(state, request)
     with model.held(), await _body(state, request) as content:
         length = request.headers.get(open_inference.BINARY_HEADER, str(len(content)))
@@ -367,7 +367,7 @@ async def _infer(state: ServerState, request: Request) -> Response:
     )
 
 
-async def _predict_file(state: ServerState, request: Request) -> Response:
+async def _predict_file(state: ServingState, request: Request) -> Response:
     model = state.served()
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     with model.held(), await _body(state, request) as content:
@@ -399,16 +399,16 @@ async def _part(request: Request, content: bytes) -> tuple[bytes, str, str]:
         raise RequestError(f"the form cannot be read: {error.detail}") from None
 
 
-async def _live(_state: ServerState, _request: Request) -> Response:
+async def _live(_state: ServingState, _request: Request) -> Response:
     return _json({"live": True})
 
 
-async def _ready(state: ServerState, _request: Request) -> Response:
+async def _ready(state: ServingState, _request: Request) -> Response:
     problem = state.problem
     return _json({"ready": not problem, **({"reason": problem} if problem else {})}, 503 if problem else 200)
 
 
-async def _metrics(state: ServerState, _request: Request) -> Response:
+async def _metrics(state: ServingState, _request: Request) -> Response:
     metrics, model = state.metrics, state.model
     metrics.ready.set(not state.problem)
     metrics.queue_limit.set(state.limits.queue)
@@ -421,11 +421,11 @@ async def _metrics(state: ServerState, _request: Request) -> Response:
     return Response(metrics.text(), media_type=CONTENT_TYPE)
 
 
-async def _openapi(state: ServerState, _request: Request) -> Response:
+async def _openapi(state: ServingState, _request: Request) -> Response:
     return _json(description(state.served().service, state.limits))
 
 
-async def _about(state: ServerState, _request: Request) -> Response:
+async def _about(state: ServingState, _request: Request) -> Response:
     """What the page shows of the model."""
     service = state.served().service
     columns = [{"name": each.name, "kind": each.kind} for each in service.files.columns]
@@ -440,32 +440,32 @@ async def _about(state: ServerState, _request: Request) -> Response:
     )
 
 
-async def _server(_state: ServerState, _request: Request) -> Response:
+async def _server(_state: ServingState, _request: Request) -> Response:
     return _json({"name": "accel-tui", "version": __version__, "extensions": ["binary_tensor_data"]})
 
 
-async def _model(state: ServerState, request: Request) -> Response:
+async def _model(state: ServingState, request: Request) -> Response:
     return _json(open_inference.metadata(_model_of(state, request).service))
 
 
-async def _model_ready(state: ServerState, request: Request) -> Response:
+async def _model_ready(state: ServingState, request: Request) -> Response:
     service, problem = _model_of(state, request).service, state.problem
     return _json({"name": service.name, "ready": not problem}, 503 if problem else 200)
 
 
-async def _status(state: ServerState, request: Request) -> Response:
+async def _status(state: ServingState, request: Request) -> Response:
     return _json(rest_v1.status(_model_of(state, request).service, is_ready=not state.problem))
 
 
-async def _metadata(state: ServerState, request: Request) -> Response:
+async def _metadata(state: ServingState, request: Request) -> Response:
     return _json(rest_v1.metadata(_model_of(state, request).service))
 
 
-async def _page(_state: ServerState, _request: Request) -> Response:
+async def _page(_state: ServingState, _request: Request) -> Response:
     return HTMLResponse(_file("page.html"))
 
 
-async def _static(_state: ServerState, request: Request) -> Response:
+async def _static(_state: ServingState, request: Request) -> Response:
     name = request.url.path.lstrip("/")
     return Response(_file(name), media_type="text/css" if name.endswith(".css") else "text/javascript")
 

@@ -14,7 +14,7 @@ from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server import open_inference
-from accel_engine.model_server.application import ServerState
+from accel_engine.model_server.application import ServingState
 from accel_engine.model_server.grpc_messages import METHODS, POOL, SERVICE, message
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import Service
@@ -63,7 +63,7 @@ class GrpcServer:
         self._server, self._health = server, health_checks
 
     @classmethod
-    async def start(cls, state: ServerState, host: str, port: int, tls: tuple[Path, Path] | None) -> "GrpcServer":
+    async def start(cls, state: ServingState, host: str, port: int, tls: tuple[Path, Path] | None) -> "GrpcServer":
         """Listen; not ready yet.
 
         Args:
@@ -129,7 +129,7 @@ class GrpcServer:
 class _Methods:
     """Answers the calls."""
 
-    def __init__(self, state: ServerState) -> None:
+    def __init__(self, state: ServingState) -> None:
         self._state = state
 
     def answering(self, name: str) -> Callable[..., Any]:

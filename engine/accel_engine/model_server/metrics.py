@@ -19,7 +19,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 
-class Metrics:
+class ServerMetrics:
     """The metrics of a server."""
 
     def __init__(self) -> None:

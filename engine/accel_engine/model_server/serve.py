@@ -18,9 +18,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from accel_engine.errors import AccelError, ModelError, UsageError
 from accel_engine.files import replacing
-from accel_engine.model_server.access import Access
-from accel_engine.model_server.application import ServerState, application
-from accel_engine.model_server.metrics import Metrics
+from accel_engine.model_server.access import ServerAccess
+from accel_engine.model_server.application import ServingState, application
+from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.served_model import Limits, ServedModel
 from accel_engine.model_server.service import read_service
 
@@ -44,7 +44,7 @@ AGAIN = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServerSettings:
     """How a server runs."""
 
     folder: Path
@@ -54,7 +54,7 @@ class Settings:
     grpc_port: int | None = None
     """0 for a free one; ``None`` for no gRPC."""
     limits: Limits = field(default_factory=Limits)
-    access: Access = field(default_factory=Access)
+    access: ServerAccess = field(default_factory=ServerAccess)
     tls: tuple[Path, Path] | None = None
     """PEM files with the certificates and the key; ``None`` for no TLS."""
     drain: float = 0.0
@@ -114,7 +114,7 @@ class _Uvicorn(uvicorn.Server):
         return nullcontext()
 
 
-async def serve(settings: Settings) -> int:
+async def serve(settings: ServerSettings) -> int:
     """Serve until a signal; returns the exit status.
 
     Raises:
@@ -122,8 +122,8 @@ async def serve(settings: Settings) -> int:
         ModelError: The model cannot be loaded.
     """
     read_service(settings.folder)  # before anything is started
-    metrics = Metrics()
-    state = ServerState(settings.limits, settings.access, metrics)
+    metrics = ServerMetrics()
+    state = ServingState(settings.limits, settings.access, metrics)
     loop, end, reload = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     server = _Uvicorn(_configuration(settings, state))
     listener = _listener(settings)
@@ -184,7 +184,7 @@ async def serve(settings: Settings) -> int:
     return 0
 
 
-async def _until_end(settings: Settings, state: ServerState, end: asyncio.Event, reload: asyncio.Event) -> None:
+async def _until_end(settings: ServerSettings, state: ServingState, end: asyncio.Event, reload: asyncio.Event) -> None:
     while not end.is_set():
         await _either(end.wait(), reload.wait())
         if reload.is_set() and not end.is_set():
@@ -192,7 +192,7 @@ async def _until_end(settings: Settings, state: ServerState, end: asyncio.Event,
             await _either(_reload(settings, state), end.wait())
 
 
-async def _reload(settings: Settings, state: ServerState) -> None:
+async def _reload(settings: ServerSettings, state: ServingState) -> None:
     """Load the folder again, and let the new model take the place of the old one once it is warm."""
     try:
         model = await ServedModel.start(settings.folder, settings.limits, state.metrics)
@@ -237,7 +237,7 @@ async def _forced(server: uvicorn.Server) -> None:
         await asyncio.sleep(0.1)
 
 
-def _configuration(settings: Settings, state: ServerState) -> uvicorn.Config:
+def _configuration(settings: ServerSettings, state: ServingState) -> uvicorn.Config:
     config = uvicorn.Config(
         application(state),
         http=_PatientProtocol,
@@ -261,7 +261,7 @@ def _configuration(settings: Settings, state: ServerState) -> uvicorn.Config:
     return config
 
 
-def _listener(settings: Settings) -> socket.socket:
+def _listener(settings: ServerSettings) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -279,7 +279,7 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _write_state(settings: Settings, host: str, port: int, grpc_port: int | None) -> None:
+def _write_state(settings: ServerSettings, host: str, port: int, grpc_port: int | None) -> None:
     """Say what the server listens on."""
     if settings.state_file is None:
         return

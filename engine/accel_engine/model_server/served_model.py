@@ -18,7 +18,7 @@ import numpy as np
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.back_end_process import BackEnd, BackEndGoneError, Outputs
-from accel_engine.model_server.metrics import Metrics
+from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import Service, read_service
 
@@ -76,7 +76,9 @@ class ServedModel:
         service: The description.
     """
 
-    def __init__(self, folder: Path, service: Service, limits: Limits, metrics: Metrics, back_end: BackEnd) -> None:
+    def __init__(
+        self, folder: Path, service: Service, limits: Limits, metrics: ServerMetrics, back_end: BackEnd
+    ) -> None:
         self.folder, self.service = folder, service
         self._limits, self._metrics = limits, metrics
         self._back_end: BackEnd | None = back_end
@@ -91,7 +93,7 @@ class ServedModel:
         self._tasks = [asyncio.create_task(self._dispatch()), asyncio.create_task(self._supervise())]
 
     @classmethod
-    async def start(cls, folder: Path, limits: Limits, metrics: Metrics) -> "ServedModel":
+    async def start(cls, folder: Path, limits: Limits, metrics: ServerMetrics) -> "ServedModel":
         """Load the model of a folder; returns once it is warm.
 
         Raises:

@@ -53,7 +53,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFile:
+class ServedModelFile:
     """The file of the model."""
 
     format: Text
@@ -71,7 +71,7 @@ class ModelFile:
 
 
 @dataclass(frozen=True, slots=True)
-class FileForm:
+class UploadForm:
     """How ``POST /predict`` makes examples of a file."""
 
     kind: Text = "arrays"
@@ -135,7 +135,7 @@ class Service:
     """When the folder was written, in seconds since 1970."""
     versions: Mapping[str, Text] = field(default_factory=dict)
     """The versions of the programs that wrote it."""
-    model: ModelFile
+    model: ServedModelFile
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     scales: Mapping[str, Scale] = field(default_factory=dict)
@@ -149,7 +149,7 @@ class Service:
     """The examples of :data:`EXAMPLES`, and of the metrics."""
     examples: int = 0
     """Number of examples in :data:`EXAMPLES`."""
-    files: FileForm = FileForm()
+    files: UploadForm = UploadForm()
     meanings: tuple[Meaning, ...] = ()
     format_version: int = FORMAT_VERSION
 
@@ -269,7 +269,7 @@ def load_examples(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, 
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class OutputComparison:
     """How far the outputs of a server are from the trained model's."""
 
     largest: float
@@ -284,7 +284,7 @@ class Comparison:
 
 def compare(
     service: Service, expected: Mapping[str, npt.NDArray[Any]], found: Mapping[str, npt.NDArray[Any]]
-) -> Comparison:
+) -> OutputComparison:
     """Compare a server's outputs with the trained model's, as the export did.
 
     Args:
@@ -294,18 +294,18 @@ def compare(
     """
     names = [name for name in service.scales if name in expected]
     if missing := [name for name in names if name not in found]:
-        return Comparison(np.inf, np.inf, missing[0], f"the server gives no output {missing[0]}")
+        return OutputComparison(np.inf, np.inf, missing[0], f"the server gives no output {missing[0]}")
     differences = Differences([_scale(service.scales[name]) for name in names])
     try:
         differences.add([expected[name] for name in names], [np.asarray(found[name]) for name in names])
     except ValueError as error:
-        return Comparison(np.inf, np.inf, "", str(error))
+        return OutputComparison(np.inf, np.inf, "", str(error))
     (largest, at, _), (mean, at_mean, _) = (differences.worst(by_mean=by_mean) for by_mean in (False, True))
     value, place, word = (mean, at_mean, "mean") if service.model.by_mean else (largest, at, "largest")
     problem = ""
     if not value <= service.model.tolerance:
         problem = f"the {word} difference of {names[place]}, {value:.2g}, is beyond {service.model.tolerance:g}"
-    return Comparison(largest, mean, names[place], problem)
+    return OutputComparison(largest, mean, names[place], problem)
 
 
 def _scale(scale: Scale) -> OutputScale:

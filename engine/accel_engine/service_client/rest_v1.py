@@ -12,7 +12,7 @@ from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.service_client.datatypes import from_json, to_json
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
-from accel_engine.service_client.transport import Answer, ServiceError, Transport
+from accel_engine.service_client.transport import HttpAnswer, ServiceError, Transport
 
 SIGNATURE = "serving_default"
 
@@ -69,12 +69,12 @@ class RestV1(ServiceRuntime):
             {"inputs": {name: _nested(array, self.nan_as_null) for name, array in inputs.items()}}
         ).encode()
 
-    def send(self, request: bytes) -> Answer:
+    def send(self, request: bytes) -> HttpAnswer:
         """See :meth:`ServiceRuntime.send`."""
         headers = {"Content-Type": "application/json"}
         return self._transport.send("POST", f"{self._path}:predict", request, headers)
 
-    def parse(self, answer: Answer) -> dict[str, npt.NDArray[Any]]:
+    def parse(self, answer: HttpAnswer) -> dict[str, npt.NDArray[Any]]:
         """See :meth:`ServiceRuntime.parse`."""
         found = answer.json()
         if not isinstance(found, dict) or "outputs" not in found:

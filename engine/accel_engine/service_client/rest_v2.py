@@ -12,7 +12,7 @@ from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.service_client.datatypes import DATATYPES, from_bytes, from_json, numpy_name, to_bytes, to_json
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
-from accel_engine.service_client.transport import Answer, ServiceError, Transport, UnreachableError
+from accel_engine.service_client.transport import HttpAnswer, ServiceError, Transport, UnreachableError
 
 BINARY = "binary_tensor_data"
 """The extension with tensors as raw bytes, by the name in a server's metadata."""
@@ -71,11 +71,11 @@ class RestV2(ServiceRuntime):
             headers[JSON_LENGTH] = str(len(head))
         return head + b"".join(raw), headers
 
-    def send(self, request: tuple[bytes, dict[str, str]]) -> Answer:
+    def send(self, request: tuple[bytes, dict[str, str]]) -> HttpAnswer:
         """See :meth:`ServiceRuntime.send`."""
         return self._transport.send("POST", f"{self._path}/infer", *request)
 
-    def parse(self, answer: Answer) -> dict[str, npt.NDArray[Any]]:
+    def parse(self, answer: HttpAnswer) -> dict[str, npt.NDArray[Any]]:
         """See :meth:`ServiceRuntime.parse`."""
         length = answer.headers.get(JSON_LENGTH.lower())
         head = answer.body[: int(length)] if length and length.isdecimal() else answer.body

@@ -46,7 +46,7 @@ class UnreachableError(ServiceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """The answer to a request."""
 
     status: int
@@ -82,11 +82,11 @@ class Transport:
     """How long an answer may take."""
     _idle: deque[http.client.HTTPConnection] = field(default_factory=deque)
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> HttpAnswer:
         """The answer to a GET; see :meth:`send`."""
         return self.send("GET", path)
 
-    def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
+    def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> HttpAnswer:
         """Send a request.
 
         Raises:
@@ -104,7 +104,7 @@ class Transport:
             raise ServiceError(_refusal(path, answer), answer.status, _seconds(answer.headers.get("retry-after", "")))
         return answer
 
-    def _exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def _exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
         """Send on an idle connection, or a new one; once more if the server had closed it meanwhile."""
         with suppress(IndexError):
             connection = self._idle.pop()
@@ -116,7 +116,7 @@ class Transport:
 
     def _once(
         self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes, headers: Mapping[str, str]
-    ) -> Answer:
+    ) -> HttpAnswer:
         try:
             connection.request(method, path, body or None, dict(headers))
             response = connection.getresponse()
@@ -128,7 +128,7 @@ class Transport:
             connection.close()
         else:
             self._idle.append(connection)
-        return Answer(response.status, {name.lower(): value for name, value in response.headers.items()}, data)
+        return HttpAnswer(response.status, {name.lower(): value for name, value in response.headers.items()}, data)
 
     def _connect(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.url)
@@ -211,7 +211,7 @@ def _reason(error: Exception) -> str:
     return text or type(error).__name__
 
 
-def _refusal(path: str, answer: Answer) -> str:
+def _refusal(path: str, answer: HttpAnswer) -> str:
     """What a server says of a request that it refuses, on one line."""
     text = answer.body[: 10 * _SHOWN].decode(errors="replace")
     try:

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine.deploy_folder.facts import Facts, Measured
+from accel_engine.deploy_folder.facts import Facts, FolderMeasurement
 from accel_engine.model_server.service import (
-    FileForm,
-    ModelFile,
     Scale,
+    ServedModelFile,
     Service,
     Tensor,
+    UploadForm,
     write_examples,
     write_service,
 )
@@ -19,7 +19,7 @@ from accel_engine.plan import Plan
 from accel_engine.requests.evaluate import ClassScores, EvaluatedModel, Evaluation, Measurement
 from accel_engine.requests.export_model import Export, MeasuredModel
 
-MEASURED = Measured(
+MEASURED = FolderMeasurement(
     load_seconds=1.25, memory_bytes=150 << 20, threads=1, rate=512.3, p50=0.0012, p99=0.0043, connections=4
 )
 
@@ -36,7 +36,7 @@ def service_of(kind: str = "onnx", name: str = "digits", text: str = "digits", *
         "data": text,
         "data_hash": "0123abcd",
         "versions": {"accel-tui": "1", "tensorflow": "2.21.0", "keras": "3.15.1"},
-        "model": ModelFile(kind, "none", path, 1e-3, size=1234),
+        "model": ServedModelFile(kind, "none", path, 1e-3, size=1234),
         "inputs": (Tensor("inputs", (4, 4), "uint8"),),
         "outputs": (Tensor("probabilities", (2,), "float32"),),
         "scales": {"probabilities": Scale()},
@@ -44,7 +44,7 @@ def service_of(kind: str = "onnx", name: str = "digits", text: str = "digits", *
         "metrics": {"loss": 0.5, "accuracy": 0.9},
         "split": "validation",
         "examples": 3,
-        "files": FileForm(kind="images"),
+        "files": UploadForm(kind="images"),
     }
     return Service(**values | changes)
 

@@ -25,7 +25,7 @@ from accel_engine.deploy_folder.model_card import model_card
 from accel_engine.deploy_folder.rendering import clean
 from accel_engine.deploy_folder.tensorflow_serving import write_serving_folder
 from accel_engine.deployment.sizing import Sizing
-from accel_engine.model_server.service import FileForm, Tensor
+from accel_engine.model_server.service import Tensor, UploadForm
 from engine.deploy_folder.custom_kinds import INFERENCE_SERVICE, SERVICE_MONITOR, SERVING_RUNTIME
 from engine.deploy_folder.servables import MEASURED, facts_of, service_of, write_servable
 from engine.deploy_folder.serving_messages import model_server_config, monitoring_config
@@ -197,28 +197,28 @@ def test_a_script_sends_the_example(tmp_path, monkeypatch) -> None:
 
 
 FORMS = {
-    "images": ((Tensor("inputs", (4, 4, 3), "uint8"),), FileForm(kind="images"), "example.png"),
-    "grey images": ((Tensor("inputs", (4, 4, 1), "float32"),), FileForm(kind="images", high=1.0), "example.png"),
-    "text": ((Tensor("review", (), "string"),), FileForm(kind="text", features=("review",)), "example.txt"),
-    "series": ((Tensor("inputs", (3, 2), "float32"),), FileForm(kind="series", features=("a", "b")), "example.csv"),
+    "images": ((Tensor("inputs", (4, 4, 3), "uint8"),), UploadForm(kind="images"), "example.png"),
+    "grey images": ((Tensor("inputs", (4, 4, 1), "float32"),), UploadForm(kind="images", high=1.0), "example.png"),
+    "text": ((Tensor("review", (), "string"),), UploadForm(kind="text", features=("review",)), "example.txt"),
+    "series": ((Tensor("inputs", (3, 2), "float32"),), UploadForm(kind="series", features=("a", "b")), "example.csv"),
     "series with times": (
         (Tensor("inputs", (3, 2), "float32"),),
-        FileForm(kind="series", columns=(ColumnFormat("t", "number"),), features=("a", "b"), time="t", group="g"),
+        UploadForm(kind="series", columns=(ColumnFormat("t", "number"),), features=("a", "b"), time="t", group="g"),
         "example.csv",
     ),
     "series with dates": (
         (Tensor("inputs", (3, 2), "float32"),),
-        FileForm(kind="series", columns=(ColumnFormat("t", "date"),), features=("a", "b"), time="t"),
+        UploadForm(kind="series", columns=(ColumnFormat("t", "date"),), features=("a", "b"), time="t"),
         "",
     ),
     "table with a date": (
         (Tensor("age", (1,), "float32"), Tensor("born_year", (1,), "float32")),
-        FileForm(kind="table", columns=(ColumnFormat("born", "date"), ColumnFormat("age", "number"))),
+        UploadForm(kind="table", columns=(ColumnFormat("born", "date"), ColumnFormat("age", "number"))),
         "example.csv",
     ),
     "table with other letters": (
         (Tensor("city_of_shop", (1,), "string"), Tensor("a_b", (1,), "float32"), Tensor("a_b_2", (1,), "float32")),
-        FileForm(
+        UploadForm(
             kind="table",
             columns=(
                 ColumnFormat("city of shop", "category"),
@@ -230,12 +230,12 @@ FORMS = {
     ),
     "table with decimal commas": (
         (Tensor("age", (1,), "float32"),),
-        FileForm(kind="table", columns=(ColumnFormat("age", "number", notation=Notation(decimal=",")),)),
+        UploadForm(kind="table", columns=(ColumnFormat("age", "number", notation=Notation(decimal=",")),)),
         "",
     ),
-    "audio": ((Tensor("inputs", (400, 1), "float32"),), FileForm(kind="audio", sample_rate=8000), "example.wav"),
-    "language": ((Tensor("inputs", (4,), "int32"),), FileForm(kind="language", vocabulary=("a", "b")), "example.txt"),
-    "arrays": ((Tensor("x", (2,), "float64"), Tensor("y", (2, 2), "int64")), FileForm(), ""),
+    "audio": ((Tensor("inputs", (400, 1), "float32"),), UploadForm(kind="audio", sample_rate=8000), "example.wav"),
+    "language": ((Tensor("inputs", (4,), "int32"),), UploadForm(kind="language", vocabulary=("a", "b")), "example.txt"),
+    "arrays": ((Tensor("x", (2,), "float64"), Tensor("y", (2, 2), "int64")), UploadForm(), ""),
 }
 
 
@@ -273,7 +273,7 @@ def test_an_example_of_several_lines_is_one_cell(tmp_path) -> None:
 
 
 def test_an_example_without_missing_numbers_is_chosen(tmp_path) -> None:
-    service = service_of(inputs=(Tensor("age", (1,), "float32"),), files=FileForm(kind="table"))
+    service = service_of(inputs=(Tensor("age", (1,), "float32"),), files=UploadForm(kind="table"))
     write_servable(tmp_path / "model", service, {"age": np.array([[np.nan], [0.1], [3]], np.float32)})
     (tmp_path / "clients").mkdir()
 

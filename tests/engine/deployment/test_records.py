@@ -28,7 +28,7 @@ from accel_engine.deployment.deployments import (
     server_process,
     write_deployment,
 )
-from accel_engine.deployment.server_metrics import Metrics, figures_between, parse_metrics, quantile
+from accel_engine.deployment.server_metrics import ScrapedMetrics, figures_between, parse_metrics, quantile
 from accel_engine.deployment.sizing import Sizing, choose, read_sizing, write_sizing
 from accel_engine.deployment.status import STOPPED, StatusReader
 from accel_engine.errors import UsageError
@@ -85,6 +85,10 @@ def test_two_commands_do_not_change_a_deployment_at_once(digits: Deployment) -> 
     with changing("digits"), pytest.raises(DeployError, match="another command changes"), changing("digits"):
         pass
     assert read_deployment("digits") == digits
+    with changing("new") as directory:  # which has no record yet
+        with pytest.raises(DeployError, match="another command changes"), changing("new"):
+            pass
+        assert directory.is_dir()
 
 
 def test_what_was_not_deployed_leaves_nothing() -> None:
@@ -158,7 +162,7 @@ nonsense
 
 def test_metrics_tell_rate_latencies_errors_and_memory() -> None:
     metrics = parse_metrics(METRICS)
-    found = figures_between(Metrics(), metrics, 10.0)
+    found = figures_between(ScrapedMetrics(), metrics, 10.0)
     assert (found.rate, found.requests, found.failed, found.errors) == (10.0, 100, 4, 4)
     assert (found.p50, found.batch, found.queue, found.memory) == (0.001, 4.0, 3, 3_000_000)
     assert found.p99 == pytest.approx(0.01)

@@ -19,12 +19,12 @@ import pytest
 from onnx import helper, numpy_helper
 
 from accel_engine.model_server.service import (
-    FileForm,
     Meaning,
-    ModelFile,
     Scale,
+    ServedModelFile,
     Service,
     Tensor,
+    UploadForm,
     write_examples,
     write_service,
 )
@@ -68,14 +68,14 @@ def write_folder(folder: Path, dtype: str = "float32", version: str = "1", scale
         run="abcd-small",
         task="classification",
         kind="images" if is_image else "vectors",
-        model=ModelFile("onnx", "none", "model.onnx", 1e-5),
+        model=ServedModelFile("onnx", "none", "model.onnx", 1e-5),
         inputs=(Tensor("x", shape, dtype),),
         outputs=(Tensor("probabilities", (3,), "float32"),),
         scales={"probabilities": Scale()},
         batch_sizes=(1, 2, 4, 8),
         class_names=("a", "b", "c"),
         examples=40,
-        files=FileForm("images") if is_image else FileForm(),
+        files=UploadForm("images") if is_image else UploadForm(),
         meanings=(Meaning("probabilities", "", "classification", ("a", "b", "c")),),
     )
     write_service(folder, service)

@@ -13,7 +13,7 @@ import pytest
 
 from accel_engine.errors import UsageError
 from accel_engine.model_server.__main__ import main
-from accel_engine.model_server.access import Access, is_loopback, read_token
+from accel_engine.model_server.access import ServerAccess, is_loopback, read_token
 from accel_engine.model_server.grpc_messages import message
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import read_service
@@ -23,7 +23,7 @@ from .conftest import Start
 TOKEN = "0123456789abcdefghij"
 
 
-def status(access: Access, path: str = "/v2", **headers: str) -> int:
+def status(access: ServerAccess, path: str = "/v2", **headers: str) -> int:
     try:
         access.check(path, {name.replace("_", "-"): value for name, value in headers.items()})
     except RequestError as error:
@@ -32,7 +32,7 @@ def status(access: Access, path: str = "/v2", **headers: str) -> int:
 
 
 def test_who_is_answered() -> None:
-    local, remote = Access(), Access(TOKEN, is_local=False)
+    local, remote = ServerAccess(), ServerAccess(TOKEN, is_local=False)
     assert (
         status(local, host="localhost:8501") == status(local, host="127.0.0.1") == status(local, host="[::1]:80") == 200
     )

@@ -14,11 +14,11 @@ from onnx import helper, numpy_helper
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.image_files import encode_png
 from accel_engine.model_server.service import (
-    FileForm,
     Meaning,
-    ModelFile,
+    ServedModelFile,
     Service,
     Tensor,
+    UploadForm,
     write_examples,
     write_service,
 )
@@ -108,10 +108,10 @@ def write_table(folder: Path) -> Path:
         run="abcd-people",
         task="regression",
         kind="table",
-        model=ModelFile("onnx", "none", "model.onnx", 1e-5),
+        model=ServedModelFile("onnx", "none", "model.onnx", 1e-5),
         inputs=(Tensor("age", (1,), "float32"), Tensor("size__m", (1,), "float32")),
         outputs=(Tensor("values", (1,), "float32"),),
-        files=FileForm("table", columns=(ColumnFormat("age", "number"), ColumnFormat("size (m)", "number"))),
+        files=UploadForm("table", columns=(ColumnFormat("age", "number"), ColumnFormat("size (m)", "number"))),
         meanings=(Meaning("values", "", "regression", (), ("sum",)),),
     )
     write_service(folder, service)

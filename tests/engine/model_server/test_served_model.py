@@ -11,7 +11,7 @@ import pytest
 from accel_engine.errors import ModelError
 from accel_engine.model_server import served_model, wire
 from accel_engine.model_server.back_end_process import BackEnd, BackEndGoneError
-from accel_engine.model_server.metrics import Metrics
+from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.served_model import Limits, ServedModel
 from accel_engine.model_server.service import read_service
@@ -68,7 +68,7 @@ class Asked:
 
     async def _ask(self, values: tuple[list[float], ...]) -> list[Any]:
         back_end: Any = await served_model.BackEnd.start(self._folder, 1)
-        model = ServedModel(self._folder, read_service(self._folder), self._limits, Metrics(), back_end)
+        model = ServedModel(self._folder, read_service(self._folder), self._limits, ServerMetrics(), back_end)
         asked = (model.infer({"x": np.float32(each).reshape(-1, 1)}) for each in values)
         found = await asyncio.gather(*asked, return_exceptions=True)
         await model.close()
@@ -144,7 +144,7 @@ def test_a_model_that_is_replaced_answers_a_request_that_was_on_its_way(
     folders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def ask() -> Any:
-        model = ServedModel(folders, read_service(folders / "numbers"), Limits(), Metrics(), StandIn())  # type: ignore[arg-type]
+        model = ServedModel(folders, read_service(folders / "numbers"), Limits(), ServerMetrics(), StandIn())  # type: ignore[arg-type]
         with model.held():
             retiring = asyncio.create_task(model.retire())
             await asyncio.sleep(0.05)

@@ -129,6 +129,7 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("RUN", "--to", "json", "-o", "-"),
         ("RUN", "--to", "tensorboard"),
     ),
+    "report": (("RUN",), ("RUN", "-o", HOSTILE.replace("/", "")), (HOSTILE,)),
     "deploy": (("check", HOSTILE, "RUN"), ("check", "127.0.0.1:9", HOSTILE), (HOSTILE,)),
     "advise": (("RUN", "OTHER"), ("RUN", "--json"), (f"no {HOSTILE}",)),
     "compare": (("RUN", "OTHER"), ("RUN", "OTHER", "--json"), ("RUN",)),

@@ -20,7 +20,7 @@ from accel_engine.deployment.deployments import (
 from accel_engine.deployment.server_metrics import ServerFigures
 from accel_engine.deployment.status import READY, STOPPED, DeploymentStatus
 from accel_engine.deployment.write_version import DeployStep
-from accel_engine.model_server.service import Comparison, FileForm, ModelFile, Service, Tensor
+from accel_engine.model_server.service import OutputComparison, ServedModelFile, Service, Tensor, UploadForm
 from accel_engine.requests.bench_service import BenchServiceRequest, ServiceLoads
 from accel_engine.requests.check_service import MeasuringService, ServiceLoad
 from accel_tui.host import Screens
@@ -164,13 +164,13 @@ async def test_a_run_is_deployed_and_its_server_is_told(tmp_path: Path, monkeypa
     deployment = replace(make("digits", 8501), grpc_port=9001)
     service = Service(
         name="digits",
-        model=ModelFile("tflite", "none", "model.tflite", 1e-3),
+        model=ServedModelFile("tflite", "none", "model.tflite", 1e-3),
         inputs=(Tensor("inputs", (8, 8, 1), "uint8"),),
         outputs=(Tensor("probabilities", (10,), "float32"),),
         metrics={"loss": 0.25, "accuracy": 0.9},
         split="validation",
         examples=64,
-        files=FileForm("images"),
+        files=UploadForm("images"),
     )
     load = ServiceLoad(1, 420.0, 0.0021, 0.0042, 1000, True)
     asked: list[Any] = []
@@ -181,7 +181,7 @@ async def test_a_run_is_deployed_and_its_server_is_told(tmp_path: Path, monkeypa
 
         def deploy(self, run: Path, options: Any) -> Deployed:
             asked.append((run, options.name, options.grpc_port))
-            return Deployed(deployment, service, Comparison(float(np.float32(2e-7)), 1e-8, "", ""), load)
+            return Deployed(deployment, service, OutputComparison(float(np.float32(2e-7)), 1e-8, "", ""), load)
 
     monkeypatch.setattr(deploy_screen, "Deployer", Deploys)
     monkeypatch.setattr(deploy_screen, "example_command", lambda of: f"curl {of.url}")

@@ -20,7 +20,7 @@ from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.requests.describe_model import Description
 from accel_engine.run import RunReader, list_runs
 from accel_tui.host import Screens
-from accel_tui.plan.data_reading import Preview, Reading
+from accel_tui.plan.data_reading import Preview, PreviewReading
 from accel_tui.plan.form_groups import FIRST
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
@@ -900,10 +900,10 @@ async def test_a_typed_path_is_completed_by_tab(data_folder: Path) -> None:
 async def test_the_target_is_chosen_in_the_preview(
     size: tuple[int, int], data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read(self: Reading, plan: Plan, entry: DatasetEntry) -> Preview:
+    def read(self: PreviewReading, plan: Plan, entry: DatasetEntry) -> Preview:
         return Preview(describe_loaded(plan.data, plan.data_options))  # in this process
 
-    monkeypatch.setattr(Reading, "read", read)
+    monkeypatch.setattr(PreviewReading, "read", read)
     async with StubApp().run_test(size=size) as pilot:
         await shows(pilot, "houses.csv")
         screen_of(pilot).form.set("data", "houses.csv")

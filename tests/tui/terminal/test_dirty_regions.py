@@ -286,7 +286,7 @@ async def test_a_step_through_the_form_paints_two_fields(monkeypatch: pytest.Mon
             asked.clear()
             await pilot.press("down")
             await until(pilot, lambda: len(fields()) > 1, "both fields to be painted")
-            if fields() == {"field-model", "field-data"} and app.screen not in asked:
+            if fields() == {"field-model", "field-epochs"} and app.screen not in asked:
                 return
     pytest.fail(f"painted: {fields()}")
 

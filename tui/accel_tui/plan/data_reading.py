@@ -34,7 +34,7 @@ class Preview:
     """Why it was not read, for the user."""
 
 
-class Reading:
+class PreviewReading:
     """A preview that can be given up from any thread."""
 
     def __init__(self) -> None:

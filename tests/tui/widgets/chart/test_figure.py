@@ -15,7 +15,7 @@ from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.marks import MarkKind, Track
 from accel_tui.widgets.chart.axes import Axis, LogAxis
 from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
-from accel_tui.widgets.chart.figure import Area, Figure, Label, Line, figure_of, figure_of_plot
+from accel_tui.widgets.chart.figure import Area, ChartFigure, FigureLine, Label, figure_of, figure_of_plot
 from accel_tui.widgets.chart.figure_files import inks, png_of, svg_of, write_figure, write_new
 from accel_tui.widgets.chart.plot import Plot, PlotSeries
 
@@ -36,11 +36,11 @@ VIEW = ChartView(
 )
 
 
-def lines(figure: Figure, ink: str) -> list[Line]:
-    return [each for each in figure.shapes if isinstance(each, Line) and each.ink == ink]
+def lines(figure: ChartFigure, ink: str) -> list[FigureLine]:
+    return [each for each in figure.shapes if isinstance(each, FigureLine) and each.ink == ink]
 
 
-def texts(figure: Figure) -> list[str]:
+def texts(figure: ChartFigure) -> list[str]:
     return [each.text for each in figure.shapes if isinstance(each, Label)]
 
 

@@ -32,7 +32,7 @@ from accel_tui.widgets.chart.chart_view import (
 from accel_tui.widgets.chart.cursor import ChartMouse, with_cursor
 from accel_tui.widgets.chart.draw_series import draw_series
 from accel_tui.widgets.chart.draw_values import draw_values
-from accel_tui.widgets.chart.figure import Figure, figure_of
+from accel_tui.widgets.chart.figure import ChartFigure, figure_of
 from accel_tui.widgets.chart.scale import XScale
 from accel_tui.widgets.chart.value_axis import axis_of
 from accel_tui.widgets.styled_text import TextSpan, changed_range, cut
@@ -269,7 +269,7 @@ class Chart(ChartMouse):
         return self._has_dots and has_shades(self) and not self.app.current_theme.ansi
 
     @property
-    def figure(self) -> Figure | None:
+    def figure(self) -> ChartFigure | None:
         """What the chart shows, for a file; ``None`` while it shows nothing."""
         if self._view is None or not any(map(_drawable, self.series)):
             return None

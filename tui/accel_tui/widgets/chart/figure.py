@@ -38,7 +38,7 @@ _SHOWN_MARKS: dict[MarkKind, Ink] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FigureLine:
     """Joined points."""
 
     points: Sequence[Point]
@@ -68,11 +68,11 @@ class Label:
     is_bold: bool = False
 
 
-Shape = Line | Area | Label
+Shape = FigureLine | Area | Label
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ChartFigure:
     """A drawing."""
 
     width: float
@@ -83,7 +83,7 @@ class Figure:
     shapes: tuple[Shape, ...]
 
 
-def figure_of(view: ChartView, width: float = 720.0, height: float = 260.0) -> Figure:
+def figure_of(view: ChartView, width: float = 720.0, height: float = 260.0) -> ChartFigure:
     """Draw a chart.
 
     Args:
@@ -92,13 +92,13 @@ def figure_of(view: ChartView, width: float = 720.0, height: float = 260.0) -> F
         height: Height in points.
     """
     place = _Place(view, width, height)
-    return Figure(width, height, view.title.strip("▸ "), tuple(_chart(place)))
+    return ChartFigure(width, height, view.title.strip("▸ "), tuple(_chart(place)))
 
 
-def figure_of_plot(plot: Plot, width: float = 560.0, height: float = 320.0) -> Figure:
+def figure_of_plot(plot: Plot, width: float = 560.0, height: float = 320.0) -> ChartFigure:
     """Draw a plot; width and height are in points."""
     place = _Place(plot_view(plot, 100, 20), width, height)
-    return Figure(width, height, plot.title, tuple(_plot(plot, place)))
+    return ChartFigure(width, height, plot.title, tuple(_plot(plot, place)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _plot_series(series: PlotSeries, place: _Place) -> Iterator[Shape]:
     match series.kind:
         case "rule":
             for at in place.x(across[(across >= 0) & (across <= 1)]).tolist():
-                yield Line(((at, _TOP), (at, place.bottom)), ink, 1.0, is_dashed=True)
+                yield FigureLine(((at, _TOP), (at, place.bottom)), ink, 1.0, is_dashed=True)
         case "band":
             low, high = up
             forth = list(zip(place.x(across).tolist(), place.y(high).tolist(), strict=True))
@@ -181,7 +181,7 @@ def _plot_series(series: PlotSeries, place: _Place) -> Iterator[Shape]:
                 if top < zero:
                     yield Area(((left, zero), (left, top), (right, top), (right, zero)), ink, 0.6)
         case "line":
-            yield from (Line(part, ink) for part in place.points(across, up) if len(part) > 1)
+            yield from (FigureLine(part, ink) for part in place.points(across, up) if len(part) > 1)
         case "dots" | "mark":
             inside = (np.abs(across - 0.5) <= 0.5) & (np.abs(up - 0.5) <= 0.5)
             radius = 3.0 if series.kind == "mark" else 1.2
@@ -194,14 +194,14 @@ def _axes(plot: _Place, name: str) -> Iterator[Shape]:
     ticks = view.y.ticks(max(2, int((plot.bottom - _TOP) / _POINTS_A_LABEL)))
     heights = plot.y(view.y.fraction(np.array(ticks, np.float64))).tolist()
     for height, text in zip(heights, view.y.labels(ticks), strict=True):
-        yield Line(((_LEFT, height), (plot.right, height)), "grid", 1.0)
+        yield FigureLine(((_LEFT, height), (plot.right, height)), "grid", 1.0)
         yield Label((_LEFT - 6, height + TEXT / 3), text, "text-muted", "end")
     for across, text in _step_labels(plot):
         if across < plot.right - 40 - len(name) * LETTER:
             yield Label((across, plot.bottom + 16), text, "text-muted", "middle")
-            yield Line(((across, plot.bottom), (across, plot.bottom + 4)), "text-muted", 1.0)
+            yield FigureLine(((across, plot.bottom), (across, plot.bottom + 4)), "text-muted", 1.0)
     yield Label((plot.right, plot.bottom + 16), name, "text-muted", "end")
-    yield Line(((_LEFT, plot.bottom), (plot.right, plot.bottom)), "text-muted", 1.0)
+    yield FigureLine(((_LEFT, plot.bottom), (plot.right, plot.bottom)), "text-muted", 1.0)
 
 
 def _step_labels(plot: _Place) -> Iterator[tuple[float, str]]:
@@ -222,7 +222,7 @@ def _marks(plot: _Place) -> Iterator[Shape]:
         for step in track.steps if track else ():
             if plot.view.x.low < step < plot.view.x.high:
                 across = plot.at_step(step)
-                yield Line(((across, _TOP), (across, plot.bottom)), ink, 1.0, is_dashed=True)
+                yield FigureLine(((across, _TOP), (across, plot.bottom)), ink, 1.0, is_dashed=True)
 
 
 def _curve(plot: _Place, series: ChartSeries) -> Iterator[Shape]:
@@ -238,7 +238,7 @@ def _curve(plot: _Place, series: ChartSeries) -> Iterator[Shape]:
         back = zip(plot.x(across[known]).tolist(), plot.y(low[known]).tolist(), strict=True)
         yield Area((*forth, *reversed(tuple(back))), series.style, 0.25)
     for part in plot.points(across, means[-1][0]):
-        yield Line(part if len(part) > 1 else (part[0], (part[0][0] + 1, part[0][1])), series.style)
+        yield FigureLine(part if len(part) > 1 else (part[0], (part[0][0] + 1, part[0][1])), series.style)
 
 
 def _points(plot: _Place, series: ChartSeries) -> Iterator[Shape]:
@@ -250,7 +250,7 @@ def _points(plot: _Place, series: ChartSeries) -> Iterator[Shape]:
     up = plot.view.y.fraction(np.where(np.isfinite(values), values, np.nan))
     parts = plot.points(plot.view.x.fraction(steps), up)
     if len(shown) > 1:
-        yield from (Line(part, series.style, 2.0) for part in parts if len(part) > 1)
+        yield from (FigureLine(part, series.style, 2.0) for part in parts if len(part) > 1)
     if len(shown) <= _MOST_DOTS:
         yield from (_dot(point, series.style) for part in parts for point in part)
 
@@ -293,7 +293,7 @@ def _title(
         if width > room - len(ends) * LETTER:
             break
         if has_signs:
-            yield Line(((across, 14), (across + 12, 14)), ink, 3.0)
+            yield FigureLine(((across, 14), (across + 12, 14)), ink, 3.0)
         yield Label((across + 18 * has_signs, 18), text, "text")
         across, room = across + width, room - width
     if len(ends) * LETTER <= room:

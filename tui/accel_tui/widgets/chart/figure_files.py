@@ -12,7 +12,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_tui.appearance.theme import DARK, LIGHT, measure_colours
 from accel_tui.widgets.chart.chart_view import MeasureColour, ThemeColour
-from accel_tui.widgets.chart.figure import TEXT, Area, Figure, Ink, Label, Line, Shape
+from accel_tui.widgets.chart.figure import TEXT, Area, ChartFigure, FigureLine, Ink, Label, Shape
 
 SUFFIXES = (".svg", ".png")
 """The formats of files."""
@@ -53,7 +53,7 @@ def _rules(colours: Mapping[Ink, str]) -> Iterator[str]:
         yield f".l-{name}{{stroke:{colour}}} .f-{name}{{fill:{colour}}}"
 
 
-def svg_of(figure: Figure, *, is_alone: bool = False) -> str:
+def svg_of(figure: ChartFigure, *, is_alone: bool = False) -> str:
     """A figure as SVG.
 
     Args:
@@ -74,7 +74,7 @@ def svg_of(figure: Figure, *, is_alone: bool = False) -> str:
 
 def _svg_shape(shape: Shape) -> str:
     match shape:
-        case Line(points, ink, width, is_dashed):
+        case FigureLine(points, ink, width, is_dashed):
             dashes = ' stroke-dasharray="4 4"' if is_dashed else ""
             return f'<polyline class="l-{ink}" stroke-width="{width:g}"{dashes} points="{_pairs(points)}"/>'
         case Area(points, ink, opacity):
@@ -89,7 +89,7 @@ def _pairs(points: object) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)  # type: ignore[attr-defined]
 
 
-def png_of(figure: Figure, theme: Theme) -> bytes:
+def png_of(figure: ChartFigure, theme: Theme) -> bytes:
     """A figure as PNG, in the colours of a theme."""
     from PIL import Image, ImageDraw, ImageFont  # seldom needed
 
@@ -98,7 +98,7 @@ def png_of(figure: Figure, theme: Theme) -> bytes:
     picture = Image.new("RGB", size, colours["background"])
     for shape in figure.shapes:
         match shape:
-            case Line(points, ink, width, is_dashed):
+            case FigureLine(points, ink, width, is_dashed):
                 draw = ImageDraw.Draw(picture)
                 scaled = [(x * _SCALE, y * _SCALE) for x, y in points]
                 for part in _dashes(scaled) if is_dashed else [scaled]:
@@ -126,7 +126,7 @@ def _dashes(points: list[tuple[float, float]]) -> Iterator[list[tuple[float, flo
         yield [(x0 + (x1 - x0) * at, y0 + (y1 - y0) * at) for at in (begin, end)]
 
 
-def write_new(figure: Figure, folder: Path, name: str, theme: Theme) -> list[Path]:
+def write_new(figure: ChartFigure, folder: Path, name: str, theme: Theme) -> list[Path]:
     """Write a figure in all formats, under a name that no file has yet; returns the files.
 
     Raises:
@@ -145,7 +145,7 @@ def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}-{number}"
 
 
-def write_figure(figure: Figure, path: Path, theme: Theme) -> None:
+def write_figure(figure: ChartFigure, path: Path, theme: Theme) -> None:
     """Write a figure in the format of the file's suffix.
 
     Raises:

@@ -8,7 +8,7 @@ from textual.binding import Binding
 from textual.widget import Widget
 
 from accel_engine.errors import AccelError
-from accel_tui.widgets.chart.figure import Figure
+from accel_tui.widgets.chart.figure import ChartFigure
 from accel_tui.widgets.chart.figure_files import write_new
 
 SAVE = Binding(
@@ -31,7 +31,7 @@ class FigureSaver(Widget):
         raise NotImplementedError
 
     @property
-    def selected_figure(self) -> Figure | None:
+    def selected_figure(self) -> ChartFigure | None:
         """The selected chart; ``None`` if it shows nothing."""
         raise NotImplementedError
 
@@ -43,7 +43,7 @@ class FigureSaver(Widget):
             self._save(drawn)
 
     @work(thread=True, exit_on_error=False, group="save-chart")
-    def _save(self, drawn: Figure) -> None:
+    def _save(self, drawn: ChartFigure) -> None:
         name = re.sub(r"[^\w.-]+", "-", f"{self.file_stem}-{drawn.title}").strip("-")
         try:
             paths = write_new(drawn, Path.cwd(), name, self.app.current_theme)

@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from accel_tui.run_state.step_window import StepWindow
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import LABELS
-from accel_tui.widgets.chart.figure import Figure
+from accel_tui.widgets.chart.figure import ChartFigure
 from accel_tui.widgets.chart.figure_saver import SAVE, FigureSaver
 from accel_tui.widgets.chart_panels.chart_grid import BarItem, ChartBar, chart_regions
 from accel_tui.widgets.chart_panels.chart_option_keys import ChartOptionKeys
@@ -311,7 +311,7 @@ class ChartKeys(ChartOptionKeys, FigureSaver, can_focus=True):
         return "compared"
 
     @property
-    def selected_figure(self) -> Figure | None:
+    def selected_figure(self) -> ChartFigure | None:
         """The active chart."""
         chart = next((each for each in self.query(Chart) if each.id == self.active_chart and each.display), None)
         return chart.figure if chart else None

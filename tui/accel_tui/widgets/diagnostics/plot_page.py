@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_tui.widgets.chart.cell_frame import Frame, component_classes, style_rules
-from accel_tui.widgets.chart.figure import Figure, figure_of_plot
+from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
 from accel_tui.widgets.chart.figure_saver import SAVE, FigureSaver
 from accel_tui.widgets.chart.plot import Plot, draw_plot
 from accel_tui.widgets.text_page import TextPage
@@ -65,7 +65,7 @@ class PlotPage(TextPage, FigureSaver):
         return directory.name if directory else "plot"
 
     @property
-    def selected_figure(self) -> Figure | None:
+    def selected_figure(self) -> ChartFigure | None:
         """The selected plot."""
         plots = self.plots()
         return figure_of_plot(plots[min(self.selected, len(plots) - 1)]) if plots else None

@@ -22,7 +22,7 @@ from accel_tui.widgets.list_keys import ItemList
 
 if TYPE_CHECKING:  # these import NumPy, which the first frame does not need
     from accel_engine.data_profile.picture import ShownPicture
-    from accel_tui.plan.data_reading import Preview, Reading
+    from accel_tui.plan.data_reading import Preview, PreviewReading
 
 IDLE_SECONDS = 0.3
 """Seconds without another choice before data is read."""
@@ -65,7 +65,7 @@ class DataPreview(ItemList):
         self._filled: ResolvedPlan | None = None
         self._subject: SurveySubject | None = None
         self._found: Preview | None = None
-        self._reading: Reading | None = None
+        self._reading: PreviewReading | None = None
         self._pause: Timer | None = None
         self._may_read = False
         self._columns: Sequence[str] = ()
@@ -125,12 +125,12 @@ class DataPreview(ItemList):
     def _load(self, filled: ResolvedPlan) -> None:
         from accel_tui.plan import data_preview, data_reading  # noqa: F401 (see above)
 
-        self._reading = data_reading.Reading()
+        self._reading = data_reading.PreviewReading()
         self._show()
         self._read(self._reading, filled)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="preview")
-    def _read(self, reading: "Reading", filled: ResolvedPlan) -> None:
+    def _read(self, reading: "PreviewReading", filled: ResolvedPlan) -> None:
         subject = survey_subject(filled.plan)
         self.call_later(self._take, subject, reading.read(filled.plan, filled.data))
 

@@ -6,7 +6,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 
-class Panel(Vertical):
+class PlanPanel(Vertical):
     """A framed part of the screen: its title at the left of the border, its state at the right.
 
     Args:
@@ -15,7 +15,7 @@ class Panel(Vertical):
     """
 
     DEFAULT_CSS = """
-    Panel {
+    PlanPanel {
         width: 1fr;
         border: round $border;
         border-title-color: $foreground;
@@ -57,6 +57,6 @@ class Panel(Vertical):
         self.border_title = Content.assemble(left, line, state if room > 1 else Content(""))
 
 
-def panel_of(widget: Widget | None) -> Panel | None:
+def panel_of(widget: Widget | None) -> PlanPanel | None:
     """The panel that a widget is in; ``None`` if it is in none."""
-    return next((each for each in widget.ancestors_with_self if isinstance(each, Panel)), None) if widget else None
+    return next((each for each in widget.ancestors_with_self if isinstance(each, PlanPanel)), None) if widget else None

@@ -31,7 +31,7 @@ from accel_tui.run_launcher import LaunchState
 from accel_tui.widgets.plan.data_list import DataList
 from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field import Field
-from accel_tui.widgets.plan.panel import Panel, panel_of
+from accel_tui.widgets.plan.panel import PlanPanel, panel_of
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 
@@ -126,19 +126,19 @@ class PlanForm(Widget):
         self._fields = {name: Field(name, self._texts[name]) for name in FIRST}
 
     def compose(self) -> ComposeResult:
-        with Panel("1 Data", id="data-panel"):
+        with PlanPanel("1 Data", id="data-panel"):
             with Vertical(id="places"):
                 yield self._fields["data"]
                 yield DataList()
             with Vertical(id="look"):
                 yield self._fields["target"]
                 yield DataPreview()
-        with Panel("2 Plan", id="plan-panel"):
+        with PlanPanel("2 Plan", id="plan-panel"):
             with VerticalScroll(id="fields", can_focus=False):
                 yield from (self._fields[name] for name in DECISIONS)
                 yield DefaultValues()
             yield Static(id="others", markup=False)
-        with Panel("3 What will happen", id="outcome-panel"):
+        with PlanPanel("3 What will happen", id="outcome-panel"):
             yield SummaryPanel().data_bind(PlanForm.launch)
             with Vertical(id="naming"):
                 yield from (self._fields[name] for name in OUTCOME)
@@ -152,9 +152,9 @@ class PlanForm(Widget):
     places = query_one(DataList)
 
     @property
-    def panels(self) -> tuple[Panel, ...]:
+    def panels(self) -> tuple[PlanPanel, ...]:
         """The three panels."""
-        return tuple(self.query(Panel))
+        return tuple(self.query(PlanPanel))
 
     @property
     def stops(self) -> list[Widget]:
@@ -172,7 +172,7 @@ class PlanForm(Widget):
         for panel in self.panels:
             panel.tabs = tuple(each.title for each in self.panels) if is_single else ()
 
-    def show_panel(self, shown: Panel) -> None:
+    def show_panel(self, shown: PlanPanel) -> None:
         """Show the panel that the focus is in, or marks it where all are shown."""
         if not shown.has_class("-current"):
             for panel in self.panels:
@@ -342,7 +342,7 @@ class PlanForm(Widget):
     @on(DataList.Listed)
     def _show_folder(self, event: DataList.Listed) -> None:
         event.stop()
-        self.query_one("#data-panel", Panel).state = f"{data_places.shown_folder(self.places.folder)}"
+        self.query_one("#data-panel", PlanPanel).state = f"{data_places.shown_folder(self.places.folder)}"
 
     @on(Field.Reset)
     def _reset_field(self, event: Field.Reset) -> None:
@@ -417,7 +417,7 @@ class PlanForm(Widget):
                 self.screen.set_focus(before.picker.input)  # now, as another field may be about to have it
             field.display = is_shown
             before = field if is_shown and name not in DATA else before
-        self.query_one("#plan-panel", Panel).state = f"{len(changed)} of {len(relevant)} changed" if changed else ""
+        self.query_one("#plan-panel", PlanPanel).state = f"{len(changed)} of {len(relevant)} changed" if changed else ""
         self.query_one(DefaultValues).values = tuple(
             (label(name), self._texts[name] or placeholder(name)) for name in NEXT if name in relevant - wanted
         )
