@@ -36,8 +36,13 @@ _LINES = {
 }  # fmt: skip
 """Directions of lines from the middle of a cell; capitals are heavy lines."""
 
-_CORNERS = {"╭": (20, "v-5q0-5 5-5"), "╮": (20, "v-5q0-5-5-5"), "╰": (0, "v5q0 5 5 5"), "╯": (0, "v5q0 5-5 5")}
-"""Round corners: how deep in the cell their path begins, and the path."""
+_CORNERS = {
+    "╭": (5, 20, "v-6q0-4 4-4h1"),
+    "╮": (0, 10, "h1q4 0 4 4v6"),
+    "╰": (5, 0, "v6q0 4 4 4h1"),
+    "╯": (0, 10, "h1q4 0 4-4v-6"),
+}
+"""Rounded corners: where they begin in a cell, and the way from there."""
 
 _WAYS = {"l": "h-5", "r": "h5", "u": "v-10", "d": "v10"}
 
@@ -144,9 +149,10 @@ def _lines(places: Iterable[tuple[str, int, int]], colour: str) -> str:
     drawn = {1: "", 3: ""}
     for character, left, top in places:
         if character in _CORNERS:
-            depth, curve = _CORNERS[character]
-            drawn[1] += f"M{left + 5} {top + depth}{curve}"
-        for way in _LINES.get(character, ""):
+            x, y, way = _CORNERS[character]
+            drawn[1] += f"M{left + x} {top + y}{way}"
+            continue
+        for way in _LINES[character]:
             drawn[3 if way.isupper() else 1] += f"M{left + 5} {top + 10}{_WAYS[way.lower()]}"
     return "".join(f'<path stroke="{colour}" stroke-width="{wide}" d="{way}"/>' for wide, way in drawn.items() if way)
 
