@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.folders.sound_files import read_sound
+from accel_engine.data.folders.sound_files import read_header, read_sound
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data.tables.column_reading import check_columns, read_all_rows
 from accel_engine.data.tables.last_windows import last_windows, table_columns
@@ -46,6 +47,14 @@ MOST_PIXELS, LARGE_PICTURE = 1 << 26, 1 << 22
 """Pixels of an image at most, as a small file may have any number of them; of larger ones, one at a time is decoded."""
 
 _LARGE_PICTURES = threading.Lock()
+
+MOST_ROWS = 1 << 16
+"""Rows of a table, and lines of a text, at most: far more than a request may have examples, and few for the memory."""
+
+MOST_SAMPLES = 1 << 26
+"""Samples of a sound's channels at most: hours of silence are a small file."""
+
+_QUOTED = re.compile(rb'"[^"]*"')
 
 MAX_TOKENS = 5
 """The most probable tokens of an answer of a language model."""
@@ -97,6 +106,8 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
     single = next(iter(specs)) if len(specs) == 1 else ""
     spec = specs.get(single, ArraySpec((), ""))
     suffix = Path(name).suffix.lower() if Path(name).suffix.lower() in _SUFFIXES else TABLES.get(media_type, "")
+    if form.kind in ("table", "series", "text"):
+        _check_rows(content, suffix)
     match form.kind:
         case "images":
             return FileExamples([name], {single: picture(content, spec, form)[np.newaxis]}, {})
@@ -115,11 +126,37 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
         case "audio":
             ending = _SUFFIX.search(name)
             with _temporary(content, ending[0] if ending else ".wav", name) as path:
+                header = read_header(path)
+                if (count := header.samples * header.channels) > MOST_SAMPLES:
+                    raise RequestError(
+                        f"the sound has {count:,} samples; the server takes {MOST_SAMPLES:,} at most", 413
+                    )
                 sound = read_sound(path, spec.shape[0] or 0, form.sample_rate)[0]
             return FileExamples([name], {single: sound[np.newaxis, :, np.newaxis].astype(spec.dtype)}, {})
         case "language":
             return _prompt(_decoded(content), single, form, spec)
     raise RequestError("this model takes arrays only: send them to /v2/models or /v1/models")
+
+
+def _check_rows(content: bytes, suffix: str) -> None:
+    """Raise if a table or a text has more rows than any request may have, before they take memory.
+
+    Raises:
+        RequestError: It has.
+    """
+    if content.startswith(b"PAR1"):
+        from pyarrow import ArrowException, parquet
+
+        try:
+            rows = parquet.read_metadata(BytesIO(content)).num_rows
+        except (ArrowException, OSError):  # which reading it tells better
+            return
+    else:
+        rows = content.count(b"\n")
+        if rows > MOST_ROWS and suffix in (".csv", ".tsv"):
+            rows = _QUOTED.sub(b"", content).count(b"\n")
+    if rows > MOST_ROWS:
+        raise RequestError(f"the file has {rows:,} rows; the server takes {MOST_ROWS:,} at most", 413)
 
 
 def _rows(path: Path, columns: Sequence[ColumnFormat], specs: Mapping[str, ArraySpec]) -> FileExamples:

@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 import orjson
+import pyarrow as pa
 import pytest
+import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from pyarrow.parquet import write_table
 
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.structure import ArraySpec
@@ -202,6 +205,26 @@ def test_an_error_names_the_clients_file(folders: Path) -> None:
                 read_file(content, name, "text/csv", service)
             assert str(caught.value).startswith(told), caught.value
             assert "uploaded" not in str(caught.value)
+
+
+def test_rows_and_samples_are_counted_before_they_take_memory(folders: Path) -> None:
+    table, sounds = UploadForm("table", columns=(ColumnFormat("age", "number"),)), UploadForm("audio", sample_rate=8000)
+    service = replace(read_service(folders / "numbers"), files=table, inputs=(Tensor("age", (1,), "float32"),))
+    rows = 1 << 17
+    parquet, flac = BytesIO(), BytesIO()
+    write_table(pa.table({"age": pa.array([1.0]).take(pa.array([0] * rows))}), parquet)
+    for content in (b"age\n" + b"1\n" * (rows - 1), parquet.getvalue()):
+        with pytest.raises(RequestError, match="the file has 131,072 rows; the server takes 65,536 at most"):
+            read_file(content, "a.parquet" if content.startswith(b"PAR1") else "a.csv", "", service)
+    text = replace(service, files=UploadForm("text", features=("age",)), inputs=(Tensor("age", (), "string"),))
+    found = read_file(b'age\n"' + b"1\n" * rows + b'"\n', "a.csv", "", text)  # one text of many lines
+    assert len(found.names) == 1
+    with soundfile.SoundFile(flac, "w", 8000, 8, format="FLAC") as file:
+        for _ in range(9):
+            file.write(np.zeros((1 << 20, 8), np.int16))
+    sound = replace(service, files=sounds, inputs=(Tensor("x", (800, 1), "float32"),))
+    with pytest.raises(RequestError, match="the sound has 75,497,472 samples"):
+        read_file(flac.getvalue(), "a.flac", "", sound)
 
 
 def test_too_large_too_many_and_compressed(start: Start, folders: Any) -> None:

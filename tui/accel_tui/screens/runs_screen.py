@@ -18,9 +18,8 @@ from accel_engine.words import numbers
 from accel_tui.formatting.runs import lost_reason
 from accel_tui.host import Screens, change_setting, open_screen, settings_of
 from accel_tui.palette import Command, SearchedCommands
-from accel_tui.run_list.columns import has_model
 from accel_tui.screens.asking import awaiting
-from accel_tui.screens.run_actions import ACTIONS, RUNS, RunActionsScreen, TargetRun, run_bindings
+from accel_tui.screens.run_actions import ACTIONS, RUNS, RunActionsScreen, TargetRun, run_bindings, target_of
 from accel_tui.settings.user_settings import RUN_COLUMNS, RUN_GROUPS
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.line_input import LineInput
@@ -106,12 +105,12 @@ class RunsScreen(RunActionsScreen):
     @property
     def current_run(self) -> TargetRun | None:
         """The run under the cursor."""
-        return _target(self.table.current) if self.table.current else None
+        return target_of(self.table.current) if self.table.current else None
 
     @property
     def selected_runs(self) -> Sequence[TargetRun]:
         """The runs that are selected."""
-        return tuple(map(_target, self.table.selected_rows))
+        return tuple(map(target_of, self.table.selected_rows))
 
     def take_changes(self) -> None:
         """Read the list again."""
@@ -182,7 +181,9 @@ class RunsScreen(RunActionsScreen):
     @on(RunsTable.Moved)
     def _describe(self) -> None:
         self.query_one(SelectedRun).show_run(self.table.current)
-        self.query_one(RunCard).show(self.table.current or self.table.current_group)
+        subject = self.table.current or self.table.current_group
+        self.query_one(RunCard).show(subject)
+        self.set_class(subject is None, "-nothing")
         if self.table.runs is None:
             self._show_found("loading runs…")
             return
@@ -204,13 +205,9 @@ class RunsScreen(RunActionsScreen):
             return
         yield CardKey("⏎", "Open", "open")
         for binding in run_bindings(RUNS):
-            if binding.action in ACTIONS and ACTIONS[binding.action].is_offered((_target(self.table.current),)):
+            if binding.action in ACTIONS and ACTIONS[binding.action].is_offered((target_of(self.table.current),)):
                 yield CardKey(self._first_key(binding), binding.description, binding.action)
 
     def _first_key(self, binding: Binding) -> str:
         """The first key of a binding, as shown."""
         return self.app.get_key_display(replace(binding, key=binding.key.partition(",")[0]))
-
-
-def _target(run: RunSummary) -> TargetRun:
-    return TargetRun(run.directory, run.info, has_model(run), is_readable=run.info is not None)

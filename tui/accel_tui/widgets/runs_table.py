@@ -130,7 +130,8 @@ class RunsTable(Table[RunSummary]):
     def watch_runs(self) -> None:
         terms = parse_filter(self.filter)
         reason = key_error(self.filter) or "No matching runs"
-        self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._no_runs
+        hint = f"{reason}. Press esc to clear the filter."
+        self.empty = hint if self.runs else "" if self.runs is None else self._no_runs
         self.show_rows(run for run in self.runs or () if matches(run, terms))
 
     watch_grouping = watch_chosen = watch_runs
