@@ -79,7 +79,7 @@ async def test_what_happens_is_marked_as_it_happens_and_explained_once(engine: F
             CheckpointSaved(time=time.time(), epoch=1, step=800, path="checkpoints/1", seconds=0.1)
         )
         await shows(pilot, "┴", "◆", "┴ epoch  ◆ checkpoint")
-        assert text_of(pilot).count("◆ checkpoint") == 1
+        assert text_of(pilot).count("┴ epoch  ◆ checkpoint") == 1
 
 
 async def test_a_lens_stays_through_a_closer_look_and_counts_what_is_seen(engine: FakeEngine) -> None:
