@@ -31,10 +31,18 @@ _BLOCKS = {
 
 _LINES = {
     "─": "lr", "│": "ud", "┌": "rd", "┐": "ld", "└": "ru", "┘": "lu", "├": "udr", "┤": "udl", "┬": "lrd", "┴": "lru",
-    "┼": "udlr", "╭": "rd", "╮": "ld", "╰": "ru", "╯": "lu", "╷": "d", "╵": "u", "╴": "l", "╶": "r",
+    "┼": "udlr", "╷": "d", "╵": "u", "╴": "l", "╶": "r",
     "━": "LR", "╸": "L", "╺": "R", "┃": "UD", "╻": "D", "╹": "U",
 }  # fmt: skip
 """Directions of lines from the middle of a cell; capitals are heavy lines."""
+
+_CORNERS = {
+    "╭": (5, 20, "v-6q0-4 4-4h1"),
+    "╮": (0, 10, "h1q4 0 4 4v6"),
+    "╰": (5, 0, "v6q0 4 4 4h1"),
+    "╯": (0, 10, "h1q4 0 4-4v-6"),
+}
+"""Rounded corners: where they begin in a cell, and the way from there."""
 
 _WAYS = {"l": "h-5", "r": "h5", "u": "v-10", "d": "v10"}
 
@@ -95,7 +103,7 @@ def _stretches(row: Row, key: Callable[[str, Look], object]) -> Iterator[tuple[i
 def _kind(character: str) -> str:
     if 0x2800 <= ord(character or " ") < 0x2900:
         return "dots"
-    return "blocks" if character in _BLOCKS else "lines" if character in _LINES else "text"
+    return "blocks" if character in _BLOCKS else "lines" if character in _LINES or character in _CORNERS else "text"
 
 
 def _text(words: str, look: Look, left: int, top: int) -> Iterator[str]:
@@ -140,6 +148,10 @@ def _blocks(places: Iterable[tuple[str, int, int]], colour: str) -> str:
 def _lines(places: Iterable[tuple[str, int, int]], colour: str) -> str:
     drawn = {1: "", 3: ""}
     for character, left, top in places:
+        if character in _CORNERS:
+            x, y, way = _CORNERS[character]
+            drawn[1] += f"M{left + x} {top + y}{way}"
+            continue
         for way in _LINES[character]:
             drawn[3 if way.isupper() else 1] += f"M{left + 5} {top + 10}{_WAYS[way.lower()]}"
     return "".join(f'<path stroke="{colour}" stroke-width="{wide}" d="{way}"/>' for wide, way in drawn.items() if way)

@@ -69,7 +69,7 @@ async def test_keys_are_those_that_are_settled_and_help_says_so() -> None:
         await pilot.press("question_mark")
         assert len(app.screen_stack) == 1
         await pilot.press("f9")
-        await shows(pilot, "f9 f12  Show the keys of this screen")
+        await shows(pilot, "f9 f12  Show")
 
 
 async def test_keys_that_are_wrong_end_the_program_with_every_mistake() -> None:

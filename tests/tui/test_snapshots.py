@@ -32,6 +32,7 @@ from accel_engine.run.runs import creation
 from accel_engine.run.store.annotations import set_tags
 from accel_engine.search.study_paths import LOCK as STUDY_LOCK
 from accel_tui.host import Screens
+from accel_tui.plan import memory_text
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.widgets import key_bar
 from accel_tui.widgets.chart.chart import Chart
@@ -178,6 +179,7 @@ async def test_plan(runs: dict[str, FakeEngine], tmp_path: Path, monkeypatch: py
     (tmp_path / "data" / "others").mkdir(parents=True)
     (tmp_path / "data" / "houses.csv").write_text("size,price\n1,2\n")
     monkeypatch.chdir(tmp_path / "data")
+    monkeypatch.setattr(memory_text, "available_memory", lambda: 16 << 30)
     async with opened(None, WIDE) as pilot:
         await shows(pilot, "14 layers", "live", "houses.csv", "about")
         await looks_as_before(pilot, "new-run-120x40")

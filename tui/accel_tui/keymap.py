@@ -109,7 +109,10 @@ PURPOSES: tuple[tuple[str, str], ...] = (
         " *.continue *.trials new-run.queue new-run.search new-run.race new-run.measure job.* advice.try advice.apply"
         " advice.undo",
     ),
-    ("Use the model", "*.predict *.evaluate *.export *.bench *.deploy *.compare *.duplicate *.take *.take-best"),
+    (
+        "Use the model",
+        "*.predict *.evaluate *.export *.bench *.deploy *.compare *.duplicate search.take search.take-best",
+    ),
     ("Look closer", "*.diagnostics *.advice *.profile *.report run.log run.search run.details *.validate *.chart"),
     ("Go", "app.new-run app.runs app.queue app.searches *.deployments screen.back *.back *.quit run.detach *.list"),
     ("Always", "app.*"),

@@ -1,5 +1,6 @@
 """Decides which runs start, on which devices, and why the others wait: a pure function."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ from accel_engine.words import numbers
 
 MAX_NAMED = 3
 """Runs that a reason names."""
+
+_KEPT = "is kept for a higher priority"
+_OF_OTHER = re.compile(rf"(?<=[:,] )([a-z]+:\d+) (?!run |{_KEPT}|is free if)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +144,13 @@ class _Plan:
 
     def _waits_for_devices(self, need: RunNeeds, free: list[str]) -> str:
         wanted = f"{need.count} free of {len(need.devices)}" if len(need.devices) > 1 else f"{need.devices[0]} free"
-        users = [
-            f"{device} {self._users.get(device) or 'is kept for a higher priority'}"
-            for device in need.devices
-            if device not in free
-        ]
+        users = [f"{device} {self._users.get(device) or _KEPT}" for device in need.devices if device not in free]
         return f"needs {wanted}: {', '.join(users)}"
+
+
+def devices_of_others(reason: str) -> tuple[str, ...]:
+    """The accelerators that a run waits for, and that no run of this program uses, from its reason in a decision."""
+    return tuple(_OF_OTHER.findall(reason)) if reason.startswith("needs ") else ()
 
 
 def _trains(active: Sequence[ActiveRun]) -> str:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.data.data_options import Progress
 from accel_engine.data.dataset import Split
-from accel_engine.data_profile.described_data import DescribedData, describe_loaded, entry_of
+from accel_engine.data_profile.described_data import entry_of
 from accel_engine.errors import DataError
 from accel_engine.keras_support.divisibility import is_divisible
 from accel_engine.keras_support.model_structure import has_custom_train_step, parameter_count
@@ -21,7 +21,6 @@ from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import data_bytes
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.requests.describe_data import DataRequest
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.requests.protocol.request import Send, reports
 from accel_engine.training.core.compiled_model import build_plan_model
@@ -30,15 +29,6 @@ from accel_engine.training.core.rematerialization.choice import is_all_keras, pl
 from accel_engine.training.core.rematerialization.division import divide_model
 from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes, trace_activations
 from accel_engine.training.model_analysis.model_blocks import model_blocks
-
-
-def describe_plan_data(request: DataRequest, send: Send) -> DescribedData:
-    """Load a plan's data, for a description of what only loading tells.
-
-    Raises:
-        AccelError: The data cannot be read.
-    """
-    return describe_loaded(request.plan.data, request.plan.data_options, progress=reports(send))
 
 
 def describe_plan_model(request: ModelRequest, send: Send) -> Description:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from accel_engine.run_queue.decision import ActiveRun, FreeDevices, WaitingRun, decide, devices_of_others
 from accel_engine.run_queue.needs import RunNeeds
 from accel_engine.run_queue.queue_entries import QueueEntry, QueueRequest
 from accel_tui.run_list.queue_rows import QueueList, QueueRow
@@ -63,6 +64,21 @@ def test_behind_an_unknown_end_nothing_has_a_start() -> None:
 def test_held_runs_and_unknown_needs_have_no_start() -> None:
     rows = (row("now", 60, on=()), row("held", 30, is_held=True), row("strange", 30, need=None), row("next", None))
     assert times(*rows) == {"now": (0, 60), "held": (None, None), "strange": (None, None), "next": (60, None)}
+
+
+def test_an_accelerator_of_another_program_is_not_planned() -> None:
+    need, kept = RunNeeds("gpu", 1, ("gpu:0",)), FreeDevices({"gpu:0": "is used by python, 3 GiB", "gpu:1": ""})
+    reason = decide([WaitingRun("b", QueueRequest(), need)], [], kept).reasons["b"]
+    both = RunNeeds("gpu", 2, ("gpu:0", "gpu:1"))
+    busy = decide([WaitingRun("c", QueueRequest(), both)], [ActiveRun("a", ("gpu:1",))], kept).reasons["c"]
+    assert (devices_of_others(reason), devices_of_others(busy)) == (("gpu:0",), ("gpu:0",))
+    rows = [
+        row("a", 60, on=("gpu:1",)),
+        row("b", 30, need=need, reason=reason),
+        row("c", 20, need=both, reason=busy),
+        row("d", 10, need=GPUS),
+    ]
+    assert times(*rows) == {"a": (0, 60), "d": (60, 70), "b": (None, None), "c": (None, None)}
 
 
 def test_a_run_that_trains_longer_than_expected_ends_soon() -> None:

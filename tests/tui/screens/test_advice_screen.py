@@ -267,7 +267,7 @@ async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(
         assert trials.asked == [{"xla": "on"}]
         assert trials.purposes == [Quantity.SPEED]
         trials.may_end.set()
-        await shows(pilot, "CONFIGURATION", "EXAMPLES/S", "SPEED", "MEMORY")
+        await shows(pilot, "configuration", "examples/s", "speed", "memory")
         await shows(pilot, "this plan", "6.40k", "the cure", "9.12k", "1.43x", "9 rounds in turns")
         await shows(pilot, "✓ The fastest is the cure, 1.43 times as fast")
         assert "expected: 1.7" not in text_of(pilot)

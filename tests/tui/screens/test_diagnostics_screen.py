@@ -301,7 +301,7 @@ class StubQuestion:
 
     def __exit__(self, *_: object) -> None: ...
 
-    def result(self, tell: Callable[[ExamplesDone], None]) -> Revalidation:
+    def result(self, tell: Callable[[ExamplesDone], None], on_doing: Callable[[str], object]) -> Revalidation:
         tell(ExamplesDone(256, 1000))
         while not self.goes_on.wait(0.01):
             if self.cancelled.is_set():
@@ -335,7 +335,8 @@ async def test_an_ended_run_is_validated_in_the_background(
         stub_question.goes_on.set()
         await shows(pilot, "accuracy 0.9709 (300 of 309) after step 300")
         await hides(pilot, "Validating")
-        assert [each.message for each in pilot.app._notifications] == ["the [training] examples have changed"]
+        told = ["A validation is in progress.", "the [training] examples have changed"]
+        assert [each.message for each in pilot.app._notifications] == told
         assert stub_question.asked == [RevalidationRequest(engine.directory)]
         assert pilot.app.screen.check_action("validate", ())
 

@@ -101,7 +101,7 @@ async def test_a_learning_rate_is_found_live_and_taken_into_the_form(
         await shows(pilot, f"minimum / 10: {rate:g}", "steepest", "valley", "1e-5", "0.01")
         await shows(pilot, "┊ steepest", "│ valley", "‖ minimum / 10")  # the legend of the plot
         # Two losses of one rate: in the ramps, and after training with it.
-        await shows(pilot, f" at {rate:g}", "LOSS AFTER 100", "0.25")
+        await shows(pilot, f" at {rate:g}", "loss after 100", "0.25")
         assert re.search(rf"smoothed mean 0\.[0-9]{{4}} at {rate:g}", text_of(pilot))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")

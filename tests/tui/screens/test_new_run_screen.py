@@ -99,7 +99,7 @@ async def test_devices_data_plan_outcome_command_and_start_are_all_there(size: t
         await show_panel(pilot, 2)
         await shows(pilot, "cnn: 94,634 in 14 layers", "23 per epoch, 230 total", "64 on cpu:0, last 29", "/ finds any")
         await show_panel(pilot, 3)
-        await shows(pilot, "11.4 MiB", "3 checkpoints", "b races the plan", "predict, export", "Start")
+        await shows(pilot, "11.4 MiB", "3 checkpoints", "Race (b)", "predict, export", "Start")
         for each in screen_of(pilot).form.shown:
             if size != SMALL:
                 assert pilot.app.screen.region.contains_region(each.region), each.field

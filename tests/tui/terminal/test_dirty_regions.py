@@ -223,7 +223,8 @@ async def test_a_list_is_painted_when_it_is_opened_for_the_first_time(engine: Fa
     app = SeenApp()
     async with app.run_test(size=(100, 30)) as pilot:
         await shows(pilot, "Start")
-        await pilot.press("down")
+        await pilot.press("tab")
+        app.screen.query_one("#model Input").focus()
         await until(pilot, app.is_whole, "the field")
         await pilot.press("enter")
         await until(pilot, lambda: "One hidden layer" in "\n".join(_text(app.seen).values()), "the list to be painted")

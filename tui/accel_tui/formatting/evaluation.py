@@ -47,10 +47,11 @@ def tables(found: Evaluation, confidence: float) -> Iterator[ResultTable]:
         (name, *(_text(model.metrics[name]) if name in model.metrics else "" for model in found.models))
         for name in names
     ]
-    yield ResultTable(("METRIC", *map(_title, found.models)), [*rows, *_baseline_rows(found.models)])
+    models = tuple(map(_title, found.models))
+    yield ResultTable(("METRIC", *models), [*rows, *_baseline_rows(found.models)], named=models)
     for difference in found.differences:
         header = (f"{difference.name} - {difference.than}", "DIFFERENCE", "P", "")
-        yield ResultTable(header, list(_difference_rows(difference, confidence)))
+        yield ResultTable(header, list(_difference_rows(difference, confidence)), named=header[:1])
     if len(found.models) == 1 and found.models[0].classes:
         yield _classes(found.models[0].classes)
 

@@ -223,7 +223,7 @@ def best_of(results: Sequence[ConfigurationResult]) -> ConfigurationResult | Non
 TITLE_WIDTH = 26
 """The most columns of a title beside a bar."""
 
-TITLE = "CONFIGURATION"
+TITLE = "configuration"
 """The header of the titles."""
 
 LEAST_BAR = 4
@@ -303,18 +303,18 @@ def _figures(results: Sequence[ConfigurationResult], width: int) -> list[Column[
     def figure(title: str, width: int, text: Callable[[ConfigurationResult], str]) -> Column[ConfigurationResult]:
         return Column(title, width, _of_measured(lambda each, _: text(each)), right=True)
 
-    rate = figure("EXAMPLES/S", 10, lambda each: numbers.compact(each.examples_per_second or 0.0))
-    spread = [figure("SPREAD", 6, tolerance_text)] if width >= WIDE else []
-    common = [rate, *spread, figure("SPEED", 5, ratio_text), figure("MEMORY", 8, memory_text)]
+    rate = figure("examples/s", 10, lambda each: numbers.compact(each.examples_per_second or 0.0))
+    spread = [figure("spread", 6, tolerance_text)] if width >= WIDE else []
+    common = [rate, *spread, figure("speed", 5, ratio_text), figure("memory", 8, memory_text)]
     if width < WIDEST:
         return common
     has_energy = any(each.joules is not None for each in results)
-    energy = figure("J/EXAMPLE", 9, lambda each: energy_text(each) if each.joules else "")
+    energy = figure("J/example", 9, lambda each: energy_text(each) if each.joules else "")
     return [
         *common,
-        figure("COMPILE", 7, compile_text),
+        figure("compile", 7, compile_text),
         *([energy] if has_energy else []),
-        figure("LOSSES", 18, lambda each: each.losses.text if each.losses else ""),
+        figure("losses", 18, lambda each: each.losses.text if each.losses else ""),
     ]
 
 

@@ -119,6 +119,12 @@ class ResultTable:
     """The theme colour of its texts; empty for the usual one."""
     drawn: tuple[DrawnColumn, ...] = ()
     """The columns that are drawn beside its texts."""
+    named: tuple[str, ...] = ()
+    """The titles that are names which users gave."""
+
+    def shown_title(self, title: str) -> str:
+        """A title as a screen shows it: small letters, but names and units as they are."""
+        return title.lower() if title.isupper() and title not in self.named else title
 
 
 def sort_rows(rows: Iterable[T], columns: Sequence[Column[T]], order: SortOrder) -> tuple[T, ...]:

@@ -12,6 +12,22 @@ DATA, DECISIONS, OUTCOME = (tuple(name for (panel, _), name in _PLACES if panel 
 FIRST = (*DATA, *DECISIONS, *OUTCOME)
 """All of these."""
 
+NEXT = (
+    "optimizer",
+    "schedule",
+    "loss",
+    "augmentation",
+    "validation_split",
+    "patience",
+    "precision",
+    "xla",
+    "seed",
+    "checkpoint_every",
+    "clip_norm",
+    "label_smoothing",
+)
+"""The fields whose defaults stand below the decisions, as many as there is room for."""
+
 _OTHERS = {group: tuple(name for name in names if name not in FIRST) for group, names in GROUPS.items()}
 
 OTHERS: dict[str, tuple[str, ...]] = {group: names for group, names in _OTHERS.items() if names}

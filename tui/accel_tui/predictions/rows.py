@@ -70,14 +70,14 @@ def shown_tables(found: ExamplePredictions, top: int, most_rows: int) -> list[Re
     """
     most = most_examples(found, most_rows)
     predicted = prediction_tables(found, top, most) if found.readable else ()
-    tables = [_with_bars(each) for each in predicted]
+    tables = [_with_bars(each, output) for each, output in zip(predicted, found.outputs, strict=False)]
     if problems := problem_rows(found, most_rows):
         tables.append(ResultTable(("EXAMPLE", "REASON"), problems, "Not predicted", colour="error"))
     return tables
 
 
-def _with_bars(table: PredictionTable) -> ResultTable:
-    found = ResultTable(table.header, table.rows, table.output or "predictions")
+def _with_bars(table: PredictionTable, output: OutputPrediction) -> ResultTable:
+    found = ResultTable(table.header, table.rows, table.output or "predictions", named=output.columns)
     if not table.chances:
         return found
     cells = [partial(_bar, chance) for chance in table.chances]

@@ -92,7 +92,7 @@ def _confusion(confusion: Confusion) -> Html:
 
 
 def _cell(count: int, share: float, *, is_right: bool) -> Html:
-    hue = "success" if is_right else "error"
+    hue = "primary" if is_right else "secondary"  # as the dashboard has them
     strength = round(100 * (0.1 + 0.6 * share)) if count else 0
     style = f"background:color-mix(in srgb,var(--{hue}) {strength}%,var(--surface))"
     return element("td", f"{count:,}" if count else "·", style=style)

@@ -133,6 +133,7 @@ def _variables(theme: Theme) -> str:
         "muted": theme.variables["text-muted"],
         "grid": theme.variables["border"],
         "primary": theme.primary,
+        "secondary": theme.secondary,
         "success": theme.success,
         "warning": theme.warning,
         "error": theme.error,

@@ -26,6 +26,8 @@ SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
 }
 """The symbol and the theme colour of each status; ``None`` for a run that cannot be read."""
 
+_STATUS_ORDER = {status: float(place) for place, status in enumerate(SYMBOLS)}
+
 RunColumn = Column[RunSummary]
 """A column of a list of runs."""
 
@@ -150,7 +152,7 @@ COLUMNS: tuple[RunColumn, ...] = (
         "status",
         12,
         lambda run, _: f"{SYMBOLS[run.status][0]} {_status(run)}",
-        lambda run: (float(list(SYMBOLS).index(run.status)), ""),
+        lambda run: (_STATUS_ORDER[run.status], ""),
         colour=lambda run: SYMBOLS[run.status][1],
     ),
     Column("run", 21, lambda run, _: run_title(run), _words(run_title), widest=40),

@@ -129,17 +129,20 @@ class RunGroup:
     """The length of a whole bar: 1 for metrics that are at most 1, else the highest result."""
     results: tuple[Result, ...] = ()
     """The results by that metric."""
+    is_of_one_kind: bool = True
+    """Whether no run has a result by another metric."""
     is_folded: bool = False
     """Whether its runs are hidden."""
+    live: int = 0
+    """How many of its runs are live."""
+    newest: float = 0.0
+    """When the newest run was created, in seconds since the epoch."""
+    ids: frozenset[str] = frozenset()
+    """The ids of its runs."""
 
     def result(self, run: RunSummary) -> Result | None:
         """The result of one of its runs, if it is by the same metric as the results of the others."""
         return result_by(run, self.series) if self.series else None
-
-    @property
-    def is_of_one_kind(self) -> bool:
-        """Whether no run has a result by another metric."""
-        return len(self.results) == sum(result_of(run) is not None for run in self.runs)
 
     @property
     def best(self) -> Result | None:
@@ -153,8 +156,7 @@ class RunGroup:
     def note(self) -> str:
         """The number of its runs, and how many are live."""
         count = f"{len(self.runs):,}"
-        live = sum(run.status is not None and run.status.live for run in self.runs)
-        return "  ".join([count, *([f"{live} live"] * bool(live))])
+        return "  ".join([count, *([f"{self.live} live"] * bool(self.live))])
 
     @property
     def result_title(self) -> str:
@@ -165,16 +167,31 @@ class RunGroup:
         return f"{'best' if found.is_best else found.title} {found.text}" if self.is_folded else found.title
 
 
-def make_group(path: GroupPath, runs: Sequence[RunSummary], *, is_folded: bool = False) -> RunGroup:
+def make_group(
+    path: GroupPath, runs: Sequence[RunSummary], facts: "RunFacts | None" = None, *, is_folded: bool = False
+) -> RunGroup:
     """Make a group of runs, with the metric that most of their results have."""
-    results = [found for run in runs if (found := result_of(run))]
-    series = Counter(each.series for each in results).most_common(1)
+    found = facts.results(runs) if facts else [result_of(run) for run in runs]
+    results = [each for each in found if each]
+    series = Counter([each.series for each in results]).most_common(1)
     name = series[0][0] if series else ""
-    of_series = tuple(each for each in results if each.series == name)
-    high = max((each.value for each in of_series if each.value == each.value), default=0.0)
+    of_series = tuple([each for each in results if each.series == name])
+    high = max([each.value for each in of_series if each.value == each.value], default=0.0)
     if is_at_most_one(name) and high <= 1.0:
         high = 1.0
-    return RunGroup(path, tuple(runs), name, high, of_series, is_folded)
+    statuses = Counter([run.status for run in runs])
+    return RunGroup(
+        path,
+        tuple(runs),
+        name,
+        high,
+        of_series,
+        len(of_series) == len(results),
+        is_folded,
+        live=sum(number for status, number in statuses.items() if status is not None and status.live),
+        newest=max([run.info.created if run.info else 0.0 for run in runs], default=0.0),
+        ids=frozenset([run.id for run in runs]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,60 +208,120 @@ class Folds:
         return (path[-1].startswith(_FOLDED_AT_FIRST) and not self.are_open) is not (path in self.changed)
 
 
-def group_runs(runs: Iterable[RunSummary], grouping: str, folds: Folds) -> list[RunGroup | RunSummary]:
-    """The lines of a list: groups, the one with the newest run first, each with its runs, then with its own groups.
+class RunFacts:
+    """What groups need of each run and of all their runs, which a new order changes nothing of.
+
+    What is known of a run is kept until the run changes, and what is known of a group until the list does.
+    """
+
+    def __init__(self) -> None:
+        self._results: dict[str, tuple[RunSummary, Result | None]] = {}
+        self._paths: dict[str, tuple[RunSummary, GroupPath]] = {}
+        self._grouping = ""
+        self._list: tuple[object, ...] = ()
+        self.groups: dict[GroupPath, RunGroup] = {}
+        """The groups of the present list."""
+
+    def begin(self, runs: Sequence[RunSummary], filter: str, grouping: str) -> None:  # noqa: A002 (the table's name)
+        """Keep what is known of a list if it is the same as before, apart from its order."""
+        if grouping != self._grouping:
+            self._paths, self._grouping = {}, grouping
+        if not self._list or self._list[0] is not runs or self._list[1:] != (filter, grouping):
+            self._list = runs, filter, grouping
+            self.groups = {}
+        if len(self._paths) > 2 * len(runs):
+            ids = {run.id for run in runs}
+            self._results = {key: known for key, known in self._results.items() if key in ids}
+            self._paths = {key: known for key, known in self._paths.items() if key in ids}
+
+    def results(self, runs: Iterable[RunSummary]) -> list[Result | None]:
+        """The result of each run."""
+        found = []
+        for run in runs:
+            known = self._results.get(run.id)
+            if known is None or known[0] is not run:
+                known = self._results[run.id] = run, result_of(run)
+            found.append(known[1])
+        return found
+
+    def members(self, runs: Iterable[RunSummary], grouping: str) -> dict[GroupPath, list[RunSummary]]:
+        """The runs of each group; see :data:`GROUPINGS`."""
+        path_of, paths, members = GROUPINGS[grouping], self._paths, dict[GroupPath, list[RunSummary]]()
+        for run in runs:
+            known = paths.get(run.id)
+            if known is None or known[0] is not run:
+                known = paths[run.id] = run, path_of(run)
+            if known[1] in members:
+                members[known[1]].append(run)
+            else:
+                members[known[1]] = [run]
+        return members
+
+    def group_of(self, run: RunSummary) -> RunGroup | None:
+        """The group of a run in the present list."""
+        known = self._paths.get(run.id)
+        return self.groups.get(known[1]) if known else None
+
+
+Block = tuple[RunGroup | None, Sequence[RunSummary]]
+"""A group, and its runs that are in no group in it; ``None`` for a list without headings."""
+
+
+def group_runs(
+    runs: Iterable[RunSummary], grouping: str, folds: Folds, facts: RunFacts | None = None
+) -> Sequence[Block]:
+    """The parts of a list: groups, the one with the newest run first, each followed by the groups in it.
 
     Args:
         runs: In the order that they have within groups.
         grouping: One of :data:`GROUPINGS`.
         folds: Which groups are folded.
+        facts: What is known of the list; :meth:`RunFacts.begin` was called for it.
 
     Returns:
         Also what is in folded groups; see :func:`visible`. Runs of a single group have no heading.
     """
-    path_of = GROUPINGS[grouping]
-    members: dict[GroupPath, list[RunSummary]] = {}
-    for run in runs:
-        members.setdefault(path_of(run), []).append(run)
+    facts = facts or RunFacts()
+    members = facts.members(runs, grouping)
     if len(members) < 2:
-        return [run for found in members.values() for run in found]
+        facts.groups = {}
+        return [(None, found) for found in members.values()]
     whole: dict[str, list[GroupPath]] = {}
     for path in members:
         whole.setdefault(path[0], []).append(path)
-    ordered = sorted(whole.values(), key=lambda paths: -max(_newest(members[path]) for path in paths))
-    return [line for paths in ordered for line in _lines(sorted(paths, key=len), members, folds)]
+    parts = list[tuple[float, list[Block]]]()
+    for paths in whole.values():
+        top, inner = paths[0][:1], sorted(paths, key=len)
+        group = _group(top, [run for path in inner for run in members[path]], folds, facts)
+        blocks: list[Block] = [(group, members.get(top, ()))]
+        blocks += [(_group(path, members[path], folds, facts), members[path]) for path in inner if path != top]
+        parts.append((group.newest, blocks))
+    parts.sort(key=lambda part: -part[0])
+    return [block for _, blocks in parts for block in blocks]
 
 
-def _newest(runs: Iterable[RunSummary]) -> float:
-    return max(run.info.created if run.info else 0.0 for run in runs)
+def _group(path: GroupPath, runs: Sequence[RunSummary], folds: Folds, facts: RunFacts) -> RunGroup:
+    """Make a group, with what is known of it."""
+    is_folded = folds.has(path)
+    if known := facts.groups.get(path):
+        found = replace(known, runs=tuple(runs), is_folded=is_folded)
+    else:
+        found = make_group(path, runs, facts, is_folded=is_folded)
+    facts.groups[path] = found
+    return found
 
 
-def _lines(
-    paths: Sequence[GroupPath], members: Mapping[GroupPath, Sequence[RunSummary]], folds: Folds
-) -> Iterator[RunGroup | RunSummary]:
-    """A group with the groups in it, whose paths are longer."""
-    top = paths[0][:1]
-    yield make_group(top, [run for path in paths for run in members[path]], is_folded=folds.has(top))
-    for path in paths:
-        if path != top:
-            yield make_group(path, members[path], is_folded=folds.has(path))
-        yield from members[path]
-
-
-def visible(lines: Iterable[RunGroup | RunSummary]) -> Iterator[RunGroup | RunSummary]:
+def visible(blocks: Iterable[Block]) -> Iterator[RunGroup | RunSummary]:
     """The lines that are not in folded groups."""
     hidden: GroupPath | None = None
-    shown = True
-    for line in lines:
-        if isinstance(line, RunGroup):
-            if hidden and line.path[: len(hidden)] == hidden:
-                shown = False
+    for group, runs in blocks:
+        if group:
+            if hidden and group.path[: len(hidden)] == hidden:
                 continue
-            hidden = line.path if line.is_folded else None
-            shown = not line.is_folded
-            yield line
-        elif shown:
-            yield line
+            hidden = group.path if group.is_folded else None
+            yield group
+        if not hidden:
+            yield from runs
 
 
 RESULT, BAR = "result", "bar"

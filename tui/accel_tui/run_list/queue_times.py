@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from accel_engine.run_queue.decision import ActiveRun, FreeDevices, WaitingRun, decide
+from accel_engine.run_queue.decision import ActiveRun, FreeDevices, WaitingRun, decide, devices_of_others
 from accel_engine.run_queue.needs import RunNeeds
 from accel_engine.run_queue.queue_entries import QueueEntry
 from accel_tui.run_list.queue_rows import QueueList, QueueRow
@@ -33,7 +33,7 @@ class PlannedRun:
 def planned_runs(queue: QueueList) -> list[PlannedRun]:
     """The runs that train, then those that wait, as the queue would start them if each took as long as expected.
 
-    A run behind one whose end is unknown, a held one, and one that waits for another program, has no start.
+    A run behind one whose end is unknown, a held one, and one whose accelerators another program uses, has no start.
     """
     waiting = [row for row in queue.rows if not row.entry.is_started]
     found = {
@@ -75,4 +75,5 @@ def _starts(
         )
         for run, planned in live.items()
     ]
-    return decide(candidates, active, FreeDevices(at_once=at_once)).starts
+    others = {device: "another program" for row in waiting for device in devices_of_others(row.entry.reason)}
+    return decide(candidates, active, FreeDevices(others, at_once=at_once)).starts

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -87,6 +88,12 @@ class LatencyHistogram(PlotView):
         return Plot(title, (bars, *rules), x=LogAxis(*self._widened(live)), y_name="requests")
 
 
+def _log_axis(values: npt.NDArray[np.float64]) -> LogAxis:
+    """An axis with round ends around some values, which may all be the same."""
+    low, high = round_down(float(values.min())), round_up(float(values.max()))
+    return LogAxis(low, high) if low < high else LogAxis(low / 2, high * 2)
+
+
 class LatencyOverThroughput(PlotView):
     """What throughput costs in latency: a line through the batch sizes of each setup, once all are measured."""
 
@@ -110,8 +117,7 @@ class LatencyOverThroughput(PlotView):
         ]
         across, up = (np.concatenate([each[axis] for each in points]) for axis in (0, 1))
         limit = [] if target is None else [target / _MILLISECOND]
-        x = LogAxis(round_down(float(across.min())), round_up(float(across.max())))
-        y = LogAxis(round_down(min([float(up.min()), *limit])), round_up(max([float(up.max()), *limit])))
+        x, y = _log_axis(across), _log_axis(np.array([*up, *limit]))
         series = [
             PlotSeries(*each, kind, style_of(at), letter(at) if kind == "mark" else "")
             for at, each in enumerate(points)

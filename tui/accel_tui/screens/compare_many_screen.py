@@ -12,14 +12,13 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from accel_engine.run import RunSummary
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.host import Screens, open_screen
-from accel_tui.run_list.columns import has_model, run_title
+from accel_tui.run_list.columns import run_title
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, ComparedRow, ComparedRun, Comparison, compare_runs
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings
+from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings, target_of
 from accel_tui.widgets.chart.plot import PlotView
 from accel_tui.widgets.chart_panels.run_band import RunCurve, band_plot, best_curve, compared_metric, read_curve
 from accel_tui.widgets.key_bar import KeyBar, TopBar
@@ -84,12 +83,12 @@ class CompareManyScreen(RunActionsScreen):
     @property
     def current_run(self) -> TargetRun | None:
         """The run under the cursor."""
-        return _target(self._table.current.run) if self._table.current else None
+        return target_of(self._table.current.run) if self._table.current else None
 
     @property
     def selected_runs(self) -> Sequence[TargetRun]:
         """The runs that are selected."""
-        return tuple(_target(row.run) for row in self._table.selected_rows)
+        return tuple(target_of(row.run) for row in self._table.selected_rows)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to compare only as many as charts have colours for."""
@@ -166,10 +165,6 @@ def _row(comparison: Comparison, at: int, best: RunCurve | None) -> ResultRow:
     differs = ", ".join(f"{row.label} {row.texts[at]}" for row in comparison.plan)
     speed = run.steps / run.seconds if run.seconds else None
     return ResultRow(run, printable_line(run_title(run)), colour, speed, run.seconds, differs)
-
-
-def _target(run: RunSummary) -> TargetRun:
-    return TargetRun(run.directory, run.info, has_model(run), is_readable=run.info is not None)
 
 
 def _variations(comparison: Comparison) -> Content:

@@ -20,10 +20,9 @@ from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_fields, printable_line
 from accel_tui.formatting.table_columns import GAP, Column
 from accel_tui.host import Screens, open_screen
-from accel_tui.run_list.columns import has_model
 from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compare_runs
 from accel_tui.run_state.run_follower import RunFollower
-from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings
+from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings, target_of
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts, letter, style_of
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.results_table import ResultRow, ResultsTable
@@ -220,7 +219,7 @@ class CompareScreen(RunActionsScreen):
     @property
     def selected_runs(self) -> Sequence[TargetRun]:
         """All runs."""
-        return tuple(TargetRun(run.directory, run.info, has_model(run)) for run in self._runs)
+        return tuple(map(target_of, self._runs))
 
     def action_back(self) -> None:
         """Go to the Runs screen, wherever this screen was opened from."""

@@ -14,7 +14,7 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.plan.options import specs_of
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.requests.protocol.model_reference import check_checkpoint
-from accel_engine.run import Annotations, RunInfo, Status, request
+from accel_engine.run import Annotations, RunInfo, RunSummary, Status, request
 from accel_engine.run.runs.listing import list_runs, summarize
 from accel_engine.run.runs.removal import Contents, count_contents, remove
 from accel_engine.run.store.annotations import TagChanges, set_tags, write_annotations
@@ -22,6 +22,7 @@ from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
+from accel_tui.run_list.columns import has_model
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, MOST_RUNS_OF_BAND, find_mixed_kinds
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, awaiting
@@ -70,6 +71,11 @@ class TargetRun:
     def takes_commands(self) -> bool:
         """Whether an engine runs that saves checkpoints."""
         return self.state.live and not self.state.is_queued and (self.info is None or self.info.has_engine)
+
+
+def target_of(run: RunSummary) -> TargetRun:
+    """A listed run as the target of an action."""
+    return TargetRun(run.directory, run.info, has_model(run), is_readable=run.info is not None)
 
 
 Runs = Sequence[TargetRun]

@@ -18,12 +18,9 @@ from accel_engine.words import numbers
 from accel_tui.formatting.runs import lost_reason
 from accel_tui.host import Screens, change_setting, open_screen, settings_of
 from accel_tui.palette import Command, SearchedCommands
-from accel_tui.run_list.columns import has_model
 from accel_tui.screens.asking import awaiting
-from accel_tui.screens.run_actions import ACTIONS, RUNS, RunActionsScreen, TargetRun, run_bindings
-from accel_tui.screens.select_charts_screen import SelectChartsScreen
+from accel_tui.screens.run_actions import ACTIONS, RUNS, RunActionsScreen, TargetRun, run_bindings, target_of
 from accel_tui.settings.user_settings import RUN_COLUMNS, RUN_GROUPS
-from accel_tui.widgets.chart_panels.run_panels import Panel
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.run_card import CardKey, RunCard
@@ -56,12 +53,6 @@ class FilterInput(LineInput):
         await self.app.run_action("screen.back")
 
 
-class SelectColumnsScreen(SelectChartsScreen):
-    """Returns the titles of the selected columns."""
-
-    WHAT = "Columns"
-
-
 class RunsScreen(RunActionsScreen):
     """Lists the runs of this machine."""
 
@@ -86,6 +77,8 @@ class RunsScreen(RunActionsScreen):
         hint = f"No runs yet in {printable(str(runs_directory()))}. Press N for a new run, then s to start it."
         self.table = RunsTable(hint, selectable=True)
         self._statuses: dict[str, Status | None] = {}
+        self._listed: tuple[RunSummary, ...] | None = None
+        self._found = ""
 
     def compose(self) -> ComposeResult:
         settings = settings_of(self)
@@ -112,12 +105,12 @@ class RunsScreen(RunActionsScreen):
     @property
     def current_run(self) -> TargetRun | None:
         """The run under the cursor."""
-        return _target(self.table.current) if self.table.current else None
+        return target_of(self.table.current) if self.table.current else None
 
     @property
     def selected_runs(self) -> Sequence[TargetRun]:
         """The runs that are selected."""
-        return tuple(map(_target, self.table.selected_rows))
+        return tuple(map(target_of, self.table.selected_rows))
 
     def take_changes(self) -> None:
         """Read the list again."""
@@ -146,6 +139,9 @@ class RunsScreen(RunActionsScreen):
     @awaiting
     async def action_select_columns(self) -> None:
         """Ask for the columns."""
+        from accel_tui.screens.select_charts_screen import SelectColumnsScreen  # seldom needed
+        from accel_tui.widgets.chart_panels.run_panels import Panel
+
         panels = [Panel(title, title) for title in RUN_COLUMNS]
         shown = self.table.chosen or self.table.visible_titles
         chosen = await self.ask(SelectColumnsScreen(panels, shown))
@@ -171,26 +167,37 @@ class RunsScreen(RunActionsScreen):
     @on(RunsTable.Listed)
     def _update_list(self, event: RunsTable.Listed) -> None:
         """Notify of newly lost runs."""
-        self.set_class(not event.runs, "-empty")
-        for run in event.runs:
-            before = self._statuses.get(run.id)
-            if run.status is Status.LOST and before is not None and before.live:
-                self.notify(f"{run.id}: {lost_reason(run.info)}.", title="Run lost", severity="error", markup=False)
-        self._statuses = {run.id: run.status for run in event.runs}
+        if event.runs is not self._listed:
+            self._listed = event.runs
+            self.set_class(not event.runs, "-empty")
+            statuses = {run.id: run.status for run in event.runs}
+            for run in [run for run in event.runs if statuses[run.id] is Status.LOST]:
+                before = self._statuses.get(run.id)
+                if before is not None and before.live:
+                    self.notify(f"{run.id}: {lost_reason(run.info)}.", title="Run lost", severity="error", markup=False)
+            self._statuses = statuses
         self._describe()
 
     @on(RunsTable.Moved)
     def _describe(self) -> None:
         self.query_one(SelectedRun).show_run(self.table.current)
-        self.query_one(RunCard).show(self.table.current or self.table.current_group)
+        subject = self.table.current or self.table.current_group
+        self.query_one(RunCard).show(subject)
+        self.set_class(subject is None, "-nothing")
         if self.table.runs is None:
-            self.query_one("#found", Label).update("loading runs…")
+            self._show_found("loading runs…")
             return
         everything, shown, selected_rows = len(self.table.runs), len(self.table.shown), len(self.table.selected_rows)
         counts = [f"{shown:,} of " * bool(self.table.filter) + numbers.counted(everything, "run")]
         counts[0] += f" by {self.table.grouping}" * (self.table.grouping != "none")
-        self.query_one("#found", Label).update(", ".join(counts + [f"{selected_rows} selected"] * bool(selected_rows)))
+        self._show_found(", ".join(counts + [f"{selected_rows} selected"] * bool(selected_rows)))
         self.refresh_bindings()
+
+    def _show_found(self, text: str) -> None:
+        """Say what the list has; the screen is laid out for it."""
+        if text != self._found:
+            self._found = text
+            self.query_one("#found", Label).update(text)
 
     def _card_keys(self) -> Iterator[CardKey]:
         """The actions that the current run allows, with their keys."""
@@ -198,13 +205,9 @@ class RunsScreen(RunActionsScreen):
             return
         yield CardKey("⏎", "Open", "open")
         for binding in run_bindings(RUNS):
-            if binding.action in ACTIONS and ACTIONS[binding.action].is_offered((_target(self.table.current),)):
+            if binding.action in ACTIONS and ACTIONS[binding.action].is_offered((target_of(self.table.current),)):
                 yield CardKey(self._first_key(binding), binding.description, binding.action)
 
     def _first_key(self, binding: Binding) -> str:
         """The first key of a binding, as shown."""
         return self.app.get_key_display(replace(binding, key=binding.key.partition(",")[0]))
-
-
-def _target(run: RunSummary) -> TargetRun:
-    return TargetRun(run.directory, run.info, has_model(run), is_readable=run.info is not None)

@@ -56,3 +56,9 @@ class SelectChartsScreen(Dialog[tuple[str, ...]]):
 
     def action_default(self) -> None:
         self.dismiss(AUTOMATIC)
+
+
+class SelectColumnsScreen(SelectChartsScreen):
+    """Returns the titles of the selected columns of a list of runs."""
+
+    WHAT = "Columns"

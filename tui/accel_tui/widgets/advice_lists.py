@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from textual import on
 from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
@@ -21,7 +20,7 @@ from accel_tui.formatting.text import hanging
 from accel_tui.run_state.advice import Advice, chart_name
 from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
 from accel_tui.run_state.marks import with_advice
-from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.chart import PointedChart
 from accel_tui.widgets.chart.chart_view import ChartSeries
 from accel_tui.widgets.chart_panels.run_panels import limits_of, measure_colour, points_of, validation_colour
 from accel_tui.widgets.list_keys import ItemList
@@ -160,7 +159,7 @@ def _lines(finding: Finding, width: int) -> Iterator[Content]:
         )
 
 
-class EvidenceChart(Chart):
+class EvidenceChart(PointedChart):
     """The whole run, with a mark where the evidence begins; hidden if no series shows it."""
 
     def show_finding(self, finding: Finding | None, advice: Advice | None) -> None:
@@ -186,12 +185,6 @@ class EvidenceChart(Chart):
         self.mark_stale()  # the curve may be the same, with another mark
         self.refresh()
         self.series = tuple(each for each in (training, validation) if each.points or each.curve.end_step)
-
-    @on(Chart.Pointed)
-    def _show_values(self, message: Chart.Pointed) -> None:
-        """Show the values at the mouse."""
-        message.stop()
-        self.cursor = None if message.step is None else max(0, round(message.step))
 
 
 def _has_values(advice: Advice, series: str) -> bool:

@@ -68,7 +68,7 @@ class ResultsTable(Table[ResultRow]):
         group = make_group(("",), [row.run for row in self.rows])
         best = group.best
         title = group.result_title or RESULT
-        self.border_title = "results"
+        self.border_title = "Results"
         width = column_width("run", (row.name for row in self.rows), _WIDEST_NAME)
         self.show_rows(self.rows, _columns(group, best.value if best else None, title, width, self.differs))
 

@@ -2,11 +2,13 @@
 
 import asyncio
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from heapq import nlargest, nsmallest
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from textual import work
 from textual.app import ComposeResult
@@ -15,7 +17,6 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
-from accel_engine.advice import Finding
 from accel_engine.errors import AccelError
 from accel_engine.run import RunInfo, RunReader, RunSummary, Status
 from accel_engine.run.directory.run_paths import trained_model
@@ -28,11 +29,13 @@ from accel_tui.formatting.text import base_name, shorten, shorten_start
 from accel_tui.plan import field_labels
 from accel_tui.run_list.columns import SYMBOLS, run_title, status_of
 from accel_tui.run_list.groups import RunGroup, result_of, short_name
-from accel_tui.run_state.advice import read_advice
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.run_panels import panel_series, panels_of
+
+if TYPE_CHECKING:
+    from accel_engine.advice import Finding
 
 PAUSE_SECONDS = 0.1
 """Seconds that the cursor rests on a run before it is read and shown."""
@@ -40,6 +43,7 @@ PAUSE_SECONDS = 0.1
 _BUCKETS = 512
 _EVENTS = 4096
 _LABEL = 7  # cells of the names of facts
+_NAMED = 10  # runs of a group that are named
 _NAME = 26  # cells of the names of a group's best runs
 _CHARTS = 2
 _SHOWN_ELSEWHERE = frozenset({"name", "model", "data"})
@@ -51,7 +55,7 @@ class CardContent:
 
     state: RunState = RunState()  # noqa: RUF009 (it is frozen)
     """The run with its steps."""
-    findings: tuple[Finding, ...] = ()
+    findings: "tuple[Finding, ...]" = ()
     """What is wrong with it."""
     model_bytes: int = 0
     """Size of the file of its trained model; 0 without one."""
@@ -76,6 +80,8 @@ def read_card(directory: Path, *, has_ended: bool) -> CardContent:
     finally:
         reader.close()
     if has_ended:
+        from accel_tui.run_state.advice import read_advice  # the list is shown without it
+
         findings = read_advice(directory).findings
     if model := trained_model(directory):
         size = model.stat().st_size
@@ -311,16 +317,15 @@ def _again(info: RunInfo) -> Iterator[Content]:
 def _group_lines(group: RunGroup) -> Iterator[Content]:
     """The best runs of a group, and how many runs have each status."""
     results = [(found, run) for run in group.runs if (found := group.result(run))]
-    if results and results[0][0].lower is not None:
-        results.sort(key=lambda each: each[0].value, reverse=not results[0][0].lower)
+    lower = results[0][0].lower if results else None
+    if lower is not None:
+        results = (nsmallest if lower else nlargest)(_NAMED, results, key=lambda each: each[0].value)
     yield Content.styled(results[0][0].title if results else "no results yet", "$text-muted")
-    for number, (found, run) in enumerate(results[:10]):
+    for number, (found, run) in enumerate(results[:_NAMED]):
         name = shorten(printable_line(run_title(run)), _NAME)
         yield Content.assemble((f"{found.text:>8}", "bold"), "    " if number else "  ★ ", name)
     yield Content("")
-    counts: dict[str, int] = {}
-    for run in group.runs:
-        counts[status_of(run)] = counts.get(status_of(run), 0) + 1
+    counts = Counter(map(status_of, group.runs))
     yield Content.styled(", ".join(f"{count:,} {word}" for word, count in counts.items()), "$text-muted")
     yield Content("")
     yield Content.styled("⏎ folds and unfolds, space selects all", "$text-muted")

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar, cast
 
 from textual import on, work
@@ -22,6 +23,7 @@ from accel_tui.run_list.groups import (
     RESULT,
     Folds,
     GroupPath,
+    RunFacts,
     RunGroup,
     group_runs,
     make_group,
@@ -29,7 +31,6 @@ from accel_tui.run_list.groups import (
     visible,
 )
 from accel_tui.run_list.run_filter import key_error, matches, parse_filter
-from accel_tui.widgets.chart_panels.compare_charts import style_of
 from accel_tui.widgets.table import Heading, RowDetails, Table
 
 INTERVAL = 2.0
@@ -88,8 +89,9 @@ class RunsTable(Table[RunSummary]):
         super().__init__(selectable=selectable)
         self._no_runs = empty
         self.columns = COLUMNS
-        self._group_of: dict[str, RunGroup] = {}
-        self._groups: dict[GroupPath, RunGroup] = {}
+        self._facts = RunFacts()
+        self._selection: tuple[RunSummary, ...] = ()
+        self._selection_of: tuple[object, object, object] = (None, None, None)
         self._whole: RunGroup | None = None
         self._changed_of_filter: set[GroupPath] = set()
         self._places: dict[Hashable, int] = {}
@@ -108,8 +110,14 @@ class RunsTable(Table[RunSummary]):
     @property
     def selected_rows(self) -> tuple[RunSummary, ...]:
         """The selected runs in list order; those hidden by the filter come last."""
-        everything = {run.id: run for run in (*self.shown, *(self.runs or ()))} if self.selected else {}
-        return tuple(run for run in everything.values() if run.id in self.selected)
+        if not self.selected:
+            return ()
+        rows = self.selected, self.shown, self.runs
+        if any(new is not old for new, old in zip(rows, self._selection_of, strict=True)):
+            everything = {run.id: run for run in (*self.shown, *(self.runs or ()))}
+            self._selection_of = rows
+            self._selection = tuple(run for run in everything.values() if run.id in self.selected)
+        return self._selection
 
     def on_mount(self) -> None:
         self.set_interval(INTERVAL, self.refresh_runs)
@@ -122,7 +130,8 @@ class RunsTable(Table[RunSummary]):
     def watch_runs(self) -> None:
         terms = parse_filter(self.filter)
         reason = key_error(self.filter) or "No matching runs"
-        self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._no_runs
+        hint = f"{reason}. Press esc to clear the filter."
+        self.empty = hint if self.runs else "" if self.runs is None else self._no_runs
         self.show_rows(run for run in self.runs or () if matches(run, terms))
 
     watch_grouping = watch_chosen = watch_runs
@@ -144,20 +153,15 @@ class RunsTable(Table[RunSummary]):
         """The runs in the order of their groups, and the lines with the headings of groups."""
         if not self.selectable:
             return rows, rows
-        lines = group_runs(rows, self.grouping, self._folds)
-        ordered = tuple(line for line in lines if isinstance(line, RunSummary))
-        self._group_of, self._groups, group = {}, {}, None
-        for line in lines:
-            if isinstance(line, RunGroup):
-                group = self._groups[line.path] = line
-            elif group:
-                self._group_of[line.id] = group
+        self._facts.begin(self.runs or (), self.filter, self.grouping)
+        blocks = group_runs(rows, self.grouping, self._folds, self._facts)
+        ordered = tuple(chain.from_iterable(runs for _, runs in blocks))
         self._whole = None
-        if not group:
-            whole = make_group(("",), ordered)
+        if not self._facts.groups:
+            whole = make_group(("",), ordered, self._facts)
             self._whole = whole if whole.is_of_one_kind else None
         self._choose_columns()
-        return ordered, [self._heading_of(line) if isinstance(line, RunGroup) else line for line in visible(lines)]
+        return ordered, [self._heading_of(line) if isinstance(line, RunGroup) else line for line in visible(blocks)]
 
     def on_resize(self) -> None:
         self._choose_columns()
@@ -171,18 +175,18 @@ class RunsTable(Table[RunSummary]):
 
     def _compared_with(self, run: RunSummary) -> RunGroup | None:
         """The group with whose results a run is compared."""
-        return self._group_of.get(run.id) or self._whole
+        return self._facts.group_of(run) or self._whole
 
     @property
     def current_group(self) -> RunGroup | None:
         """The group whose heading is under the cursor."""
         line = self.current_line
-        return self._groups.get(cast(GroupPath, line.key)) if isinstance(line, Heading) else None
+        return self._facts.groups.get(cast(GroupPath, line.key)) if isinstance(line, Heading) else None
 
     def _heading_of(self, group: RunGroup) -> Heading:
         """The heading of a group, with the name of its metric above the results."""
-        ids, titles = tuple(run.id for run in group.runs), {RESULT: group.result_title}
-        return Heading(group.path, group.path[-1], ids, group.note, len(group.path) - 1, group.is_folded, titles)
+        titles = {RESULT: group.result_title}
+        return Heading(group.path, group.path[-1], group.ids, group.note, len(group.path) - 1, group.is_folded, titles)
 
     def fold(self, heading: Heading, *, is_folded: bool) -> None:
         """Fold or unfold a group, and remember it."""
@@ -192,7 +196,7 @@ class RunsTable(Table[RunSummary]):
 
     def action_fold_all(self) -> None:
         """Fold all groups, or unfold all if all are folded."""
-        groups = [line for line in group_runs(self.shown, self.grouping, self._folds) if isinstance(line, RunGroup)]
+        groups = self._facts.groups.values()
         unfolded = {group.path for group in groups if not group.is_folded}
         self._changed.symmetric_difference_update(unfolded or {group.path for group in groups})
         self.watch_runs()
@@ -204,7 +208,11 @@ class RunsTable(Table[RunSummary]):
     def mark_colour(self, row: RunSummary) -> str:
         """The colour that the run has in a comparison of the selected runs."""
         place = self._places.get(row.id) if 1 < len(self._places) <= MAX_CHARTED_RUNS else None
-        return "mark" if place is None else style_of(place)
+        if place is None:
+            return "mark"
+        from accel_tui.widgets.chart_panels.compare_charts import style_of  # the first rows are shown without it
+
+        return style_of(place)
 
     def forget(self, known: object) -> None:
         """Deselect runs that are gone; those hidden by the filter stay selected."""
@@ -243,9 +251,24 @@ class RunsTable(Table[RunSummary]):
 class SelectedRun(RowDetails):
     """Title, note and tags, outcome, command, and directory of a run."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._run: RunSummary | None = None
+        self._is_stale = False
+
     def show_run(self, run: RunSummary | None) -> None:
-        """Show the details of a run."""
-        self.update(_detail(printable_fields(run)))
+        """Show the details of a run; while they are hidden, once they are shown."""
+        if run is self._run:
+            return
+        self._run, self._is_stale = run, True
+        if self.display:
+            self.on_show()
+
+    def on_show(self) -> None:
+        """Show what was not shown while there was no room."""
+        if self._is_stale:
+            self._is_stale = False
+            self.update(_detail(printable_fields(self._run)))
 
 
 def _detail(run: RunSummary | None) -> Content:

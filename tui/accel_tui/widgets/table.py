@@ -49,7 +49,7 @@ class Heading:
     """What identifies the group."""
     title: str
     """Its name."""
-    rows: tuple[Hashable, ...]
+    rows: frozenset[Hashable]
     """The keys of its rows, with those of the groups in it."""
     note: str = ""
     """What is said of it after the name."""
@@ -299,7 +299,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         """Select or deselect the current row, or all rows of the current group, and move to the next."""
         line = self.current_line
         if isinstance(line, Heading):
-            rows = frozenset(line.rows)
+            rows = line.rows
             self.selected = self.selected - rows if rows <= self.selected else self.selected | rows
         elif line is not None:
             self.selected ^= {self.key_of(line)}

@@ -147,7 +147,11 @@ class _Section(Vertical):
             TextRow(number, texts, tuple(colours.get(text, found.colour) for text in texts))
             for number, texts in enumerate(found.rows)
         ]
-        self.table.show_texts(found.header, rows, drawn=found.drawn)
+        drawn = [
+            replace(each, after=found.shown_title(each.after), title=found.shown_title(each.title))
+            for each in found.drawn
+        ]
+        self.table.show_texts([found.shown_title(each) for each in found.header], rows, drawn=drawn)
 
 
 class ResultTables(VerticalScroll):

@@ -84,6 +84,11 @@ def test_an_axis_ends_at_a_limit_that_it_did_not_have_until_now() -> None:
     assert value_axis(0.3, 1.2, previous=until_now, rows=3, limits=(0, 1)) == until_now
 
 
+@pytest.mark.parametrize("rows", range(2, 14))
+def test_an_axis_of_loads_begins_at_0_also_where_all_are_high(rows: int) -> None:
+    assert value_axis(99.5, 100.0, (0, 100), rows=rows, limits=(0, 100)) == Axis(0, 100)
+
+
 def test_an_axis_reaches_what_it_is_to_reach() -> None:
     assert value_axis(0.3, 0.4, (0, 1)) == Axis(0, 1)
     assert value_axis(math.nan, math.nan, (0, 100)) == Axis(0, 100)

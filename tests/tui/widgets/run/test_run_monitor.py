@@ -21,7 +21,7 @@ def state_of(*values: float, name: str = "accuracy") -> RunState:
         ((0.5,), ["validation accuracy", "best 0.5000 ★ 100"]),
         ((0.5, 0.75), ["validation accuracy", "▲ 0.2500 since 100", "best 0.7500 ★ 200"]),
         ((0.75, 0.5), ["validation accuracy", "▼ 0.2500 since 100", "best 0.7500 ★ 100"]),
-        ((0.5, 0.5), ["validation accuracy", "= 0.0000 since 100", "best 0.5000 ★ 100"]),
+        ((0.5, 0.5), ["validation accuracy", "unchanged since 100", "best 0.5000 ★ 100"]),
     ],
 )
 def test_it_says_what_it_is_how_it_changed_and_what_was_best(values: tuple[float, ...], lines: list[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.devices.device_types import Reading, Sample
-from accel_engine.events import Outcome, RunEnded, RunStarted, Validated
+from accel_engine.events import ModelBuilt, Outcome, RunEnded, RunStarted, Validated
 from accel_engine.run import RunInfo, Status
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.device_meter import record_device
@@ -113,3 +113,40 @@ def test_the_best_value_stands_beside_what_a_constant_prediction_reaches(
     state = RunState(info=info, ended=ended, validations=(validated,), validation={"accuracy": ((300, reached),)})
     assert RunOutcome().build(state).plain.splitlines()[-1] == said
     assert _is_no_better(state) is is_no_better
+
+
+@pytest.mark.parametrize(("reached", "examples", "may_be_chance"), [(0.3, 100, True), (0.3, 2000, False)])
+def test_an_accuracy_within_two_standard_errors_may_be_chance(
+    reached: float, examples: int, may_be_chance: bool
+) -> None:
+    metrics, baseline = {"accuracy": reached}, {"accuracy": 0.25}
+    validated = Validated(time=9.0, epoch=1, step=300, metrics=metrics, seconds=0.1, baseline=baseline)
+    built = ModelBuilt(
+        time=0.0,
+        parameters=15,
+        trainable=15,
+        layers=1,
+        input_shape=(1,),
+        classes=4,
+        examples=examples,
+        validation_examples=examples,
+        epochs=2,
+        steps_per_epoch=300,
+        global_batch=8,
+        per_replica_batch=8,
+        dropped_examples=0,
+        replicas=1,
+        optimizer="Adam",
+        loss="crossentropy",
+        series=("loss",),
+        precision="float32",
+        xla=False,
+        feed="",
+    )
+    ended = RunEnded(time=9.0, outcome=Outcome.FINISHED, steps=600, epochs=2, seconds=83.0, metrics={})
+    info = RunInfo("k7m2", Path("k7m2"), None, {}, 0.0, "h", 1, Status.FINISHED)
+    state = RunState(
+        info=info, built=built, ended=ended, validations=(validated,), validation={"accuracy": ((300, reached),)}
+    )
+    assert _is_no_better(state) is may_be_chance
+    assert ("may be chance" in RunOutcome().build(state).plain) is may_be_chance

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import on
 from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import reactive
@@ -372,3 +373,13 @@ def draw(view: ChartView) -> Picture:
 
 def _drawable(series: ChartSeries) -> bool:
     return not math.isnan(series.curve.last_value) or any(math.isfinite(value) for _, value in series.points)
+
+
+class PointedChart(Chart):
+    """A chart alone, which shows the values at the mouse."""
+
+    @on(Chart.Pointed)
+    def _show_values(self, message: Chart.Pointed) -> None:
+        """Show the values at the mouse."""
+        message.stop()
+        self.cursor = None if message.step is None else max(0, round(message.step))

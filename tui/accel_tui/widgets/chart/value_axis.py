@@ -187,7 +187,8 @@ def value_axis(
         low = 0.0  # to 0, which a falling loss approaches, so that the axis need not follow
     elif low / 2 < high < 0:
         high = 0.0
-    low = low if bounds[0] is None else min(low, bounds[0])
+    if bounds[0] is not None:
+        low = least = min(low, bounds[0])
     high = high if bounds[1] is None else max(high, bounds[1])
     most = previous.low + (high - low) / _SHRINK_BELOW if previous else high
     if highest is not None and high <= highest:

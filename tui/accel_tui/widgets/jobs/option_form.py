@@ -121,7 +121,7 @@ class OptionForm(VerticalScroll):
         directories: Sequence[Path] = (),
         does: str = "starts",
     ) -> None:
-        super().__init__(can_focus=False)
+        super().__init__(can_focus=False, classes="panel")
         self._kind, self._heading, self._directories, self._does = kind, heading, tuple(directories), does
         known, given = {**specs_of(kind), **(specs or {})}, texts or {}
         made = editors or {}
@@ -135,6 +135,7 @@ class OptionForm(VerticalScroll):
         }
 
     def compose(self) -> ComposeResult:
+        self.border_title = self.BINDING_GROUP_TITLE
         if self._heading:
             yield Static(self._heading, id="heading", markup=False)
         yield from self._rows.values()

@@ -55,7 +55,7 @@ class LogLines(ScrolledByKeys):
         .log-lines--error { color: $error; }
         .log-lines--found { background: $warning 40%; }
         .log-lines--here { background: $warning; color: $background; }
-        &:focus { scrollbar-background: $accent 40%; }
+        &:focus { scrollbar-color: $accent; }
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {

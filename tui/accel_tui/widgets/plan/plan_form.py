@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
 from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import reactive
@@ -23,9 +24,9 @@ from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.search.definition import Parameter
 from accel_tui.plan import data_places, form, search_fields
 from accel_tui.plan.data_look import SurveyError, is_data, survey_subject
-from accel_tui.plan.field_labels import word
+from accel_tui.plan.field_labels import label, placeholder, word
 from accel_tui.plan.form import is_relevant
-from accel_tui.plan.form_groups import DATA, DECISIONS, FIRST, ORDER, OUTCOME, is_changed
+from accel_tui.plan.form_groups import DATA, DECISIONS, FIRST, NEXT, ORDER, OUTCOME, is_changed
 from accel_tui.run_launcher import LaunchState
 from accel_tui.widgets.plan.data_list import DataList
 from accel_tui.widgets.plan.data_preview import DataPreview
@@ -46,6 +47,27 @@ class StartButton(Button):
         self.post_message(self.Entered())
 
 
+class DefaultValues(Static):
+    """Fields that are at their defaults, with their values: as many as there is room for."""
+
+    values: reactive[tuple[tuple[str, str], ...]] = reactive((), init=False)
+    """Labels and values."""
+
+    def render(self) -> Content:
+        """A line for each, below an empty one; nothing if there is room for few."""
+        room = self.size.height - 1
+        if room < _FEWEST_DEFAULTS:
+            return Content("")
+        lines = [
+            Content.assemble((f"{label:<16}", "$text-disabled"), (value, "$text-muted"))
+            for label, value in self.values[:room]
+        ]
+        return Content("\n").join([Content(""), *(line.truncate(self.size.width, ellipsis=True) for line in lines)])
+
+
+_FEWEST_DEFAULTS = 3
+
+
 class PlanForm(Widget):
     """Three panels: the data, the plan, and what will happen; with little room, one at a time.
 
@@ -64,11 +86,12 @@ class PlanForm(Widget):
         #look { height: 1fr; }
         #places { height: 1fr; }
         #fields { height: 1fr; scrollbar-size-vertical: 1; }
+        DefaultValues { height: 1fr; padding: 0 2; }
         #others { height: 1; color: $text-disabled; padding: 0 2; }
         #field-data Picker, #field-target Picker { margin: 0 0 0 9; }
         #field-name, #naming { height: 1; }
-        #field-name Picker { margin: 0 0 0 12; }
-        #go { height: auto; margin: 0 1; }
+        #field-name Picker { margin: 0 1 0 12; }
+        #go { height: auto; margin: 0 1 0 2; }
         #status { width: 100%; height: 2; }
     }
     """
@@ -113,6 +136,7 @@ class PlanForm(Widget):
         with PlanPanel("2 Plan", id="plan-panel"):
             with VerticalScroll(id="fields", can_focus=False):
                 yield from (self._fields[name] for name in DECISIONS)
+                yield DefaultValues()
             yield Static(id="others", markup=False)
         with PlanPanel("3 What will happen", id="outcome-panel"):
             yield SummaryPanel().data_bind(PlanForm.launch)
@@ -394,6 +418,9 @@ class PlanForm(Widget):
             field.display = is_shown
             before = field if is_shown and name not in DATA else before
         self.query_one("#plan-panel", PlanPanel).state = f"{len(changed)} of {len(relevant)} changed" if changed else ""
+        self.query_one(DefaultValues).values = tuple(
+            (label(name), self._texts[name] or placeholder(name)) for name in NEXT if name in relevant - wanted
+        )
         self.query_one("#others", Static).update(f"/ finds any of {len(relevant)} settings")
 
 

@@ -39,7 +39,7 @@ class SummaryPanel(Widget, can_focus=False):
     """The model as a drawing, time, memory, files, what comes next, and warnings; as much of the drawing as fits."""
 
     DEFAULT_CSS = """
-    SummaryPanel { height: 1fr; padding: 0 1; }
+    SummaryPanel { height: 1fr; padding: 0 1 0 2; }
     """
 
     launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
@@ -210,7 +210,7 @@ _SMALLEST_DRAWING, _LARGEST_DRAWING = 5, 14
 
 _NEXT = PreviewRow("then", "predict, export, compare")
 
-_UNKNOWN_TIME = PreviewRow("time", "unknown: b races the plan", pending=True)
+_UNKNOWN_TIME = PreviewRow("time", "unknown until Race (b) measures it", pending=True)
 
 
 def _times(measured: tuple[PreviewRow, ...] | None) -> tuple[PreviewRow, ...]:

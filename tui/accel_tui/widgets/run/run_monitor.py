@@ -57,8 +57,8 @@ def caption(state: RunState) -> Content:
     lines = [Content.styled(state.monitor.replace("_", " "), "$foreground")]
     if len(points) > 1:
         change = points[-1][1] - points[-2][1]
-        sign = "▲" if change > 0 else "▼" if change < 0 else "="
-        lines.append(Content(f"{sign} {numbers.metric(abs(change))} since {points[-2][0]:,}"))
+        changed = f"{'▲' if change > 0 else '▼'} {numbers.metric(abs(change))}" if change else "unchanged"
+        lines.append(Content(f"{changed} since {points[-2][0]:,}"))
     if state.best:
         lines.append(Content(f"best {numbers.metric(state.best[1])} {BEST} {state.best[0]:,}"))
     return Content("\n").join(lines)

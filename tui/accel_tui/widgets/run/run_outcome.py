@@ -1,5 +1,6 @@
 """The outcome of an ended run, with hints; and notifications of notices and of the end."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 from textual.content import Content
@@ -117,7 +118,15 @@ def _is_no_better(state: RunState) -> bool:
     baseline, lower = _baseline(state), is_better_lower(state.monitor, mode)
     if state.best is None or baseline is None or lower is None:
         return False
-    return not is_improvement(state.best[1], baseline, lower=lower, min_delta=0.0)
+    return not is_improvement(state.best[1], baseline, lower=lower, min_delta=_chance(state, baseline))
+
+
+def _chance(state: RunState, baseline: float) -> float:
+    """How much a share of right predictions differs by chance: two standard errors; 0 for other metrics."""
+    examples = state.built.validation_examples if state.built else None
+    if not examples or not state.monitor.endswith("accuracy") or not 0 < baseline < 1:
+        return 0.0
+    return 2 * math.sqrt(baseline * (1 - baseline) / examples)
 
 
 def _baseline(state: RunState) -> float | None:
@@ -135,7 +144,8 @@ def _reached(state: RunState) -> Content | None:
     best = f"Best {state.monitor.replace('_', ' ')}: {numbers.metric(value)} at step {step:,}"
     constant = f"{printable_line(state.validated.baseline_name)} reaches {numbers.metric(baseline)}"
     if _is_no_better(state):
-        return Content.styled(f"{best}, which is no better: {constant}", "bold")
+        verdict = "may be chance" if value > baseline and _chance(state, baseline) else "is no better"
+        return Content.styled(f"{best}, which {verdict}: {constant}", "bold")
     return Content.assemble(best, (f"; {constant}", "$text-muted"))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from pathlib import Path
 
 from rich.cells import cell_len
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -21,7 +21,7 @@ from accel_tui.study_state import texts
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_list import ListedStudy
 from accel_tui.study_state.trial_columns import reason_of
-from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.chart import PointedChart
 from accel_tui.widgets.chart.chart_view import ChartSeries
 from accel_tui.widgets.chart_panels.run_panels import measure_colour, points_of, validation_colour
 from accel_tui.widgets.table import Table
@@ -77,7 +77,7 @@ LOSS = "loss"
 """The series."""
 
 
-class TrialLoss(Chart):
+class TrialLoss(PointedChart):
     """A chart of the loss of one trial; empty for a trial without a run."""
 
     _run: Path | None = None
@@ -119,12 +119,6 @@ class TrialLoss(Chart):
         points = points_of(state.validation_of(LOSS))
         validation = ChartSeries("validation", points=points, style=validation_colour(colour)) if points else None
         self.series = tuple(each for each in (training, validation) if each)
-
-    @on(Chart.Pointed)
-    def _show_values(self, message: Chart.Pointed) -> None:
-        """Show the values at the mouse."""
-        message.stop()
-        self.cursor = None if message.step is None else max(0, round(message.step))
 
 
 def _end(state: RunState) -> int | None:
