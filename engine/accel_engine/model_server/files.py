@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from accel_engine.data.changes import remarks
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.folders.sound_files import read_header, read_sound
@@ -113,7 +114,7 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
             return FileExamples([name], {single: picture(content, spec, form)[np.newaxis]}, {})
         case "table":
             with _temporary(content, suffix or ".csv", name) as path:
-                return _rows(path, form.columns, specs)
+                return _rows(path, name, form.columns, specs)
         case "series":
             with _temporary(content, suffix or ".csv", name) as path:
                 columns = table_columns(path, form.columns)
@@ -159,7 +160,7 @@ def _check_rows(content: bytes, suffix: str) -> None:
         raise RequestError(f"the file has {rows:,} rows; the server takes {MOST_ROWS:,} at most", 413)
 
 
-def _rows(path: Path, columns: Sequence[ColumnFormat], specs: Mapping[str, ArraySpec]) -> FileExamples:
+def _rows(path: Path, file_name: str, columns: Sequence[ColumnFormat], specs: Mapping[str, ArraySpec]) -> FileExamples:
     """The rows of a table, as the raw columns that the model takes."""
     names = [column.name for column in columns]
     found = read_all_rows(path, DataOptions(), {column.name: column for column in columns})
@@ -171,7 +172,8 @@ def _rows(path: Path, columns: Sequence[ColumnFormat], specs: Mapping[str, Array
             for row in np.flatnonzero(np.isinf(column.values)).tolist():
                 problems.setdefault(row, f"row {row + 1:,} has an infinite number in {column.name}")
     kept = {key: np.delete(array, list(problems), axis=0) for key, array in inputs.items()}
-    notes = tuple(str(change) for name in names for change in found.columns[name].changes)
+    changes = (*found.row_changes, *(change for name in names for change in found.columns[name].changes))
+    notes = tuple(note.replace(path.name, file_name) for note in remarks(found.notes, changes))
     return FileExamples([str(row + 1) for row in range(found.rows)], kept, problems, notes=notes)
 
 

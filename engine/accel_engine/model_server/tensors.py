@@ -53,6 +53,8 @@ def checked(name: str, array: Array, spec: ArraySpec, *, has_batch: bool = True)
     if len(shape) != len(spec.shape) or any(
         want not in (None, have) for want, have in zip(spec.shape, shape, strict=True)
     ):
+        if not spec.shape:
+            raise RequestError(f"input {name} takes a single value ({spec}) for each example, not a list")
         sides = "x".join(map(str, shape)) or "single values"
         raise RequestError(f"input {name} takes examples of {spec}, not {sides}")
     return array

@@ -54,6 +54,7 @@ PREDICT, INFER = "/v1/models/small:predict", "/v2/models/small/infer"
         ([["a"], ["b", "c"]], "string 1", "lists of different lengths"),
         ([{"b64": "%"}], "string", "b64 is not in base64"),
         ([{"b64": "/w=="}], "string", "takes texts in UTF-8"),
+        ([["good"]], "string", "takes a single value (string) for each example, not a list"),
         (["\ud800"], "string", "takes texts in Unicode; '\\ud800' is none"),
         (["a" * (1 << 20)] + [1] * (1 << 20), "float32", "takes numbers (float32), not texts"),
     ],
@@ -205,6 +206,10 @@ def test_an_error_names_the_clients_file(folders: Path) -> None:
                 read_file(content, name, "text/csv", service)
             assert str(caught.value).startswith(told), caught.value
             assert "uploaded" not in str(caught.value)
+    found = read_file(b"age,age\n1,2\nold,3\n", "people.csv", "", service)
+    assert found.inputs["age"].tolist()[0] == [1.0]
+    assert any("age" in note and "read as missing" in note for note in found.notes), found.notes
+    assert len(found.notes) == 2, found.notes  # the other one is of the second column of this name
 
 
 def test_rows_and_samples_are_counted_before_they_take_memory(folders: Path) -> None:

@@ -97,7 +97,7 @@ async def test_the_evaluated_examples_are_reported(
         await shows(pilot, "Predicting on the CPU: 256 of 1,000 examples")
         query.may_answer.set()
         await shows(pilot, "(890 of 1,000)")
-        assert "evaluated examples" in text_of(pilot)
+        assert ", evaluated" in text_of(pilot)
         assert "Predicting" not in text_of(pilot)
         assert "V Validate" not in text_of(pilot)
         await until(pilot, lambda: pilot.app._notifications, "the note")

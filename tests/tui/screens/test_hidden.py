@@ -95,7 +95,7 @@ async def test_a_covered_run_is_looked_at_seldom_and_is_up_to_date_when_it_is_se
             await pilot.pause()
             # At most the news that was on its way, and lines that tell the time.
             assert len([widget for widget in words if not isinstance(widget, PhaseLine)]) <= 10
-            assert pictures == []
+            assert [chart for chart in pictures if chart.screen is screen] == []
             app.pop_screen()
             await shows(pilot, "step 120/400")
 

@@ -52,7 +52,7 @@ def test_fields_are_found_by_their_names_and_those_of_keras(text: str, first: li
 
 def test_all_fields_are_listed_before_anything_is_typed() -> None:
     assert sorted(names("")) == sorted(SPECS)
-    assert names("")[:2] == ["model", "data"]
+    assert names("")[:2] == ["data", "target"]
 
 
 def test_what_does_not_fit_comes_last_and_says_why() -> None:

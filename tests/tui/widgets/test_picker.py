@@ -29,7 +29,7 @@ class PickerApp(App[None]):
 
 
 async def test_enter_takes_no_choice_in_place_of_a_text_that_was_cleared() -> None:
-    for value, keys in (("", ("p", "backspace")), ("size", ("ctrl+u",))):
+    for value, keys in (("", ("enter", "p", "backspace")), ("size", ("enter", "ctrl+u"))):
         app = PickerApp(value)
         async with app.run_test() as pilot:
             await pilot.press(*keys)
@@ -48,5 +48,5 @@ async def test_enter_opens_the_list_at_its_first_choice() -> None:
 async def test_enter_completes_what_was_typed() -> None:
     app = PickerApp("")
     async with app.run_test() as pilot:
-        await pilot.press("s", "enter")
+        await pilot.press("enter", "s", "enter")
         assert app.picker.value == "size"

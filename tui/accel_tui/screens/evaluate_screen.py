@@ -143,7 +143,7 @@ class EvaluatedScreen(DiagnosticsScreen):
 
     @property
     def heading(self) -> str:
-        return f"{super().heading}, evaluated examples"
+        return f"{super().heading}, evaluated"
 
     def _start(self) -> None:
         """Start the engine that predicts the examples; what the run stores meanwhile is not of them."""

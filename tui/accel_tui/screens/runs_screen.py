@@ -183,7 +183,7 @@ class RunsScreen(RunActionsScreen):
         self.query_one(SelectedRun).show_run(self.table.current)
         subject = self.table.current or self.table.current_group
         self.query_one(RunCard).show(subject)
-        self.set_class(subject is None, "-nothing")
+        self.set_class(subject is None and self.table.runs is not None, "-nothing")
         if self.table.runs is None:
             self._show_found("loading runs…")
             return
