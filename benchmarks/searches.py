@@ -1,6 +1,7 @@
 """Measures what the Search screen does on the event loop with a thousand trials of thirty epochs.
 
     python benchmarks/searches.py [--trials 1000] [--epochs 30] [--polls 20]
+    python benchmarks/searches.py --runs 10000      the same for keys in the list of so many runs
 
 A study made by a script is opened at 200x50 while another process adds reports and changes trials. Every callback of
 the event loop is timed: its processor time is the screen's own work, its wall-clock time includes waiting for other
@@ -124,6 +125,43 @@ async def measure(arguments: argparse.Namespace, directory: Path) -> None:
         print(f"| {name} | {1000 * seconds:.0f} |")
 
 
+async def measure_runs(count: int) -> None:
+    """Press keys in the list of runs."""
+    from dataclasses import replace
+
+    from accel_engine.plan import Plan
+    from accel_engine.run import RunList, create, list_runs
+    from accel_tui.widgets.runs_table import RunsTable
+    from tui.stand_ins import StubApp
+
+    for data in ("digits", "mnist", "cifar10"):
+        create(Plan(model="mlp", data=data, name=data))
+    made = list_runs()
+    runs = tuple(replace(made[number % len(made)], id=f"r{number}", best=float(number % 89)) for number in range(count))
+
+    listing = RunList()
+    listing._sorted = runs  # noqa: SLF001 - they are in no directories
+    listing.refresh = lambda limit=None: True  # type: ignore[method-assign]  # noqa: ARG005
+    RunsTable.listing = listing
+    loop, app = Loop(), StubApp()
+    async with app.run_test(size=SIZE) as pilot:
+        await asyncio.sleep(2.0)
+        app.open_screen(Screens.RUNS)
+        await asyncio.sleep(3.0)
+        print("| keys | callbacks | processor time, ms | longest, ms | longest with waits, ms |")
+        print("|---|---|---|---|---|")
+        with loop.timed():
+            for name, keys in {
+                "20 times down": ["down"] * 20,
+                "4 times end, home": ["end", "home"] * 4,
+                "4 times sort": ["greater_than_sign"] * 4,
+                "filter digi": ["slash", *"digi"],
+            }.items():
+                await pilot.press(*keys)
+                await asyncio.sleep(0.5)
+                print(loop.row(name))
+
+
 def _drawings(directory: Path) -> Iterator[tuple[str, float]]:
     """Reading the study, and drawing each view, with nothing else going on."""
     from accel_engine.search.launch import open_study
@@ -152,6 +190,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--polls", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=0, help="measure the list of so many runs instead")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="accel-tui-benchmark-") as home:
         os.environ |= {"ACCEL_TUI_HOME": home, "ACCEL_TUI_SETTINGS": os.devnull}
@@ -160,6 +199,9 @@ def main() -> None:
         print(f"{os.cpu_count()} logical CPUs with a load of {os.getloadavg()[0]:.1f} before")
         print()
         gc.disable()  # as the command that opens the dashboard does; the app enables it again
+        if arguments.runs:
+            asyncio.run(measure_runs(arguments.runs))
+            return
         directory = write_study(arguments.trials, arguments.epochs, end=time.time())
         writer = subprocess.Popen([sys.executable, "-c", WRITER, str(directory)])
         try:

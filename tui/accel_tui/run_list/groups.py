@@ -14,6 +14,7 @@ from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.table_columns import Column
 from accel_tui.formatting.text import base_name, shorten_start
 from accel_tui.run_list.columns import COLUMNS, SYMBOLS, RunColumn, plan_value
+from accel_tui.run_list.run_filter import searched_text
 
 GroupPath = tuple[str, ...]
 """What identifies a group: its name after the names of the groups that it is in."""
@@ -217,6 +218,7 @@ class RunFacts:
     def __init__(self) -> None:
         self._results: dict[str, tuple[RunSummary, Result | None]] = {}
         self._paths: dict[str, tuple[RunSummary, GroupPath]] = {}
+        self._texts: dict[str, tuple[RunSummary, str]] = {}
         self._grouping = ""
         self._list: tuple[object, ...] = ()
         self.groups: dict[GroupPath, RunGroup] = {}
@@ -233,6 +235,18 @@ class RunFacts:
             ids = {run.id for run in runs}
             self._results = {key: known for key, known in self._results.items() if key in ids}
             self._paths = {key: known for key, known in self._paths.items() if key in ids}
+            self._texts = {key: known for key, known in self._texts.items() if key in ids}
+
+    def text(self, run: RunSummary) -> str:
+        """The texts of a run that are searched."""
+        known = self._texts.get(run.id)
+        if known is None or known[0] is not run:
+            known = self._texts[run.id] = run, searched_text(run)
+        return known[1]
+
+    def result(self, run: RunSummary) -> Result | None:
+        """The result of a run."""
+        return self.results((run,))[0]
 
     def results(self, runs: Iterable[RunSummary]) -> list[Result | None]:
         """The result of each run."""
@@ -354,7 +368,12 @@ def bar_colour(series: str) -> str:
 
 
 def run_columns(
-    group_of: Callable[[RunSummary], RunGroup | None], title: str, room: int, chosen: Sequence[str], grouping: str
+    group_of: Callable[[RunSummary], RunGroup | None],
+    title: str,
+    room: int,
+    chosen: Sequence[str],
+    grouping: str,
+    known_result: Callable[[RunSummary], Result | None] = result_of,
 ) -> list[RunColumn]:
     """The columns of the list of runs.
 
@@ -364,8 +383,9 @@ def run_columns(
         room: Cells for them.
         chosen: The titles of those that the user has chosen; empty for those that fit.
         grouping: One of :data:`GROUPINGS`, whose field needs no column.
+        known_result: Returns the result of a run, which a list of thousands remembers.
     """
-    known = {column.title: column for column in COLUMNS} | _of_group(group_of, title)
+    known = {column.title: column for column in COLUMNS} | _of_group(group_of, title, known_result)
     if room < _WORDS_OF_STATUS:
         known["status"] = replace(known["status"], width=1, header="", text=lambda run, _: SYMBOLS[run.status][0])
     known["run"] = replace(known["run"], width=16)
@@ -387,7 +407,9 @@ def _plan_column(column: RunColumn, width: int, widest: int) -> RunColumn:
     )
 
 
-def _of_group(group_of: Callable[[RunSummary], RunGroup | None], title: str) -> dict[str, RunColumn]:
+def _of_group(
+    group_of: Callable[[RunSummary], RunGroup | None], title: str, known_result: Callable[[RunSummary], Result | None]
+) -> dict[str, RunColumn]:
     """The columns that depend on the group of a run."""
 
     def result(run: RunSummary) -> Result | None:
@@ -398,7 +420,7 @@ def _of_group(group_of: Callable[[RunSummary], RunGroup | None], title: str) -> 
         return found.text if (found := result(run)) else "—"
 
     def sort_key(run: RunSummary) -> tuple[float, str] | None:
-        found = result_of(run)
+        found = known_result(run)
         return (
             None if found is None or found.value != found.value else (-found.value if found.lower else found.value, "")
         )

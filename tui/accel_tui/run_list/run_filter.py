@@ -55,14 +55,23 @@ def key_error(text: str) -> str:
     return ""
 
 
-def matches(run: RunSummary, terms: Iterable[Term]) -> bool:
-    """Whether a run matches all terms."""
-    return all(_matches(run, term) for term in terms)
+def searched_text(run: RunSummary) -> str:
+    """All texts of a run in which a term without a key is sought; none contains what separates them."""
+    return "\0".join([text for texts in _TEXTS.values() for text in texts(run)])
+
+
+def matches(run: RunSummary, terms: Iterable[Term], text_of: Callable[[RunSummary], str] = searched_text) -> bool:
+    """Whether a run matches all terms.
+
+    Args:
+        run: The run.
+        terms: What is sought.
+        text_of: Returns its :func:`searched_text`, which a list of thousands remembers.
+    """
+    return all(_matches(run, term) if term.key else term.text in text_of(run) for term in terms)
 
 
 def _matches(run: RunSummary, term: Term) -> bool:
-    if not term.key:
-        return any(term.text in text for texts in _TEXTS.values() for text in texts(run))
     if term.key in _PREFIX_MATCHED:
         return any(text.startswith(term.text) for text in _TEXTS[term.key](run))
     if term.key in _TEXTS:

@@ -132,7 +132,7 @@ class RunsTable(Table[RunSummary]):
         reason = key_error(self.filter) or "No matching runs"
         hint = f"{reason}. Press esc to clear the filter."
         self.empty = hint if self.runs else "" if self.runs is None else self._no_runs
-        self.show_rows(run for run in self.runs or () if matches(run, terms))
+        self.show_rows(run for run in self.runs or () if matches(run, terms, self._facts.text))
 
     watch_grouping = watch_chosen = watch_runs
 
@@ -171,7 +171,9 @@ class RunsTable(Table[RunSummary]):
         """Take the columns that fit the list, and what its runs are."""
         if self.selectable:
             title = self._whole.result_title if self._whole else ""
-            self.columns = run_columns(self._compared_with, title, self.room, self.chosen, self.grouping)
+            self.columns = run_columns(
+                self._compared_with, title, self.room, self.chosen, self.grouping, self._facts.result
+            )
 
     def _compared_with(self, run: RunSummary) -> RunGroup | None:
         """The group with whose results a run is compared."""
