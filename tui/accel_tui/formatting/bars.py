@@ -1,19 +1,21 @@
-"""Bars and intervals as text, on a scale of some cells; all are also readable in ASCII."""
+"""Solid bars and intervals as text, on a scale of some cells; all are also readable in ASCII."""
 
 import math
 
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
 
 def bar(share: float, width: int, *, rest: str = "") -> str:
-    """A bar in halves of a cell. Bars of neighbouring rows stay apart, as blocks would not.
+    """A solid bar in eighths of a cell.
 
     Args:
         share: From 0 to 1.
         width: Cells of a share of 1.
         rest: Fills the cells after it; none by default.
     """
-    halves = round(2 * width * min(max(share, 0.0), 1.0)) if math.isfinite(share) else 0
-    whole, part = divmod(max(halves, 1) if share > 0 else halves, 2)
-    text = "━" * whole + "╸" * part
+    eighths = round(8 * width * min(max(share, 0.0), 1.0)) if math.isfinite(share) else 0
+    whole, part = divmod(max(eighths, 1) if share > 0 else eighths, 8)
+    text = "█" * whole + (_EIGHTHS[part] if part else "")
     return text + rest * (width - len(text))
 
 
