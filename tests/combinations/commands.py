@@ -327,6 +327,17 @@ def compare(cell: Cell) -> None:
 
 
 @_of_runs
+def report(cell: Cell) -> None:
+    """The page has the run's curves, and runs no code."""
+    page = cell.folder / "report.html"
+    cell.ask("report", cell.run, "--output", page)
+    text = page.read_text(encoding="utf-8")
+    assert cell.run in text
+    assert "<svg" in text
+    assert "<script" not in text
+
+
+@_of_runs
 def find_rate_of_run(cell: Cell) -> None:
     """A ramp begins at its last checkpoint."""
     found = cell.ask(
