@@ -78,7 +78,7 @@ BENCH = (
 """Measures with a short time limit, without other precisions."""
 
 SHOTS = {
-    "new-run": Shot(None, ("<layers>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
+    "new-run": Shot(None, ("<130 to 155>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "run-building": Shot(lambda runs: runs.building, ("<building>",), (SMALL,)),
     "run-live": Shot(lambda runs: runs.live, ("<validation>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "run-views": Shot(lambda runs: runs.live, ("<validation>", "y", "m", "m", "x", "v", "shift+left")),
@@ -115,7 +115,7 @@ SHOTS = {
         (MEDIUM,),
     ),
     "bench": Shot(lambda runs: runs.finished, BENCH, (SMALL, MEDIUM, LARGE), (MEDIUM,), is_quiet=True),
-    "race": Shot(None, ("<layers>", "b", "<Again>"), (SMALL, MEDIUM, LARGE), (MEDIUM,), is_quiet=True),
+    "race": Shot(None, ("<130 to 155>", "b", "<Again>"), (SMALL, MEDIUM, LARGE), (MEDIUM,), is_quiet=True),
     "diagnostics-confusion": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "<recall>"), (SMALL, MEDIUM), (MEDIUM,)),
     "diagnostics-classes": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "2", "<lowest first>"), (MEDIUM,)),
     "diagnostics-scores": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "3", "<threshold>"), (SMALL, MEDIUM)),
