@@ -44,7 +44,6 @@ def test_without_colours_none_is_sent_and_what_is_chosen_is_reversed(open_termin
     terminal.wait_for(lambda text: "Start training" not in text)
     terminal.send("down", "down")
     terminal.wait_for("enter takes the data")
-    terminal.send("escape")
     leave(terminal)
     assert colours(terminal.raw) == set()
     assert any("7" in codes.decode().split(";") for codes in SGR.findall(terminal.raw))

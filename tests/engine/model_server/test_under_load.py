@@ -81,7 +81,7 @@ def test_a_killed_back_end_loses_nothing(start: Start, folders: Path) -> None:
             killed.kill()
             server.wait_until(partial(server.has_other_back_end, killed))
         assert asked.result() == []
-    assert server.metric("model_server_backend_restarts_total") == 2
+    server.wait_until(lambda: server.metric("model_server_backend_restarts_total") == 2)
     assert "is gone: it is started again" in server.log.read_text()
 
 

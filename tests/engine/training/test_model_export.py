@@ -517,7 +517,7 @@ def test_a_model_that_is_far_less_accurate_is_not_kept_and_not_the_fastest(
     gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Outputs that differ little in the mean, and a class that is lost."""
-    monkeypatch.setattr("accel_engine.model_export.judgement.Differences.worst", lambda *_, by_mean: (0.0, 0, 0))
+    monkeypatch.setattr("accel_engine.inference.output_differences.Differences.worst", lambda *_, by_mean: (0.0, 0, 0))
     monkeypatch.setattr("accel_engine.formats.tflite_format.write_tflite", confuse_classes)
     directory = gym.train_once(DIGITS).directory
     found = exported(directory, tmp_path, target(tmp_path, "tflite", "int8"), target(tmp_path, "keras"))
