@@ -66,7 +66,7 @@ async def record() -> tuple[list[Frame], str]:
     """Train the default plan in the dashboard; returns the frames and the background."""
     app = AccelApp()
     async with app.run_test(size=SIZE, notifications=False) as pilot:
-        await wait_for_text(pilot, "layers")
+        await wait_for_text(pilot, "130 to 155")
         await pilot.pause(2.0)  # for the first device samples
         frames = [Frame(rows_of(app), FORM_SECONDS)]
         await pilot.press("s")

@@ -1,7 +1,6 @@
 """Writes a folder for phones and small devices: models for LiteRT, labels, clients and what was measured."""
 
 import importlib
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine.deploy_folder.client_examples import EXPECTED, plain, read_both, whole_row
+from accel_engine.deploy_folder.client_examples import EXPECTED, plain, read_both, whole_row, write_json
 from accel_engine.deploy_folder.container import FILES, readme_values, write_file
 from accel_engine.deploy_folder.facts import Facts, figure, table
 from accel_engine.deploy_folder.rendering import Block, Value, clean, cpp_text, markdown_text
@@ -47,8 +46,8 @@ def write_litert_folder(folder: Path, servable: Path, facts: Facts, quantized: E
     shutil.copyfile(sidecar_of(model), sidecar_of(folder / MODEL))
     row = whole_row(inputs)
     example = {name: array[row : row + 1] for name, array in inputs.items()}
-    _write_json(folder / "example.json", {name: plain(array) for name, array in example.items()})
-    _write_json(folder / EXPECTED, {name: plain(array[row].reshape(-1)) for name, array in outputs.items()})
+    write_json(folder / "example.json", {name: plain(array) for name, array in example.items()})
+    write_json(folder / EXPECTED, {name: plain(array[row].reshape(-1)) for name, array in outputs.items()})
     (folder / "labels.txt").write_text("".join(f"{clean(each)}\n" for each in service.class_names), "utf-8")
     files = _write_bytes(folder, example)
     texts = read_encodings(sidecar_of(folder / MODEL))
@@ -76,10 +75,6 @@ _TEXTS = (
 def name_of(precision: str) -> str:
     """The name of the file of a precision."""
     return MODEL if precision == "none" else f"model-{precision}.tflite"
-
-
-def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
 
 
 def _write_bytes(folder: Path, example: dict[str, Any]) -> list[str]:

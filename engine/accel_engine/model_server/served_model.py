@@ -119,11 +119,6 @@ class ServedModel:
         """Resident bytes of the back end."""
         return self._back_end.memory if self._back_end else 0
 
-    @property
-    def back_end_pid(self) -> int:
-        """The process id of the back end; 0 while there is none."""
-        return self._back_end.pid if self._back_end else 0
-
     async def infer(self, inputs: Arrays) -> Outputs:
         """Compute the outputs for some examples.
 

@@ -80,12 +80,8 @@ def _with_bars(table: PredictionTable, output: OutputPrediction) -> ResultTable:
     found = ResultTable(table.header, table.rows, table.output or "predictions", named=output.columns)
     if not table.chances:
         return found
-    cells = [partial(_bar, chance) for chance in table.chances]
+    cells = [partial(bar, chance) for chance in table.chances]
     return replace(found, drawn=(DrawnColumn("PROBABILITY", cells, colour="success", widest=BAR_WIDTH),))
-
-
-def _bar(chance: float, width: int) -> str:
-    return bar(chance, width)
 
 
 def is_forecast(output: OutputPrediction, kind: str) -> bool:
