@@ -344,18 +344,14 @@ RESULT, BAR = "result", "bar"
 _WORDS_OF_STATUS = 96
 """Cells of a list from which the status is in words."""
 
-_AUTOMATIC = (
-    "status", "run", "model", RESULT, BAR, "val loss", "curve", "data", "tags", "batch", "loss", "steps", "duration",
-    "created",
-)  # fmt: skip
-_OF_SEVERAL_METRICS = ("val acc", "val mae", "examples/s")
-"""What stands in place of the result where a list without groups has results of several metrics."""
-
-_PRIORITIES = {
-    "created": 1, "model": 2, BAR: 3, "curve": 4, "val acc": 3, "val mae": 5, "val loss": 6, "duration": 7,
-    "steps": 8, "examples/s": 9, "tags": 10, "data": 11, "loss": 12, "batch": 13,
+_AUTOMATIC = {
+    "status": 0, "run": 0, "model": 2, RESULT: 0, BAR: 3, "val loss": 6, "curve": 4, "data": 11, "tags": 10,
+    "batch": 13, "loss": 12, "steps": 8, "duration": 7, "created": 1,
 }  # fmt: skip
-"""The highest is hidden first where there is no room; 0 never."""
+"""The columns unless the user has chosen some; the highest is hidden first where there is no room, 0 never."""
+
+_OF_SEVERAL_METRICS = {"val acc": 3, "val mae": 5, "examples/s": 9}
+"""What stands in place of the result where a list without groups has results of several metrics."""
 
 _BAR_WIDTH = 8
 
@@ -396,7 +392,8 @@ def run_columns(
     titles = [each for each in _AUTOMATIC if each != grouping and not (several and each in (RESULT, BAR))]
     if several:
         titles[3:3] = _OF_SEVERAL_METRICS
-    return [replace(known[each], drop_priority=_PRIORITIES.get(each, 0)) for each in titles]
+    priorities = _AUTOMATIC | _OF_SEVERAL_METRICS
+    return [replace(known[each], drop_priority=priorities[each]) for each in titles]
 
 
 def _plan_column(column: RunColumn, width: int, widest: int) -> RunColumn:
