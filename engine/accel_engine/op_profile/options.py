@@ -7,7 +7,7 @@ from pathlib import Path
 from accel_engine.errors import RunError
 from accel_engine.op_profile.trace_file import SUFFIX
 from accel_engine.plan.options import OptionSpec, option
-from accel_engine.run.diagnostics.op_profile import OpProfile
+from accel_engine.run.diagnostics.model_items import OpProfile
 from accel_engine.run.directory.run_paths import PROFILES
 from accel_engine.words import numbers
 

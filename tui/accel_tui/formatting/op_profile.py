@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from accel_engine.run.diagnostics.op_profile import LAYERS, OpProfile, ProfiledOperation
+from accel_engine.run.diagnostics.model_items import LAYERS, OpProfile, ProfiledOperation
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ResultTable
 

@@ -17,7 +17,7 @@ from accel_engine.events import Phase
 from accel_engine.op_profile.options import MAX_SECONDS, MIN_SECONDS, SEVERAL_PROCESSES, check_size, traced_text
 from accel_engine.op_profile.reduction import TraceFacts, reduce_trace
 from accel_engine.op_profile.trace_file import written_traces
-from accel_engine.run.diagnostics.op_profile import OpProfile
+from accel_engine.run.diagnostics.model_items import OpProfile
 from accel_engine.run.directory.run_paths import PROFILES
 from accel_engine.run.engine.commands import Command
 from accel_engine.training.core.assembly import Assembly
