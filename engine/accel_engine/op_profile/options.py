@@ -32,7 +32,7 @@ class ProfileOptions:
     """How long its steps are traced."""
 
 
-def check_size(folder: Path) -> None:
+def check_trace_size(folder: Path) -> None:
     """Raise if a trace is too large to be reduced.
 
     Raises:

@@ -11,7 +11,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting.text import fit, sparkline
 
 
-def histogram(values: ColumnValues, width: int = 0) -> str:
+def histogram_blocks(values: ColumnValues, width: int = 0) -> str:
     """A block of each bin, of which empty ones are blank.
 
     Args:

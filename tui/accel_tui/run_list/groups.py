@@ -10,7 +10,7 @@ from accel_engine.plan.monitor import is_at_most_one, is_better_lower
 from accel_engine.run import RunSummary
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
 from accel_tui.formatting.bars import bar
-from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.formatting.table_columns import Column
 from accel_tui.formatting.text import base_name, shorten_start
 from accel_tui.run_list.columns import COLUMNS, SYMBOLS, RunColumn, plan_value
@@ -30,7 +30,7 @@ _FOLDED_AT_FIRST = ("search ", "benches")
 """What the names of groups begin with that are folded until they are unfolded: runs that nobody started by hand."""
 
 
-def short_name(series: str) -> str:
+def short_metric_name(series: str) -> str:
     """The name of a metric in the header of a column, such as ``val acc``."""
     name = series.removeprefix(VALIDATION_PREFIX)
     of = "val " if name != series else ""
@@ -52,14 +52,14 @@ class Result(NamedTuple):
     @property
     def text(self) -> str:
         """The value."""
-        return figure(self.series).text(self.value)
+        return bench_figure(self.series).text(self.value)
 
     @property
     def title(self) -> str:
         """What the value is."""
         if self.series == "throughput":
-            return figure(self.series).title
-        return f"best {short_name(self.series)}" if self.is_best else short_name(self.series)
+            return bench_figure(self.series).title
+        return f"best {short_metric_name(self.series)}" if self.is_best else short_metric_name(self.series)
 
 
 @lru_cache(maxsize=256)
