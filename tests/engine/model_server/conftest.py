@@ -118,7 +118,7 @@ class Server:
         return max(server.children(), key=lambda child: child.create_time(), default=server)
 
     def has_other_back_end(self, than: psutil.Process) -> bool:
-        """Whether another one is ready. While one is being started the server is not: so the process is looked at first."""
+        """Whether another one is ready. The process is looked at first: only it can make the server ready then."""
         return self.is_started_again(than) and self.ask("/readyz").status == 200
 
     def is_started_again(self, than: psutil.Process) -> bool:
