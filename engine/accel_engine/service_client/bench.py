@@ -72,6 +72,7 @@ def find_target(url: str, options: BenchOptions, service: CheckOptions) -> Servi
             check_inputs(examples, found.inputs)
         except ModelError as error:
             raise UsageError(f"{options.data} is not for {found.model}: {error}") from error
+        found.run({name: array[:1] for name, array in examples.items()})  # which finds how it takes missing numbers
         return ServiceTarget(url, found, examples)
     try:
         return ServiceTarget(url, found, random_examples(found.inputs, options.seed))
