@@ -64,7 +64,7 @@ async def test_the_theme_is_the_one_that_is_settled() -> None:
 
 async def test_keys_are_those_that_are_settled_and_help_says_so() -> None:
     app = SettledApp(Settings(keys={"app.help": "f9,f12"}))
-    async with app.run_test(size=(110, 90)) as pilot:
+    async with app.run_test(size=(110, 140)) as pilot:
         await shows(pilot, "f9 Help")
         await pilot.press("question_mark")
         assert len(app.screen_stack) == 1

@@ -134,7 +134,7 @@ def test_names_are_changed_and_runs_deleted_there(far_writer: RunWriter) -> None
     rename_run(mirror, "here and there")
     assert summarize(far_writer.directory).info.name == "here and there"  # type: ignore[union-attr]
     assert summarize(mirror).info.name == "here and there"  # type: ignore[union-attr]
-    with pytest.raises(RunError, match="gpu1: .* is running: stop it before deleting it"):
+    with pytest.raises(RunError, match=r"gpu1: .* is running: stop it before deleting it"):
         remove(mirror)
     far_writer.end(ended(0))
     assert count_contents(mirror).size > 0
@@ -163,11 +163,11 @@ def test_a_host_that_is_not_reached_is_said(host: Host, far_writer: RunWriter, c
     link.link_to("gpu1").close()
     cut.touch()
     for deed in (lambda: list_runs_of("gpu1"), lambda: follow(mirror), lambda: forward(mirror)):
-        with pytest.raises(RunError, match="gpu1: .*Network is unreachable"):
+        with pytest.raises(RunError, match=r"gpu1: .*Network is unreachable"):
             deed()
 
 
 def test_an_unknown_host_is_wrong_usage(host: Host) -> None:
     """Test a reference to a host that is not in the list."""
-    with pytest.raises(UsageError, match="no run 'gpu2:last'|no host 'gpu2'|no runs yet"):
+    with pytest.raises(UsageError, match="no runs yet"):
         find("gpu2:last")

@@ -328,13 +328,13 @@ def _of_measured(text: _Text) -> _Text:
 
 
 def _bar(result: ConfigurationResult, width: int, longest: float) -> str:
-    """A bar that is solid up to the lower end of the spread, which follows with the value: ``████├─●─┤``."""
+    """A bar that is solid up to the lower end of the spread, which follows with the value: ``━━━━├─●─┤``."""
     low, high = result.between or (0.0, 0.0)
     rate = result.examples_per_second or 0.0
     solid, end = (round(width * each / longest) for each in (low, high))
     if end - solid < LEAST_SPREAD:
         return solid_bar(rate / longest, width)
-    return "█" * solid + interval(low, rate, high, (low, high), end - solid)
+    return "━" * solid + interval(low, rate, high, (low, high), end - solid)
 
 
 def heading(results: Sequence[ConfigurationResult], width: int) -> list[tuple[str, str]]:

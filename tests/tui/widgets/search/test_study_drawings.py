@@ -124,7 +124,7 @@ def test_a_front_is_marked(state: StudyState) -> None:
 def test_importance_is_bars_or_the_reason() -> None:
     frame = draw_importance({"learning_rate": 0.75, "batch_size": 0.25}, "", "Importance", 60, 10)
     rows = [frame.text(row) for row in range(10)]
-    assert [row.count("█") for row in rows if "█" in row] == [39, 13]
+    assert [row.count("━") for row in rows if "━" in row] == [39, 13]
     assert "75%" in rows[3]
     assert "needs Optuna" in text_of(draw_importance({}, "importance needs Optuna", "Importance", 60, 10))
 
