@@ -74,7 +74,7 @@ def read_hosts() -> tuple[Host, ...]:
     path = home() / FILE
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ()
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
