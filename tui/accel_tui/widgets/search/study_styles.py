@@ -30,29 +30,12 @@ BAND_SIGN = "░"
 LEVEL_SIGNS = "·░▒▓█"
 """A sign per level, for terminals without colours."""
 
-_LEVEL_RULES = (
-    "color: $foreground 25%;",
-    "color: $primary 50%;",
-    "color: $primary;",
-    "color: $success;",
-    "color: $warning;",
-)
-_ANSI_RULES = (
-    "color: ansi_bright_black;",
-    "color: ansi_blue;",
-    "color: ansi_cyan;",
-    "color: ansi_green;",
-    "color: ansi_yellow;",
-)
-
-
 _ON_BAND_COLOURS = {"axis": "$foreground 60%", "grid": "$foreground 25%", "primary-band": "$primary 60%"}
 
 
 def study_rules(owner: str) -> str:
     """CSS rules for the component classes ``study--STYLE`` of a widget of this CSS type."""
-    rules = [f"{owner} > .study--level-{level} {{ {rule} }}" for level, rule in enumerate(_LEVEL_RULES)]
-    rules += [f"{owner}:ansi > .study--level-{level} {{ {rule} }}" for level, rule in enumerate(_ANSI_RULES)]
+    rules = [f"{owner} > .study--level-{level} {{ color: $heat-{level}; }}" for level in range(LEVELS)]
     band = "color: $primary 0%; background: $primary 22%;"
     rules.append(f"{owner} > .study--band {{ {band} }}")
     rules.append(f"{owner}:ansi > .study--band {{ color: ansi_bright_black; background: ansi_default; }}")
