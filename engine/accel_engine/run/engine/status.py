@@ -22,7 +22,7 @@ from accel_engine.run.engine.memory_loss import MemoryLoss, last_words, memory_l
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.store.annotations import Annotations, read_annotations
 from accel_engine.run.store.database import RunDatabase
-from accel_engine.run.store.meta import ImportSource, effective_plan, read_meta, stored_plan
+from accel_engine.run.store.meta import ImportSource, PlacedRun, effective_plan, read_meta, stored_plan
 from accel_engine.run.store.series_names import BATCH_SIZE
 from accel_engine.run.store.stored_events import last_event
 
@@ -82,6 +82,8 @@ class RunInfo:
     """Command line of the user's script that trains it; empty for other runs."""
     source: ImportSource | None = None
     """The files that it was imported from; ``None`` for other runs."""
+    place: PlacedRun | None = None
+    """Where it was started, such as on a cluster; ``None`` for a run of this program's own engines."""
     bench: str = ""
     """The scenario in which ``accel-tui bench`` measured inference; empty for other runs."""
     launched: bool = False
@@ -175,6 +177,7 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
         annotations=read_annotations(meta),
         script=script,
         source=source,
+        place=meta.get("place"),
         bench=bench,
         launched=meta.get("launched", False),
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,

@@ -27,6 +27,22 @@ class ImportSource:
     """Checksum of the contents."""
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedRun:
+    """Where a run was started, if not by this program on this machine."""
+
+    place: Text
+    """As :func:`accel_engine.places.parse_place` takes it."""
+    job: Text
+    """What the place's engine calls it."""
+    restarts: Count = 0
+    """How often it was started again without a newer checkpoint."""
+    checkpoint: Count = 0
+    """The step of its newest checkpoint when it was started again."""
+    reason: Text = ""
+    """Why it is started again; empty at first."""
+
+
 _OtherTime = Annotated[float, msgspec.Meta(ge=-MAX_TIME, le=MAX_TIME)]
 """A time of another clock, such as seconds since boot, or the difference of two."""
 
@@ -45,7 +61,7 @@ _KINDS: Mapping[str, Any] = {
 
 _FLAGS = ("launched", "queued")
 
-_JSON: Mapping[str, Any] = {"source": ImportSource, "tags": tuple[Text, ...]}
+_JSON: Mapping[str, Any] = {"source": ImportSource, "place": PlacedRun, "tags": tuple[Text, ...]}
 
 _PLAN_TEXTS = ("model", "data", "name")
 
@@ -76,7 +92,7 @@ def effective_plan(text: str) -> Mapping[str, Any]:
 
 
 def read_meta(database: RunDatabase) -> dict[str, Any]:
-    """Read all values by key; a plan is its text, tags are a tuple, a source is an :class:`ImportSource`."""
+    """Read all values by key; a plan is its text, tags are a tuple."""
     return {row.key: database.decode("meta", row.key, decode_meta, row.key, row.value) for row in database.meta_rows()}
 
 
