@@ -227,8 +227,8 @@ def measure_colours(theme: Theme) -> dict[str, str]:
     measures = {name: getattr(theme, colour) or theme.primary for name, colour in MEASURES.items()}
     low, half, full = (str(colour or theme.primary) for colour in (theme.success, theme.warning, theme.error))
     if low.startswith("ansi"):
-        heats = ("ansi_bright_black", "ansi_blue", "ansi_cyan", "ansi_green", "ansi_yellow")
-        levels = zip((*LOADS, *HEATS), (low, low, half, half, full, *heats), strict=True)
+        ansi = ("ansi_bright_black", "ansi_blue", "ansi_cyan", "ansi_green", "ansi_yellow")
+        levels = zip((*LOADS, *HEATS), (low, low, half, half, full, *ansi), strict=True)
         return measures | dict(levels)
     ends = [Color.parse(colour) for colour in (low, half, full)]
     shades = (ends[0], ends[0].blend(ends[1], 0.5), ends[1], ends[1].blend(ends[2], 0.5), ends[2])
