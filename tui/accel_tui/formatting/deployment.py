@@ -51,7 +51,10 @@ def check_header(found: ServiceCheck) -> tuple[str, ...]:
 def check_rows(found: ServiceCheck) -> list[tuple[str, ...]]:
     """The trained model and the service, side by side."""
     metrics = tuple(found.original.metrics)
-    rows = (model_row(each, metrics, is_original=each is found.original) for each in (found.original, found.served))
+    rows = (
+        model_row(each, metrics, is_original=each is found.original, models=(found.original, found.served))
+        for each in (found.original, found.served)
+    )
     return [(*row[: 2 + len(metrics)], row[-2]) for row in rows]
 
 
