@@ -95,7 +95,7 @@ def _path(run: str, goal: str, known: Mapping[str, Sequence[str]], so_far: tuple
     return None
 
 
-def end_cancelled(directory: Path, reason: str) -> None:
+def end_cancelled(directory: Path, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
     """End a queued run: a new one becomes ``stopped``, a reopened one is again as it had ended.
 
     A run that is not queued any more, or deleted, is left as it is.
@@ -103,6 +103,7 @@ def end_cancelled(directory: Path, reason: str) -> None:
     Args:
         directory: The run's directory.
         reason: Why it ends.
+        outcome: How a new one ends.
 
     Raises:
         RunError: It cannot be written.
@@ -124,4 +125,4 @@ def end_cancelled(directory: Path, reason: str) -> None:
             if read_info(database).status is Status.QUEUED:
                 raise
         return  # another process ends it
-    writer.end(RunEnded(time=clock.now(), outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=0.0, reason=reason))
+    writer.end(RunEnded(time=clock.now(), outcome=outcome, steps=0, epochs=0, seconds=0.0, reason=reason))

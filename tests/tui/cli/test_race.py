@@ -204,7 +204,7 @@ def test_two_marks_are_whole_at_80_columns() -> None:
     lines = ["".join(text for text, _ in line) for line in race_text.bars([one, other], 79)]
     assert lines[0].rstrip().endswith("fastest, least memory")
     assert all(len(line) == 79 for line in lines)
-    assert [line.count("█") for line in lines] == [7, 7]
+    assert [line.count("━") for line in lines] == [7, 7]
     assert race_text.marks_text(list(Best)) == "best in all three"
     assert race_text.marks_text([Best.LEAST_MEMORY, Best.LEAST_ENERGY]) == "least memory, energy"
 
@@ -230,6 +230,6 @@ def test_bars_are_drawn_over_those_before(monkeypatch) -> None:
     bars.show(other)
     stream.seek(0)
     first, second = stream.read().split("\r\x1b[2K")
-    assert first.startswith("this plan  █")
+    assert first.startswith("this plan  ━")
     assert "10.0" in first
     assert "\n" not in second

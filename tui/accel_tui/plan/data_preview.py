@@ -122,7 +122,7 @@ def _classes(entry: DatasetEntry, width: int) -> Iterator[Content]:
         yield Content.styled(sparkline(counts, min(len(counts), width), 0, max(counts)), "$primary")
         return
     room = min(max((len(name) for name in names), default=1), max(width // 3, 6))
-    for name, count, bar in share_bars(names, counts, max(width - room - 8, 4), _CLASSES, "━"):
+    for name, count, bar in share_bars(names, counts, max(width - room - 8, 4), _CLASSES):
         text = f" {numbers.count(count):>6} " if count else " " * 8
         yield Content.assemble((fit(name, room), ""), (text, "$text-muted"), (bar, "$primary"))
 

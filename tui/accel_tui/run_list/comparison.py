@@ -288,8 +288,9 @@ def _figures(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
 
 def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest: bool | None = None) -> ComparedRow:
     """Make a row; ``highest`` says whether the highest or the lowest value is best, ``None`` for neither."""
-    texts = tuple(NO_VALUE if value is None else text(value) for value in values)
     known = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
+    text = numbers.in_one_form(text, known)
+    texts = tuple(NO_VALUE if value is None else text(value) for value in values)
     if highest is None or len(set(known)) < 2:
         return ComparedRow(label, tuple(values), texts)
     best = max(known) if highest else min(known)

@@ -122,7 +122,7 @@ def modification_times(directory: Path) -> tuple[float, ...]:
         RunError: The run cannot be read.
     """
     with reading(directory) as database:
-        return database.diagnostics_times()
+        return tuple(database.diagnostics_by_time().values())
 
 
 def read(directory: Path) -> Diagnostics:
