@@ -150,7 +150,7 @@ class RunGroup:
         if form is None:
             values = [found for run in self.runs if (found := (run.metrics or {}).get(series)) is not None]
             values += [each.value for each in self.results if each.series == series]
-            form = self.forms[series] = numbers.in_one_form(figure(series).text, values)
+            form = self.forms[series] = numbers.in_one_form(bench_figure(series).text, values)
         return form(value)
 
     def result(self, run: RunSummary) -> Result | None:
@@ -469,7 +469,7 @@ def _of_group(
         return group.text(found.series, found.value) if group and found else "—"
 
     def metric(run: RunSummary, _: float) -> str:
-        return short_name(found.series) if (found := known_result(run)) else ""
+        return short_metric_name(found.series) if (found := known_result(run)) else ""
 
     def sort_key(run: RunSummary) -> tuple[float, str] | None:
         found = known_result(run)
