@@ -1,11 +1,14 @@
 """Styles of the cells of a search's views, and how many trials are painted at once."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from accel_tui.study_state.state import Floats
 from accel_tui.widgets.chart import raster
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame, style_rules
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.cell_looks import ANSI_LOOKS, LOOKS, CellLook
 
 LEVELS = 5
 """Levels of an objective, from the worst fifth of the trials to the best."""
@@ -30,38 +33,37 @@ BAND_SIGN = "░"
 LEVEL_SIGNS = "·░▒▓█"
 """A sign per level, for terminals without colours."""
 
-_LEVEL_RULES = (
-    "color: $foreground 25%;",
-    "color: $primary 50%;",
-    "color: $primary;",
-    "color: $success;",
-    "color: $warning;",
-)
-_ANSI_RULES = (
-    "color: ansi_bright_black;",
-    "color: ansi_blue;",
-    "color: ansi_cyan;",
-    "color: ansi_green;",
-    "color: ansi_yellow;",
-)
+_ON_BAND_COLOURS = {"axis": ("foreground", 0.6), "grid": ("foreground", 0.25), "primary-band": ("primary", 0.6)}
+_BAND_SHARE = 0.22
 
+STUDY_LOOKS: Mapping[str, CellLook] = {
+    **LOOKS,
+    "level-0": CellLook("foreground", 0.25),
+    "level-1": CellLook("primary", 0.5),
+    "level-2": CellLook("primary"),
+    "level-3": CellLook("success"),
+    "level-4": CellLook("warning"),
+    "accent": CellLook("accent", text_style="bold"),
+    "band": CellLook("primary", 0.0, behind="primary", behind_share=_BAND_SHARE),
+    **{
+        f"{style}-on-band": CellLook(
+            *_ON_BAND_COLOURS.get(style, (style, 1.0)), behind="primary", behind_share=_BAND_SHARE
+        )
+        for style in _ON_BAND
+    },
+}
+"""How cells of these styles look."""
 
-_ON_BAND_COLOURS = {"axis": "$foreground 60%", "grid": "$foreground 25%", "primary-band": "$primary 60%"}
-
-
-def study_rules(owner: str) -> str:
-    """CSS rules for the component classes ``study--STYLE`` of a widget of this CSS type."""
-    rules = [f"{owner} > .study--level-{level} {{ {rule} }}" for level, rule in enumerate(_LEVEL_RULES)]
-    rules += [f"{owner}:ansi > .study--level-{level} {{ {rule} }}" for level, rule in enumerate(_ANSI_RULES)]
-    band = "color: $primary 0%; background: $primary 22%;"
-    rules.append(f"{owner} > .study--band {{ {band} }}")
-    rules.append(f"{owner}:ansi > .study--band {{ color: ansi_bright_black; background: ansi_default; }}")
-    for style in _ON_BAND:
-        colour = _ON_BAND_COLOURS.get(style, f"${style}")
-        rules.append(f"{owner} > .study--{style}-on-band {{ color: {colour}; background: $primary 22%; }}")
-        rules.append(f"{owner}:ansi > .study--{style}-on-band {{ background: ansi_default; }}")
-    accent = f"{owner} > .study--accent {{ color: $accent; text-style: bold; }}"
-    return style_rules(owner, "study") + "\n".join([*rules, accent]) + "\n"
+STUDY_ANSI_LOOKS: Mapping[str, CellLook] = {
+    **ANSI_LOOKS,
+    **{
+        f"level-{level}": CellLook(f"ansi_{colour}")
+        for level, colour in enumerate(("bright_black", "blue", "cyan", "green", "yellow"))
+    },
+    "band": CellLook("ansi_bright_black"),
+    **{f"{style}-on-band": CellLook(_ON_BAND_COLOURS.get(style, (style,))[0]) for style in _ON_BAND},
+}
+"""How those look that are different in the colours that a terminal has by itself."""
 
 
 def levels_of(values: Floats, *, maximize: bool) -> npt.NDArray[np.int64]:

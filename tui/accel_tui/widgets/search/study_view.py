@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,11 +17,12 @@ from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.texts import objective_name
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
+from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.search.contour_drawing import draw_contour
 from accel_tui.widgets.search.curves_drawing import draw_curves
 from accel_tui.widgets.search.parallel_drawing import draw_importance, draw_parallel
 from accel_tui.widgets.search.study_plots import best_plots, draw_grid, front_plots, slice_plots
-from accel_tui.widgets.search.study_styles import STUDY_STYLES, study_rules
+from accel_tui.widgets.search.study_styles import STUDY_ANSI_LOOKS, STUDY_LOOKS, STUDY_STYLES
 from accel_tui.widgets.visibility import is_covered
 
 VIEWS: Mapping[str, str] = {
@@ -126,8 +126,7 @@ def draw_view(inputs: ViewInputs) -> Frame:
 class StudyView(DirtyRegionWidget):
     """Shows a view of a search. Pictures of a thousand trials take longer than 10 ms, so a thread draws them."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"study--{name}" for name in STUDY_STYLES}
-    DEFAULT_CSS = "StudyView { width: 1fr; height: 1fr; }\n" + study_rules("StudyView")
+    DEFAULT_CSS = "StudyView { width: 1fr; height: 1fr; }"
 
     view: reactive[str] = reactive("curves", repaint=False)
     """One of :data:`VIEWS`."""
@@ -223,4 +222,4 @@ class StudyView(DirtyRegionWidget):
 
     def resolve_style(self, name: str) -> Style:
         """The style of that name in the current theme."""
-        return self.get_component_rich_style(f"study--{name}")
+        return look_of(self, name, STUDY_LOOKS, STUDY_ANSI_LOOKS)
