@@ -66,7 +66,7 @@ class LaunchedPlace(Place):
 
     def files(self, job: Job) -> Mapping[str, str]:
         """See :meth:`Place.files`."""
-        return {REQUEST: json.dumps(asdict(job.request), indent=2) + "\n"}
+        return {REQUEST: json.dumps(asdict(job.request) | {"gpus": job.gpus}, indent=2) + "\n"}
 
     def submit(self, job: Job) -> str:
         """See :meth:`Place.submit`; the job's name is the run's directory."""

@@ -15,7 +15,7 @@ from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LAUNCHER_LOCK, REQUEST, LaunchedPlace, Member, last_line
 from accel_engine.places.own_process import is_to_start_again, set_place
 from accel_engine.places.place import Job
-from accel_engine.places.placed_runs import place_of
+from accel_engine.places.placed_runs import cluster_environment, place_of
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process.detached import work_alone
 from accel_engine.run import RunInfo, RunReader, Status
@@ -56,7 +56,8 @@ class Launcher:
                 raise RunError(f"run {self._directory.name} has no plan that can be trained here")
             again = False
             try:
-                members = place.start(Job(resolve(plan, chosen=()), request, self._directory), self._tell)
+                resolved = resolve(plan, environment=cluster_environment(request.nodes or 1), chosen=())
+                members = place.start(Job(resolved, request, self._directory), self._tell)
             except AccelError as error:
                 print(error, flush=True)  # noqa: T201 (this is its log)
                 again = isinstance(error, RunError) and self._pause(str(error))

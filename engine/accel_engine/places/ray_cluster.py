@@ -4,6 +4,7 @@ Ray gives machines and devices; the engine processes are the same as everywhere,
 """
 
 import os
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -21,6 +22,9 @@ from accel_engine.version import __version__
 
 ANSWER_SECONDS = 60.0
 """How long a node may take to start a process of Ray."""
+
+CONNECT_SECONDS = 5.0
+"""How long a cluster's address may take to accept a connection."""
 
 _POLL_SECONDS = 1.0
 
@@ -45,14 +49,13 @@ class RayCluster(LaunchedPlace):
             raise UsageError(f"--nodes {wanted}: the Ray cluster has {len(nodes)} that live")
         gpus = sorted((int(node["Resources"].get("GPU", 0)) for node in nodes), reverse=True)
         if request.gpus and gpus[wanted - 1] < request.gpus:
-            most = f"{wanted} nodes" if wanted > 1 else "a node"
-            raise UsageError(f"--gpus {request.gpus}: {most} of the Ray cluster have at most {gpus[wanted - 1]}")
+            least = f"the {wanted} nodes with most have" if wanted > 1 else "no node has more than"
+            raise UsageError(f"--gpus {request.gpus}: of the Ray cluster, {least} {gpus[wanted - 1]}")
         return told_devices(gpus[wanted - 1] if request.gpus is None else request.gpus)
 
     def start(self, job: Job, tell: Callable[[str], bool]) -> list[Member]:
         """See :meth:`LaunchedPlace.start`."""
-        gpus = self._gpus(job)
-        ray = self._connect()
+        gpus, ray = job.request.gpus or 0, self._connect()
         if not self._reserve(ray, job, gpus, tell):
             return []
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
@@ -85,15 +88,6 @@ class RayCluster(LaunchedPlace):
             ray.shutdown()
         self._group = None
 
-    def _gpus(self, job: Job) -> int:
-        """GPUs of each machine: what the plan names, or else what was asked for."""
-        named = [name for name in job.resolved.plan.devices if name.lower().startswith("gpu")]
-        if job.resolved.plan.devices:
-            return len(named)
-        devices = self.describe(job.request)
-        placed = job.resolved.with_devices(devices)
-        return sum(name.startswith("gpu") for name in placed.placement.devices) if placed.placement else 0
-
     def _connect(self) -> Any:
         """Ray, connected to the cluster.
 
@@ -105,11 +99,12 @@ class RayCluster(LaunchedPlace):
         except ImportError as error:
             raise UsageError("Ray is not installed here: pip install 'accel-tui[ray]'") from error
         address = self.name.detail or "auto"
+        _check_reachable(address)
         try:
             ray.init(address=address, namespace="accel-tui", log_to_driver=False, logging_level="ERROR")
         except Exception as error:
-            hint = "start one with ray start --head, or name it: ray:ADDRESS" if address == "auto" else address
-            raise UsageError(f"cannot connect to a Ray cluster ({hint}): {_first_line(error)}") from error
+            where = f"at {address}" if self.name.detail else "here: start one with ray start --head, or give ray:ADDRESS"
+            raise UsageError(f"cannot connect to a Ray cluster {where}: {_first_line(error)}") from error
         return ray
 
     def _reserve(self, ray: Any, job: Job, gpus: int, tell: Callable[[str], bool]) -> bool:
@@ -120,8 +115,8 @@ class RayCluster(LaunchedPlace):
         self._group = ray.util.placement_group([bundle] * job.nodes, "STRICT_SPREAD" if job.nodes > 1 else "PACK")
         ready, wanted = self._group.ready(), ", ".join(f"{count:g} {name}" for name, count in bundle.items())
         while not ray.wait([ready], timeout=_POLL_SECONDS)[0]:
-            many = f"{job.nodes} nodes with" if job.nodes > 1 else "a node with"
-            if not tell(f"Ray has no free {many} {wanted} yet"):
+            many = f"{job.nodes} nodes" if job.nodes > 1 else "no node"
+            if not tell(f"Ray has {'not yet ' * (job.nodes > 1)}{many} with {wanted} free"):
                 return False
         return tell("Ray has given the nodes; processes are started")
 
@@ -151,6 +146,17 @@ class _Remote:
             print(f"{self.name}: {_first_line(error)}", flush=True)  # noqa: T201 (the log of who starts it)
             return lost
         return found
+
+
+def _check_reachable(address: str) -> None:
+    """Raise an error if nothing listens at an address, which Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"cannot connect to a Ray cluster at {address}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _first_line(error: Exception) -> str:
