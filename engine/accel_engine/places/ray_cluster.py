@@ -103,7 +103,7 @@ class RayCluster(LaunchedPlace):
         try:
             ray.init(address=address, namespace="accel-tui", log_to_driver=False, logging_level="ERROR")
         except Exception as error:
-            where = f"at {address}" if self.name.detail else "here: start one with ray start --head, or give ray:ADDRESS"
+            where = f"at {address}" if self.name.detail else "here (ray start --head starts one)"
             raise UsageError(f"cannot connect to a Ray cluster {where}: {_first_line(error)}") from error
         return ray
 
@@ -156,7 +156,8 @@ def _check_reachable(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise UsageError(f"cannot connect to a Ray cluster at {address}: {getattr(error, 'strerror', None) or error}") from error
+        why = (error.strerror if isinstance(error, OSError) else "") or error
+        raise UsageError(f"cannot connect to a Ray cluster at {address}: {why}") from error
 
 
 def _first_line(error: Exception) -> str:
