@@ -29,7 +29,7 @@ from accel_engine.deployment.deployments import (
     write_deployment,
 )
 from accel_engine.deployment.server_metrics import ScrapedMetrics, figures_between, parse_metrics, quantile
-from accel_engine.deployment.sizing import Sizing, choose, read_sizing, write_sizing
+from accel_engine.deployment.sizing import Sizing, batch_sizes_to, choose, other_batches, read_sizing, write_sizing
 from accel_engine.deployment.status import STOPPED, StatusReader
 from accel_engine.errors import UsageError
 
@@ -178,6 +178,12 @@ def test_a_quantile_beyond_the_last_bound_is_that_bound() -> None:
     assert quantile(buckets, 0.25) == pytest.approx(0.15)
     assert quantile(buckets, 0.99) == 0.2
     assert quantile({}, 0.5) is None
+
+
+def test_larger_batches_are_tried_where_they_fill() -> None:
+    assert batch_sizes_to(8) == (1, 2, 4, 8)
+    assert other_batches(Sizing(format="onnx", batch=1.1)) == (8,)
+    assert other_batches(Sizing(format="onnx", batch=20.0)) == (8, 128)
 
 
 def test_the_highest_rate_within_the_latency_is_chosen(digits: Deployment) -> None:

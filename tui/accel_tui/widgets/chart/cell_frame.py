@@ -75,7 +75,7 @@ class Frame:
         text = str(self.characters[row, first:last].tobytes(), "utf-32-le")
         found: list[TextSpan] = []
         start, style = 0, -1
-        first_tinted = len(STYLES) if names is CELL_STYLES else len(names)
+        first_tinted = len(STYLES)
         for index, (character, number) in enumerate(zip(text, self.styles[row, first:last].tolist(), strict=True)):
             if character == " ":
                 if style < first_tinted:

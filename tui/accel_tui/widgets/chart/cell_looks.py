@@ -25,10 +25,6 @@ class CellLook:
     """How much of it covers the background, from 0 to 1."""
     text_style: str = ""
     """Such as ``bold``."""
-    behind: str = ""
-    """The variable of the colour behind; empty for the widget's background."""
-    behind_share: float = 1.0
-    """How much of that covers the widget's background."""
 
 
 BANDS = {"band": 0.45, "edge": 0.26}
@@ -56,9 +52,7 @@ ANSI_LOOKS: Mapping[str, CellLook] = {
 """Those that look different in the colours that a terminal has by itself."""
 
 
-def look_of(
-    widget: Widget, name: str, looks: Mapping[str, CellLook] = LOOKS, ansi_looks: Mapping[str, CellLook] = ANSI_LOOKS
-) -> Style:
+def look_of(widget: Widget, name: str, looks: Mapping[str, CellLook] = LOOKS) -> Style:
     """The style of cells of a widget in the present theme.
 
     Args:
@@ -66,17 +60,13 @@ def look_of(
         name: The name of a style in ``looks``, with a tint or without; see
             :data:`accel_tui.widgets.chart.cell_frame.CELL_STYLES`.
         looks: The looks by their names.
-        ansi_looks: What is different in a theme of the terminal's own colours.
     """
     style, tint = style_and_tint(name)
-    look = (ansi_looks.get(style) if widget.app.current_theme.ansi else None) or looks[style]
+    look = (ANSI_LOOKS.get(style) if widget.app.current_theme.ansi else None) or looks[style]
     variables, around = widget.app.theme_variables, widget.background_colors[1]
-    behind, behind_share = look.behind, look.behind_share
-    if tint:
-        behind, _, kind = tint.rpartition("-")
-        behind_share = TINTS[kind]
-    background = _over(around, variables[behind], behind_share) if behind else around
-    colour = _over(around if tint else background, variables.get(look.colour, look.colour), look.share)
+    behind, _, kind = tint.rpartition("-")
+    background = _over(around, variables[behind], TINTS[kind]) if tint else around
+    colour = _over(around, variables.get(look.colour, look.colour), look.share)
     found = Style.from_color(colour.rich_color, background.rich_color)
     return found + Style.parse(look.text_style) if look.text_style else found
 

@@ -27,7 +27,10 @@ from accel_tui.widgets.styled_text import TextSpan
 LINE = "━━"
 """Sign of a line in a legend."""
 
-_SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊", "band": "▒▒"}
+BAND_SIGN = "▒▒"
+"""Sign of a band in a legend."""
+
+_SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊", "band": BAND_SIGN}
 _BLOCKS = np.frombuffer("▁▂▃▄▅▆▇█".encode("utf-32-le"), np.uint32)
 _EIGHTHS, _SHADE = 8, "▒"
 _SPARSE = np.uint8(0b10010101)  # every other dot
@@ -86,10 +89,8 @@ def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
         bars = [each for each in plot.series if each.kind == "bars"]
         _bars(area, bars, x, y, has_tints=plot.has_tints)
         for each in plot.series:
-            if each.kind == "band":
-                _band(area, each, x, y, has_tints=plot.has_tints)
-            elif each.kind != "bars":
-                _draw(area, each, x, y)
+            if each.kind != "bars":
+                draw_part(area, each, x, y, has_tints=plot.has_tints)
     frame.write_line(0, _header(plot, columns))
     return frame
 
@@ -122,7 +123,19 @@ def _axis(parts: list[Floats], rows: int = 0) -> Axis:
     return Axis(low, high) if high > low else Axis(low - 0.5, low + 0.5)
 
 
-def _draw(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
+def draw_part(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool) -> None:
+    """Draw a part of a plot, other than bars, over the parts before it.
+
+    Args:
+        area: The cells of the plot, without its axes.
+        series: The part.
+        x: The axis of its positions.
+        y: The axis of its values.
+        has_tints: Whether the terminal shows tints; else bands are dotted.
+    """
+    if series.kind == "band":
+        _draw_band(area, series, x, y, has_tints=has_tints)
+        return
     rows, columns = area.characters.shape
     style = STYLE_ID[series.style]
     across = x.fraction(np.asarray(series.x, np.float64))
@@ -183,7 +196,7 @@ def _heights(series: PlotSeries, x: Axis, y: Axis, columns: int) -> Floats:
     return heights
 
 
-def _band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool) -> None:
+def _draw_band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool) -> None:
     """Tint what is between two lines, or else dot it."""
     rows, columns = area.characters.shape
     middles = (np.arange(2 * columns) + 0.5) / (2 * columns)

@@ -7,63 +7,27 @@ import numpy.typing as npt
 
 from accel_tui.study_state.state import Floats
 from accel_tui.widgets.chart import raster
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame
-from accel_tui.widgets.chart.cell_looks import ANSI_LOOKS, LOOKS, CellLook
+from accel_tui.widgets.chart.cell_frame import CELL_STYLES, STYLES, Frame
+from accel_tui.widgets.chart.cell_looks import LOOKS, CellLook
 
 LEVELS = 5
 """Levels of an objective, from the worst fifth of the trials to the best."""
 
-_ON_BAND = ("axis", "grid", "primary", "primary-band", "secondary", "success")  # what is drawn over a band
-
-STUDY_STYLES = (
-    *STYLES,
-    *(f"level-{level}" for level in range(LEVELS)),
-    "accent",
-    "band",
-    *(f"{style}-on-band" for style in _ON_BAND),
-)
+STUDY_STYLES = (*CELL_STYLES, *(f"level-{level}" for level in range(LEVELS)), "accent")
 """Styles of cells; a style's id is its index here."""
 
 STUDY_STYLE_ID = {name: number for number, name in enumerate(STUDY_STYLES)}
 """Index of each style."""
 
-BAND_SIGN = "░"
-"""The character of a band, in the colour of the tint behind it: it is seen only where there are no tints."""
-
 LEVEL_SIGNS = "·░▒▓█"
 """A sign per level, for terminals without colours."""
 
-_ON_BAND_COLOURS = {"axis": ("foreground", 0.6), "grid": ("foreground", 0.25), "primary-band": ("primary", 0.6)}
-_BAND_SHARE = 0.22
-
 STUDY_LOOKS: Mapping[str, CellLook] = {
     **LOOKS,
-    "level-0": CellLook("foreground", 0.25),
-    "level-1": CellLook("primary", 0.5),
-    "level-2": CellLook("primary"),
-    "level-3": CellLook("success"),
-    "level-4": CellLook("warning"),
+    **{f"level-{level}": CellLook(f"heat-{level}") for level in range(LEVELS)},
     "accent": CellLook("accent", text_style="bold"),
-    "band": CellLook("primary", 0.0, behind="primary", behind_share=_BAND_SHARE),
-    **{
-        f"{style}-on-band": CellLook(
-            *_ON_BAND_COLOURS.get(style, (style, 1.0)), behind="primary", behind_share=_BAND_SHARE
-        )
-        for style in _ON_BAND
-    },
 }
 """How cells of these styles look."""
-
-STUDY_ANSI_LOOKS: Mapping[str, CellLook] = {
-    **ANSI_LOOKS,
-    **{
-        f"level-{level}": CellLook(f"ansi_{colour}")
-        for level, colour in enumerate(("bright_black", "blue", "cyan", "green", "yellow"))
-    },
-    "band": CellLook("ansi_bright_black"),
-    **{f"{style}-on-band": CellLook(_ON_BAND_COLOURS.get(style, (style,))[0]) for style in _ON_BAND},
-}
-"""How those look that are different in the colours that a terminal has by itself."""
 
 
 def levels_of(values: Floats, *, maximize: bool) -> npt.NDArray[np.int64]:
@@ -76,14 +40,15 @@ def levels_of(values: Floats, *, maximize: bool) -> npt.NDArray[np.int64]:
 
 
 def paint(area: Frame, patterns: raster.Patterns, style: str) -> None:
-    """Add dots of a style to those that are there."""
+    """Add dots of a style to those that are there, and leave the tint behind them."""
     mask = patterns > 0
     has_dots = (area.characters >= raster.BLANK) & (area.characters <= raster.BLANK + 0xFF)
     below = np.where(has_dots, area.characters - np.uint32(raster.BLANK), 0)
     area.characters[mask] = (below | patterns)[mask] + np.uint32(raster.BLANK)
-    on_band = STUDY_STYLE_ID.get(f"{style}-on-band", STUDY_STYLE_ID[style])
-    is_band = (area.styles == STUDY_STYLE_ID["band"]) | (area.styles >= STUDY_STYLE_ID[f"{_ON_BAND[0]}-on-band"])
-    area.styles[mask] = np.where(is_band[mask], on_band, STUDY_STYLE_ID[style])
+    number = STUDY_STYLE_ID[style]
+    below_style = area.styles[mask]
+    tints = np.where(below_style < len(CELL_STYLES), below_style - below_style % len(STYLES), 0)
+    area.styles[mask] = number + (tints if number < len(STYLES) else 0)
 
 
 def write_cells(frame: Frame, x: int, y: int, text: str, style: str) -> None:
