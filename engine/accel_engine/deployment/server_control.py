@@ -26,7 +26,7 @@ from accel_engine.deployment.deployments import (
 from accel_engine.deployment.server_metrics import parse_metrics
 from accel_engine.errors import UsageError
 from accel_engine.process.detached import leave, start_detached
-from accel_engine.service_client.transport import SECONDS, ServiceError, Transport, UnreachableError, read_token
+from accel_engine.service_client.transport import SECONDS, ServiceError, Transport, UnreachableError, read_client_token
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 
@@ -107,7 +107,7 @@ def transport_of(deployment: Deployment, seconds: float = SECONDS) -> Transport:
     Raises:
         UsageError: The token cannot be read.
     """
-    token = read_token(deployment.token_file) if deployment.token_file else ""
+    token = read_client_token(deployment.token_file) if deployment.token_file else ""
     return Transport(deployment.url, token, deployment.tls_certificate, checks_name=False, seconds=seconds)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from accel_engine.data.changes import remarks
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.folders.sound_files import read_header, read_sound
+from accel_engine.data.folders.sound_files import read_sound, sound_header
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data.tables.column_reading import check_columns, read_all_rows
 from accel_engine.data.tables.last_windows import last_windows, table_columns
@@ -128,7 +128,7 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
         case "audio":
             ending = _SUFFIX.search(name)
             with _temporary(content, ending[0] if ending else ".wav", name) as path:
-                header = read_header(path)
+                header = sound_header(path)
                 if (count := header.samples * header.channels) > MOST_SAMPLES:
                     raise RequestError(
                         f"the sound has {count:,} samples; the server takes {MOST_SAMPLES:,} at most", 413

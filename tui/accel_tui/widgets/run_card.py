@@ -28,7 +28,7 @@ from accel_tui.formatting.runs import lost_reason
 from accel_tui.formatting.text import base_name, shorten, shorten_start
 from accel_tui.plan import field_labels
 from accel_tui.run_list.columns import SYMBOLS, run_title, status_of
-from accel_tui.run_list.groups import RunGroup, result_of, short_name
+from accel_tui.run_list.groups import RunGroup, result_of, short_metric_name
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.chart import Chart
@@ -260,7 +260,7 @@ def _facts(run: RunSummary, info: RunInfo, content: CardContent) -> Iterator[tup
         yield "result", f"{result.title} {result.text}"
     if run.best is not None and not info.bench:
         at = f" at step {found[0]:,}" if found else ""
-        yield "best", f"{short_name(run.monitor)} {numbers.metric(run.best)}{at}"
+        yield "best", f"{short_metric_name(run.monitor)} {numbers.metric(run.best)}{at}"
     if run.membership:
         yield "worker", str(run.membership)
     values = {**info.plan_values} if plan is None else plan.changed()
