@@ -17,7 +17,7 @@ from accel_engine.text import suggestion
 HERE = "here"
 """The name of this machine as a place."""
 
-FORMS = {"slurm": "slurm[:PARTITION]"}
+FORMS = {"slurm": "slurm[:PARTITION]", "ray": "ray[:ADDRESS]", "hosts": "hosts:HOST,HOST,..."}
 """How each kind of place is written."""
 
 _SIZE = re.compile(r"(\d+)\s*([MGT])(?:i?B?)?", re.IGNORECASE | re.ASCII)
@@ -102,6 +102,6 @@ def parse_place(text: str) -> PlaceName | None:
     if kind not in FORMS:
         near = suggestion(kind, (HERE, *FORMS))
         raise UsageError(f"there is no place {text.strip()!r}; {near} (places: {', '.join((HERE, *FORMS.values()))})")
-    if colon and not detail.strip():
-        raise UsageError(f"the place {text.strip()!r} ends with a colon: {FORMS[kind]}")
+    if (colon or kind == "hosts") and not detail.strip():
+        raise UsageError(f"the place {text.strip()!r} lacks what it names: {FORMS[kind]}")
     return PlaceName(kind, detail.strip())

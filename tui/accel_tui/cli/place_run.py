@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ def train_at_place(
         The exit status.
     """
     place = open_place(name)
+    request = replace(request, nodes=place.nodes(request))
     devices, environment = place.describe(request), cluster_environment(request.nodes or 1)
     if run is not None:
         if request.write:
