@@ -97,6 +97,13 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         ),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Quit accel-tui; active runs keep training"),
         Binding("r,ctrl+r", "show_runs", "Runs", id="app.runs", tooltip="List all runs"),
+        Binding(
+            "W",
+            "save_charts",
+            show=False,
+            id="app.save-charts",
+            tooltip="Write the charts that are shown to SVG and PNG files in the working directory",
+        ),
         Binding("N", "show_plan", "New run", id="app.new-run", tooltip="Go to the New run form"),
         Binding("Q", "show_queue", "Queue", id="app.queue", tooltip="Show the runs that wait for free devices"),
         Binding("S", "open_searches", "Searches", id="app.searches", tooltip="Show the searches for the best plan"),
@@ -288,6 +295,17 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         if self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
             raise SkipAction
         await self.action_quit()
+
+    @work(exclusive=True, exit_on_error=False, group="save-chart")
+    async def action_save_charts(self) -> None:
+        """Write the charts of this screen to files."""
+        from accel_tui.widgets.chart.figure_saver import shown_figures, stem_of, write_figures  # which imports NumPy
+
+        figures = shown_figures(self.screen)
+        if not figures:
+            self.notify("This screen shows no chart.", title="Chart not saved", severity="warning")
+            return
+        await asyncio.to_thread(write_figures, self, stem_of(self.screen), figures)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Variables that Textual's own themes do not have."""

@@ -93,7 +93,7 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("v", "values at a cursor", "charts.cursor"),
     ("V", "evaluate, validate", "*.evaluate diagnostics.validate"),
     ("w", "diagnostics", "*.diagnostics diagnostics.back"),
-    ("W", "write to a file: predictions, a chart", "predict.save charts.save"),
+    ("W", "write to a file: predictions, charts", "predict.save charts.save app.save-charts"),
     ("x", "x axis", "charts.x"),
     ("X", "stop all of a search", "search.stop-all"),
     ("y", "y axis", "charts.log"),

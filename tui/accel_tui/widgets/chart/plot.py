@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from rich.segment import Segment
@@ -24,6 +24,9 @@ from accel_tui.widgets.chart.draw_series import paint_range
 from accel_tui.widgets.chart.value_axis import value_axis
 from accel_tui.widgets.styled_text import TextSpan
 
+if TYPE_CHECKING:
+    from accel_tui.widgets.chart.figure import ChartFigure
+
 LINE = "━━"
 """Sign of a line in a legend."""
 
@@ -33,6 +36,7 @@ BAND_SIGN = "▒▒"
 _SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊", "band": BAND_SIGN}
 _BLOCKS = np.frombuffer("▁▂▃▄▅▆▇█".encode("utf-32-le"), np.uint32)
 _EIGHTHS, _SHADE = 8, "▒"
+_FILE_ROWS = 20  # of a plot that is made for a file
 _SPARSE = np.uint8(0b10010101)  # every other dot
 
 
@@ -264,6 +268,13 @@ class PlotView(Widget):
             plot = self._make(self.size.height)
             self._drawn = self.size, plot, draw_plot(plot, *self.size)
         return self._drawn[1:]
+
+    @property
+    def figures(self) -> "list[ChartFigure]":
+        """The plot, for a file."""
+        from accel_tui.widgets.chart.figure import figure_of_plot  # which is for plots
+
+        return [figure_of_plot(self._make(_FILE_ROWS))] if self._make else []
 
     def render_line(self, y: int) -> Strip:
         if self.drawn is None:
