@@ -203,12 +203,83 @@ class RemoveRequest(HostRequest[Done]):
 
 
 @dataclass(frozen=True, slots=True)
-class ContinueRequest(HostRequest[Done]):
-    """Continue an ended run from its last checkpoint; the result has warnings."""
+class CancelRequest(HostRequest[Done]):
+    """Take a run out of the queue."""
 
     run: RunId
-    changes: Mapping[str, JsonValue] = field(default_factory=dict)
-    function: ClassVar[str] = "accel_engine.hosts.answers:continue_run"
+    function: ClassVar[str] = "accel_engine.hosts.answers:cancel"
+    result: ClassVar[type] = Done
+
+
+@dataclass(frozen=True, slots=True)
+class StartedThere:
+    """A run that was started, or why its plan is refused."""
+
+    run: RunId = ""
+    refusal: str = ""
+    """What is wrong with the plan; empty if it was started."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequest(HostRequest[StartedThere]):
+    """Train a plan, in an engine that outlives the connection, or continue a run with changes of its plan."""
+
+    values: Mapping[str, JsonValue]
+    """The fields of the plan, or those that change."""
+    run: RunId = ""
+    """The run to continue; empty for a new one."""
+    queued: bool = False
+    """Whether it waits in the queue there until what it needs is free."""
+    function: ClassVar[str] = "accel_engine.hosts.runs_there:answer_start"
+    result: ClassVar[type] = StartedThere
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedFile:
+    """A file that travels."""
+
+    path: str
+    """Its place in the folder there, with slashes."""
+    size: int
+    hash: str
+    """SHA-256 of its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFiles:
+    """The contents that a host does not have."""
+
+    hashes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRequest(HostRequest[MissingFiles]):
+    """Which contents a host does not have."""
+
+    files: tuple[CarriedFile, ...]
+    function: ClassVar[str] = "accel_engine.hosts.carried_files:missing"
+    result: ClassVar[type] = MissingFiles
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRequest(HostRequest[Done]):
+    """Take a part of a content; the last one makes it whole."""
+
+    hash: str
+    offset: int
+    data: bytes
+    is_last: bool
+    function: ClassVar[str] = "accel_engine.hosts.carried_files:take"
+    result: ClassVar[type] = Done
+
+
+@dataclass(frozen=True, slots=True)
+class FolderOfFilesRequest(HostRequest[Done]):
+    """Make a folder with files whose contents the host has; the result is its path."""
+
+    files: tuple[CarriedFile, ...]
+    function: ClassVar[str] = "accel_engine.hosts.carried_files:make_folder"
     result: ClassVar[type] = Done
 
 
@@ -220,6 +291,10 @@ REQUESTS: tuple[type[HostRequest[object]], ...] = (
     AnnotateRequest,
     ContentsRequest,
     RemoveRequest,
-    ContinueRequest,
+    CancelRequest,
+    StartRequest,
+    MissingRequest,
+    ContentRequest,
+    FolderOfFilesRequest,
 )
 """All requests that a host answers."""

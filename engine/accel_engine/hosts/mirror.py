@@ -21,6 +21,7 @@ from accel_engine.hosts.host_requests import (
     HostNews,
     ListedRun,
     NewsRequest,
+    QueuedRun,
     RunId,
     RunNews,
     RunNewsRequest,
@@ -97,6 +98,9 @@ class ListMirror:
 
     Args:
         link: The link to the host.
+
+    Attributes:
+        queue: Its runs that wait, as it has told last.
     """
 
     def __init__(self, link: HostLink) -> None:
@@ -104,6 +108,7 @@ class ListMirror:
         self._lock = threading.Lock()
         self._asked: HostConnection | None = None
         self._listed: set[RunId] = set()
+        self.queue: tuple[QueuedRun, ...] = ()
 
     def poll(self, seconds: float = 0.0, *, devices: bool = False) -> HostNews:
         """Ask for news, and write them; the first answer through a connection has all runs, in parts.
@@ -125,6 +130,7 @@ class ListMirror:
             put_listed(self._link.host.name, directory, news.changed, news.gone, connection.ahead)
             self._listed |= {run.id for run in news.changed}
             self._listed -= set(news.gone)
+            self.queue = news.queue
             if not news.more:
                 if is_first:
                     _delete_others(directory, self._listed)
