@@ -108,9 +108,9 @@ def parse_place(text: str) -> PlaceName | None:
     if kind == HERE and not colon:
         return None
     if kind not in FORMS:
-        from accel_engine.hosts.host_list import read_hosts  # which other places do not need
+        from accel_engine.run.directory.run_paths import host_function  # which other places do not need
 
-        hosts = [host.name for host in read_hosts()]
+        hosts = [host.name for host in host_function("host_list:read_hosts")()]
         if not colon and (kind in hosts or kind == ANY):
             return PlaceName(HOST, kind)
         near = suggestion(kind, (HERE, ANY, *FORMS, *hosts))

@@ -1,4 +1,4 @@
-"""A run that ``accel-tui train --on HOST`` or ``continue`` gives to a host: started there, and shown as if it were here."""
+"""A run that ``train --on HOST`` or ``continue`` gives to a host: started there, and shown as if it were here."""
 
 import sys
 from collections.abc import Mapping, Sequence
