@@ -23,7 +23,7 @@ HOST = "host"
 ANY = "any"
 """The name that stands for the host whose own queue could start a run first."""
 
-FORMS = {"slurm": "slurm[:PARTITION]"}
+FORMS = {"slurm": "slurm[:PARTITION]", "ray": "ray[:ADDRESS]", "hosts": "hosts:HOST,HOST,..."}
 """How each kind of place is written."""
 
 _SIZE = re.compile(r"(\d+)\s*([MGT])(?:i?B?)?", re.IGNORECASE | re.ASCII)
@@ -116,6 +116,6 @@ def parse_place(text: str) -> PlaceName | None:
         near = suggestion(kind, (HERE, ANY, *FORMS, *hosts))
         forms = ", ".join((HERE, "HOST", ANY, *FORMS.values()))
         raise UsageError(f"there is no place {text.strip()!r}; {near} (places: {forms})")
-    if colon and not detail.strip():
-        raise UsageError(f"the place {text.strip()!r} ends with a colon: {FORMS[kind]}")
+    if (colon or kind == "hosts") and not detail.strip():
+        raise UsageError(f"the place {text.strip()!r} lacks what it names: {FORMS[kind]}")
     return PlaceName(kind, detail.strip())

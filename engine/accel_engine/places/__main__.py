@@ -1,8 +1,8 @@
-"""``python -m accel_engine.places start|end RUN [PLAN]``: what a place's engine runs on its machines.
+"""``python -m accel_engine.places start|end|kill|answer RUN [PLAN]``: what a place's engine runs on its machines.
 
 ``start`` becomes the engine of the run, or of one of its other workers, as the environment says. ``end`` says by its
 exit status whether the run is to be started again: 75 if it is. With a plan file, the first process makes the run,
-and RUN is the link to it.
+and RUN is the link to it. ``kill`` ends the run's engines on this machine; ``answer`` prints what the machine has.
 """
 
 import os
@@ -11,8 +11,10 @@ from pathlib import Path
 
 from accel_engine.errors import AccelError
 from accel_engine.files import open_log
+from accel_engine.json_values import encode
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
-from accel_engine.places.own_process import is_to_start_again, own_directory, restart_of
+from accel_engine.places.own_process import end_processes, is_to_start_again, own_directory, restart_of
+from accel_engine.places.ssh_hosts import answer
 from accel_engine.run.directory.run_paths import LOG
 
 AGAIN = 75
@@ -24,12 +26,18 @@ USAGE = 2
 def main() -> int:
     """Start the engine, or judge how it ended; returns the exit status."""
     os.umask(0o077)
-    if not 3 <= len(sys.argv) <= 4 or sys.argv[1] not in ("start", "end"):
+    action, directory = sys.argv[1] if sys.argv[1:] else "", Path(sys.argv[2]) if sys.argv[2:] else Path()
+    if action not in ("start", "end", "kill", "answer") or not 3 <= len(sys.argv) <= 4:
         print(__doc__, file=sys.stderr)  # noqa: T201 (a person has started it)
         return USAGE
-    directory = Path(sys.argv[2])
     try:
-        if sys.argv[1] == "end":
+        if action == "answer":
+            print(encode(answer(directory if sys.argv[2] else None)))  # noqa: T201 (this is read by a program)
+            return 0
+        if action == "kill":
+            end_processes(directory)
+            return 0
+        if action == "end":
             return AGAIN if is_to_start_again(directory) else 0
         own = own_directory(directory, Path(sys.argv[3]) if sys.argv[3:] else None)
         restart = restart_of(directory.resolve()) if own else None

@@ -7,23 +7,31 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
+
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import ENGINE_LOST, Outcome, RunEnded
-from accel_engine.json_values import encode
+from accel_engine.json_values import decode_or_none, encode
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE, Restart
 from accel_engine.keep_alive.watcher import MAX_RESTARTS
 from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.run import RunInfo, RunReader, Status, create, reopen
+from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.runs.creation import create_worker
+from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.store.database import DATABASE, reading, writing
-from accel_engine.run.store.meta import PlacedRun
+from accel_engine.run.store.meta import PlacedRun, read_meta
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
 FIRST_SECONDS = 120.0
 """How long the first process may take to create the run that the others train with it."""
+
+END_SECONDS = 30.0
+"""How long an engine may take to write a checkpoint and stop."""
 
 _POLL_SECONDS = 0.2
 
@@ -107,6 +115,26 @@ def is_to_start_again(directory: Path) -> bool:
 def may_start_again(directory: Path) -> bool:
     """Whether a run has ended in a way after which its place may start it again."""
     return bool(_why_again(directory, _info(directory)))
+
+
+def end_processes(directory: Path) -> None:
+    """End the engines of a run on this machine: with a checkpoint, or without if they have not stopped in time.
+
+    Raises:
+        RunError: The run cannot be read.
+    """
+    processes = []
+    for each in (directory, *worker_runs_of(directory).values()):
+        with suppress(RunError), reading(each) as database:
+            identity = decode_or_none(read_meta(database).get("process"), ProcessIdentity)
+            if identity and identity.alive and is_locked(each):
+                processes.append(psutil.Process(identity.pid))
+    for process in processes:
+        with suppress(psutil.Error):
+            process.terminate()
+    for process in psutil.wait_procs(processes, END_SECONDS)[1]:
+        with suppress(psutil.Error):
+            process.kill()
 
 
 def set_place(directory: Path, placed: PlacedRun) -> None:

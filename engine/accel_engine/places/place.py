@@ -72,6 +72,14 @@ class Place(ABC):
     def __init__(self, name: PlaceName) -> None:
         self.name = name
 
+    def nodes(self, request: PlaceRequest) -> int:
+        """How many machines a run gets.
+
+        Raises:
+            UsageError: The request contradicts the name.
+        """
+        return request.nodes or 1
+
     @abstractmethod
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
         """The devices of one of its machines, as it says, or as the request tells.

@@ -11,9 +11,12 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, FieldValue, PlanError, RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.places import PlaceName, PlaceRequest, parse_place
+from accel_engine.places.launched import LaunchedPlace
 from accel_engine.places.own_process import set_place
 from accel_engine.places.place import Job, JobState, Place
+from accel_engine.places.ray_cluster import RayCluster
 from accel_engine.places.slurm import Slurm
+from accel_engine.places.ssh_hosts import SshHosts
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve_to_train
 from accel_engine.run.runs.removal import remove
@@ -32,7 +35,7 @@ PLAN_FILE = "plan.json"
 LINK = "run"
 """The link to the run, in the folder of a job that is only written."""
 
-_PLACES: dict[str, type[Place]] = {"slurm": Slurm}
+_PLACES: dict[str, type[Place]] = {"slurm": Slurm, "ray": RayCluster, "hosts": SshHosts}
 """By the kind of a name."""
 
 _asked: dict[str, tuple[float, JobState]] = {}
@@ -108,7 +111,9 @@ def submit(
         for name, text in place.files(job).items():
             with replacing(directory / name) as unfinished:
                 unfinished.write_text(text, "utf-8")
-        set_place(directory, PlacedRun(str(place.name), place.submit(job)))
+        number = place.submit(job)
+        if not isinstance(place, LaunchedPlace):  # whose process writes it from now on
+            set_place(directory, PlacedRun(str(place.name), number))
     except (AccelError, OSError) as error:
         _undo(directory, is_new=is_new)
         if isinstance(error, OSError):
@@ -150,7 +155,7 @@ def state_of(placed: PlacedRun, *, newest: bool = False) -> JobState:
     """
     key, now = f"{placed.place} {placed.job}", time.monotonic()
     if newest or key not in _asked or now - _asked[key][0] > ASK_SECONDS:
-        _asked[key] = now, _place_of(placed).state(placed.job)
+        _asked[key] = now, place_of(placed).state(placed.job)
     return _asked[key][1]
 
 
@@ -161,10 +166,15 @@ def cancel(placed: PlacedRun) -> None:
         UsageError: This program does not know the place, or cannot reach it from here.
         RunError: It cannot be asked.
     """
-    _place_of(placed).cancel(placed.job)
+    place_of(placed).cancel(placed.job)
 
 
-def _place_of(placed: PlacedRun) -> Place:
+def place_of(placed: PlacedRun) -> Place:
+    """The place where a run was started.
+
+    Raises:
+        UsageError: This program does not know it.
+    """
     name = parse_place(placed.place)
     if name is None:
         raise UsageError("the run was started on this machine")

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.follow_run import Interrupts, follow, view_for
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.output import write as print_line
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import load_settings
 
 _JUDGEMENT_SECONDS = 60.0
 """How long the script of a job may take to judge how its run ended."""
@@ -54,6 +55,7 @@ def train_at_place(
         The exit status.
     """
     place = open_place(name)
+    request = replace(request, nodes=place.nodes(request))
     devices, environment = place.describe(request), cluster_environment(request.nodes or 1)
     if run is not None:
         if request.write:
@@ -74,7 +76,7 @@ def train_at_place(
 
             return submit(place, request, plan, devices, open_run)
 
-        submitted = with_chosen_plan(load(), file, fields, start, devices)
+        submitted = with_chosen_plan(load_settings(), file, fields, start, devices)
         if submitted is None:
             return 0
         directory = submitted
