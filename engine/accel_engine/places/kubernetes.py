@@ -75,7 +75,7 @@ class Kubernetes(Place):
 
     def submit(self, job: Job) -> str:
         """See :meth:`Place.submit`."""
-        for text in reversed(self.files(job).values()):
+        for _, text in sorted(self.files(job).items(), reverse=True):  # the plan first
             run_tool([*self._kubectl(), "apply", "--filename", "-"], _PACKAGE, stdin=text)
         return _name(job)
 

@@ -25,8 +25,8 @@ from accel_engine.places.ssh_hosts import SshHosts
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve_to_train
 from accel_engine.run.runs.removal import remove
-from accel_engine.run.store.database import writing
 from accel_engine.run.store.meta import PlacedRun
+from accel_engine.run.writing.waiting_run import end_waiting
 from accel_engine.strategies.tpu_endpoint import ELSEWHERE
 
 ASK_SECONDS = 5.0
@@ -214,8 +214,6 @@ def _resolved(plan: Plan, request: PlaceRequest, devices: Sequence[Device]) -> R
 
 def _undo(directory: Path, *, is_new: bool) -> None:
     """Remove a run that no place has taken; a reopened one is again as it had ended."""
+    end_waiting(directory, "its place has not taken it")
     if is_new:
         remove(directory)
-        return
-    with writing(directory) as database:
-        database.set_meta(queued=None)

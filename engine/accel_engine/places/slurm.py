@@ -5,8 +5,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,7 @@ _PACKAGE = "Slurm's client, on a cluster's login nodes,"
 _GPUS = re.compile(r"gpu(?::(?P<model>[\w.-]+))?:(?P<count>\d+)", re.ASCII)
 """GPUs among the generic resources of a node: ``gpu:a100:4(S:0-1)``."""
 
-_OPTION = re.compile(r"--?[a-zA-Z][\w-]*([= ].+)?", re.ASCII)
+_OPTION = re.compile(r"--([a-zA-Z][\w-]*)(?:=(.+))?", re.ASCII)
 
 _OWN_OPTIONS = ("array", "chdir", "nodes", "ntasks", "ntasks-per-node", "open-mode", "output", "signal", "wrap")
 """Options of sbatch that the script needs as they are."""
@@ -117,7 +117,7 @@ class Slurm(Place):
     def state(self, job: str) -> JobState:
         """See :meth:`Place.state`."""
         row = ""
-        with suppress(RunError):  # it knows a job that has ended for some minutes only
+        with _unknown_job():
             row = run_tool(["squeue", "--noheader", "--jobs", job, "--format", "%T|%r|%P"], _PACKAGE).strip()
         state, reason, partition = ([*row.splitlines()[0].split("|"), "", ""] if row else ["", "", ""])[:3]
         if state in _WAITING:
@@ -190,26 +190,36 @@ class Slurm(Place):
 
 
 def _lines(options: list[str]) -> Block:
-    return Block("\n".join(f"#SBATCH {shlex.join(shlex.split(each))}" for each in options))
+    return Block("\n".join(f"#SBATCH {each}" for each in options))
 
 
 def _checked(text: str) -> str:
-    """An option of sbatch that a user gives.
+    """An option of sbatch that a user gives, quoted as sbatch reads it.
 
     Raises:
         UsageError: It is none, or one that the script needs as it is.
     """
-    if not _OPTION.fullmatch(text) or clean(text) != text:
+    found = _OPTION.fullmatch(text)
+    if not found or clean(text) != text:
         raise UsageError(f"{text!r} is no option of sbatch: give one such as --account=NAME")
-    name = text.lstrip("-").partition("=")[0].partition(" ")[0]
-    if name in _OWN_OPTIONS:
-        raise UsageError(f"--{name} of sbatch is set by what the run needs; see --nodes, --walltime and --write")
-    return text
+    if found[1] in _OWN_OPTIONS:
+        raise UsageError(f"--{found[1]} of sbatch is set by what the run needs; see --nodes, --walltime and --write")
+    return f"--{found[1]}={shlex.quote(found[2])}" if found[2] else text
 
 
 def _file_pattern(path: Path) -> str:
     """A path as sbatch takes it for output, where ``%`` begins a pattern."""
     return str(path).replace("%", "%%")
+
+
+@contextmanager
+def _unknown_job() -> Iterator[None]:
+    """Pass over that Slurm does not know a job, as it does for some minutes only after that has ended."""
+    try:
+        yield
+    except RunError as error:
+        if "Invalid job id" not in str(error):
+            raise
 
 
 def _in_words(reason: str) -> str:
@@ -220,7 +230,7 @@ def _in_words(reason: str) -> str:
 
 def _how_ended(job: str) -> str:
     """How a job has ended, as far as Slurm still knows."""
-    with suppress(RunError):
+    with _unknown_job():
         fields = dict(
             each.partition("=")[::2]
             for each in run_tool(["scontrol", "--oneliner", "show", "job", job], _PACKAGE).split()
