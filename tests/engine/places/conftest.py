@@ -65,7 +65,7 @@ elif name == "scontrol":
     job = known["jobs"].get(arguments[-1])
     if job is None:
         fail("slurm_load_jobs error: Invalid job id specified")
-    print(f"JobId={arguments[-1]} JobState={job['T']} Reason={job['r']} Dependency=(null) ExitCode={job.get('exit', '0')}:0")
+    print(f"JobId={arguments[-1]} JobState={job['T']} Reason={job['r']} ExitCode={job.get('exit', '0')}:0")
 state.write_text(json.dumps(known))
 '''
 

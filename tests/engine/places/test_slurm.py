@@ -133,7 +133,7 @@ def test_options_that_would_break_the_script_are_refused(slurm, wrong: str) -> N
 
 def test_a_job_that_slurm_does_not_take_leaves_no_run(slurm) -> None:
     slurm.set(refuses="Invalid account or account/partition combination specified")
-    with pytest.raises(RunError, match="sbatch.*Batch job submission failed: Invalid account"):
+    with pytest.raises(RunError, match=r"sbatch.*Batch job submission failed: Invalid account"):
         start("slurm:gpu", PLAN)
     assert list_runs() == []
 
