@@ -13,6 +13,7 @@ import psutil
 from accel_engine import clock
 from accel_engine.deployment.deploy_options import AUTO, TARGETS, DeployOptions
 from accel_engine.deployment.deployments import (
+    BESIDE,
     LOG,
     RECORD,
     DeployedVersion,
@@ -20,6 +21,7 @@ from accel_engine.deployment.deployments import (
     Deployment,
     changing,
     default_name,
+    end_process,
     find_deployment,
     read_deployment,
     remove_other_folders,
@@ -30,7 +32,6 @@ from accel_engine.deployment.deployments import (
 from accel_engine.deployment.server_control import (
     Cancelled,
     choose_port,
-    end_process,
     reload_server,
     require_server,
     server_words,
@@ -341,7 +342,7 @@ class Deployer:
         """A server of a folder on another port, its process, and the seconds until it was ready; it is ended then."""
         directory = deployment.directory
         beside = replace(deployment, host="127.0.0.1", port=_free_port(), grpc_port=None)
-        state, log = directory / "beside.json", directory / LOG
+        state, log = directory / BESIDE, directory / LOG
         state.unlink(missing_ok=True)
         begins, began = log.stat().st_size if log.exists() else 0, time.monotonic()
         words = server_words(beside, folder, state)

@@ -20,6 +20,7 @@ from accel_engine.deployment.deployments import (
     DeployError,
     Deployment,
     all_deployments,
+    end_process,
     server_process,
 )
 from accel_engine.deployment.server_metrics import parse_metrics
@@ -195,16 +196,6 @@ def _last_line(log: Path, begins: int) -> str:
     except OSError:
         lines = []
     return printable_line(lines[-1].strip()) if lines else "it has written nothing"
-
-
-def end_process(process: "subprocess.Popen[str]", seconds: float = 10.0) -> None:
-    """End a server that this process has started, and wait for it; its own children end with it."""
-    try:
-        process.terminate()
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 STOP_SECONDS = 60.0

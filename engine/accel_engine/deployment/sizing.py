@@ -25,7 +25,7 @@ from accel_engine.inference.measurement.rate_search import (
 )
 from accel_engine.inference.measurement.stability import Measured
 from accel_engine.inference.runtime import Arrays
-from accel_engine.json_values import JsonValueError, decode, encode
+from accel_engine.json_values import decode_file, encode
 from accel_engine.service_client.load import measured_load, single_requests
 from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.transport import Transport
@@ -95,10 +95,7 @@ class Sizing:
 
 def read_sizing(folder: Path) -> Sizing | None:
     """What was measured of the model of a folder; ``None`` if nothing was."""
-    try:
-        return decode((folder / FILE).read_text("utf-8"), Sizing)
-    except (OSError, UnicodeDecodeError, JsonValueError):
-        return None
+    return decode_file(folder / FILE, Sizing)
 
 
 def write_sizing(folder: Path, sizing: Sizing) -> None:

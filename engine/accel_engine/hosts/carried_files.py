@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import private_directory, replacing
@@ -24,6 +25,7 @@ from accel_engine.hosts.host_requests import (
 from accel_engine.hosts.link import HostLink
 from accel_engine.requests.protocol.request import Send
 from accel_engine.run.directory.run_paths import home, host_of
+from accel_engine.user_paths import exists, user_path
 from accel_engine.words import numbers
 
 MAX_BYTES = 100 << 20
@@ -67,8 +69,8 @@ def carry(link: HostLink, name: str, target: Path) -> str:
     if (size := sum(sizes.values())) > MAX_BYTES or len(paths) > MAX_FILES:
         raise UsageError(
             f"{name} = {str(target)!r} has {numbers.size(size)} in {numbers.counted(len(paths), 'file')}, and at most "
-            f"{numbers.size(MAX_BYTES)} in {MAX_FILES:,} files travel: copy it to {link.host.name} yourself, and name it "
-            f"there: {THERE}/PATH"
+            f"{numbers.size(MAX_BYTES)} in {MAX_FILES:,} files travel: copy it to {link.host.name} yourself, and name "
+            f"its path there: {THERE}/PATH"
         )
     files = {path: CarriedFile(path.relative_to(root).as_posix(), sizes[path], _hash(path)) for path in paths}
     missing = set(link.ask(MissingRequest(tuple(files.values()))).hashes)
@@ -78,6 +80,36 @@ def carry(link: HostLink, name: str, target: Path) -> str:
             _send(link, path, file)
     folder = link.ask(FolderOfFilesRequest(tuple(files.values()))).text
     return f"{folder}/{target.relative_to(root).as_posix()}"
+
+
+def carried_value(link: HostLink, name: str, value: Any) -> Any:
+    """The value of a field on a host; what it names here is brought there.
+
+    Args:
+        link: The link to the host.
+        name: The field.
+        value: A path, a path and a function after a colon, or anything else.
+
+    Raises:
+        UsageError: See :func:`carry`; or it names a module here, which does not travel.
+    """
+    if not isinstance(value, str) or not value:
+        return value
+    if value.startswith(THERE):
+        return value.removeprefix(THERE)
+    path, colon, function = value, "", ""
+    if not exists(user_path(path)):
+        path, colon, function = value.rpartition(":")
+        if not path.endswith(".py"):
+            _refuse_module(name, value, path)
+            return value  # no file, but an entry of a catalogue, or a run there
+    return f"{carry(link, name, user_path(path).absolute())}{colon}{function}"
+
+
+def _refuse_module(name: str, value: str, module: str) -> None:
+    file = Path(module.replace(".", "/") + ".py") if module else None
+    if file and file.is_file():
+        raise UsageError(f"{name} = {value!r}: name its file, which travels then: {file}:{value.rpartition(':')[2]}")
 
 
 def _files_of(target: Path) -> tuple[Path, list[Path]]:

@@ -6,7 +6,7 @@ from typing import ClassVar, TypeAlias, TypeVar
 
 from accel_engine.devices.device_types import Device, Sample
 from accel_engine.json_values import JsonValue
-from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.requests.protocol.request import Doing, EngineRequest
 from accel_engine.run.runs.listing import RunSummary
 from accel_engine.run.runs.removal import Contents
 from accel_engine.run.store.copied_rows import MetaValue, NewRows, Position
@@ -283,6 +283,102 @@ class FolderOfFilesRequest(HostRequest[Done]):
     result: ClassVar[type] = Done
 
 
+@dataclass(frozen=True, slots=True)
+class AskedMessage:
+    """A message of an engine process about an :class:`AskRequest`, as its channel has it."""
+
+    line: str
+    arrays: Mapping[str, bytes] = field(default_factory=dict)
+    """The files of its arrays, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedResult:
+    """The last message about an :class:`AskRequest`."""
+
+    line: str
+    arrays: Mapping[str, bytes] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    """The files that it has written, by their paths in the folder of the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskRequest(HostRequest[AskedResult]):
+    """Ask an engine process on the host."""
+
+    key: str
+    """Tells it from others."""
+    name: str
+    """The name of the request, as of :func:`accel_engine.requests.protocol.request.find_request`."""
+    line: str
+    """The request, as a channel has it; :data:`RUNS` and :data:`FOLDER` stand for directories there."""
+    function: ClassVar[str] = "accel_engine.hosts.answered_requests:answer"
+    result: ClassVar[type] = AskedResult
+    parts: ClassVar[tuple[type, ...]] = (AskedMessage, Doing)
+
+
+@dataclass(frozen=True, slots=True)
+class EndAskRequest(HostRequest[Done]):
+    """End what an :class:`AskRequest` asks, and delete its files."""
+
+    key: str
+    function: ClassVar[str] = "accel_engine.hosts.answered_requests:end"
+    result: ClassVar[type] = Done
+
+
+RUNS = "@accel-tui-runs@"
+"""Stands for the directory of runs of the host."""
+
+FOLDER = "@accel-tui-folder@"
+"""Stands for the folder of a request on the host, whose files come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A file of a run."""
+
+    path: str
+    """In its directory, with slashes."""
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """The files of a run but its database and its locks."""
+
+    files: tuple[RunFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilesRequest(HostRequest[RunFiles]):
+    """Which files a run has."""
+
+    run: RunId
+    function: ClassVar[str] = "accel_engine.hosts.answered_requests:run_files"
+    result: ClassVar[type] = RunFiles
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A part of a file."""
+
+    data: bytes
+    size: int
+    """Of the whole file."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePartRequest(HostRequest[FilePart]):
+    """A part of a file of a run, or of the folder of an :class:`AskRequest`."""
+
+    path: str
+    offset: int
+    run: RunId = ""
+    key: str = ""
+    function: ClassVar[str] = "accel_engine.hosts.answered_requests:file_part"
+    result: ClassVar[type] = FilePart
+
+
 REQUESTS: tuple[type[HostRequest[object]], ...] = (
     Ping,
     NewsRequest,
@@ -296,5 +392,9 @@ REQUESTS: tuple[type[HostRequest[object]], ...] = (
     MissingRequest,
     ContentRequest,
     FolderOfFilesRequest,
+    AskRequest,
+    EndAskRequest,
+    RunFilesRequest,
+    FilePartRequest,
 )
 """All requests that a host answers."""

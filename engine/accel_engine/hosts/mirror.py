@@ -52,6 +52,9 @@ COMMAND_SECONDS = 0.05
 """Seconds between looks for commands to send."""
 
 
+LONGEST_SECONDS = 5.0
+"""How long to wait for the rows of a run that writes more and more, once all was here."""
+
 IDLE_SECONDS = 60.0
 """How long a run is mirrored after nobody reads it."""
 
@@ -204,14 +207,22 @@ class RunMirror:
         return self._readers > 0 or time.monotonic() - self._read < IDLE_SECONDS
 
     def wait(self) -> None:
-        """Wait until all of the run is here.
+        """Wait until all of the run is here that its host has now.
 
         Raises:
             RunError: It cannot be.
         """
+        is_old = self._settled.is_set()
         self._settled.wait()
-        if self.problem:
-            raise self.problem
+        begun = time.monotonic()
+        while True:
+            if self.problem:
+                raise self.problem
+            if not is_old or time.monotonic() - begun > LONGEST_SECONDS:
+                return
+            if not self._link.ask(self._request(0.0)).is_new:  # else the other thread writes it
+                return
+            time.sleep(COMMAND_SECONDS)
 
     def _run(self, work: Callable[[], object], name: str) -> None:
         """Work until it is stopped, and again after each problem."""

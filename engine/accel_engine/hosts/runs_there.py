@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.hosts.carried_files import PATH_FIELDS, THERE, carry
+from accel_engine.hosts.carried_files import PATH_FIELDS, carried_value
 from accel_engine.hosts.host_list import read_hosts
 from accel_engine.hosts.host_requests import StartedThere, StartRequest
 from accel_engine.hosts.link import HostLink, link_to
@@ -14,7 +14,6 @@ from accel_engine.hosts.mirrored_runs import list_runs_of
 from accel_engine.hosts.reading import HostReading, read_all
 from accel_engine.requests.protocol.request import Send
 from accel_engine.run.directory.run_paths import host_of
-from accel_engine.user_paths import exists, user_path
 
 
 def start(host: str, values: Mapping[str, Any], *, queued: bool = False) -> tuple[Path, Sequence[str]]:
@@ -55,24 +54,8 @@ def _started(link: HostLink, answer: StartedThere) -> tuple[Path, Sequence[str]]
 
 
 def _carried(link: HostLink, name: str, value: Any) -> Any:
-    """The value of a field there; what it names here is brought there."""
-    if name not in PATH_FIELDS or not isinstance(value, str) or not value:
-        return value
-    if value.startswith(THERE):
-        return value.removeprefix(THERE)
-    path, colon, function = value, "", ""
-    if not exists(user_path(path)):
-        path, colon, function = value.rpartition(":")
-        if not path.endswith(".py"):
-            _refuse_module(name, value, path)
-            return value  # no file, but an entry of a catalogue, or a run there
-    return f"{carry(link, name, user_path(path).absolute())}{colon}{function}"
-
-
-def _refuse_module(name: str, value: str, module: str) -> None:
-    file = Path(module.replace(".", "/") + ".py") if module else None
-    if file and file.is_file():
-        raise UsageError(f"{name} = {value!r}: name its file, which travels then: {file}:{value.rpartition(':')[2]}")
+    """The value of a field of a plan there."""
+    return carried_value(link, name, value) if name in PATH_FIELDS else value
 
 
 def choose_host() -> HostReading:

@@ -20,7 +20,8 @@ from accel_engine.run.engine.commands import request as send_command
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.database import reading
 from accel_engine.run.store.meta import PlacedRun
-from accel_engine.run_queue.dependencies import Waiting, check_dependencies, end_cancelled, waits_for, will_finish
+from accel_engine.run.writing.waiting_run import end_waiting
+from accel_engine.run_queue.dependencies import Waiting, check_dependencies, waits_for, will_finish
 from accel_engine.run_queue.engine_environment import chosen_variables
 from accel_engine.run_queue.queue_database import (
     AT_ONCE,
@@ -155,7 +156,7 @@ def cancel(run: str) -> None:
         return
     if placed := None if entry else _place_of(directory):
         cancel_job(placed)
-    end_cancelled(directory, f"cancelled in the queue by {current_user()}")
+    end_waiting(directory, f"cancelled in the queue by {current_user()}")
     with changing_queue() as queue:
         queue.remove(run)
 
@@ -292,7 +293,7 @@ def _place_of(directory: Path) -> PlacedRun | None:
 def _why_waits_at_place(directory: Path, placed: PlacedRun) -> str:
     state = state_of(placed)
     if state.is_over:
-        end_cancelled(directory, f"{state.reason} before its engine has started", Outcome.FAILED)
+        end_waiting(directory, f"{state.reason} before its engine has started", Outcome.FAILED)
     return state.reason
 
 

@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +12,10 @@ import pytest
 from accel_engine.deployment import server_control
 from accel_engine.deployment.deploy_options import DeployOptions
 from accel_engine.deployment.deployments import (
+    BESIDE,
     CURRENT,
     RECORD,
+    SERVER,
     STATE,
     DeployedVersion,
     DeployError,
@@ -32,6 +36,7 @@ from accel_engine.deployment.server_metrics import ScrapedMetrics, figures_betwe
 from accel_engine.deployment.sizing import Sizing, batch_sizes_to, choose, other_batches, read_sizing, write_sizing
 from accel_engine.deployment.status import STOPPED, StatusReader
 from accel_engine.errors import UsageError
+from waiting import wait_until
 
 FIRST = DeployedVersion(1, "k3fp-cnn", 69, "onnx", 1.0)
 
@@ -95,6 +100,21 @@ def test_what_was_not_deployed_leaves_nothing() -> None:
     with pytest.raises(ValueError, match="broken"), changing("new") as directory:
         raise ValueError("broken")
     assert not directory.exists()
+
+
+def test_what_a_killed_command_has_left_is_ended(digits: Deployment) -> None:
+    state = digits.directory / BESIDE
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", SERVER, "--state-file", str(state)])
+    with changing("digits"):  # a command that lives keeps what it has
+        state.write_text(f'{{"pid": {left.pid}, "host": "127.0.0.1", "port": 8501, "started": 1.0}}')
+        serve_version(digits, 2)  # which its record does not have
+        wait_until(lambda: server_process(digits.directory, BESIDE) is not None)
+        StatusReader().read()
+        assert left.poll() is None
+    StatusReader().read()
+    assert left.poll() is not None
+    assert not state.exists()
+    assert (digits.directory / CURRENT).resolve() == digits.folder(1)
 
 
 def test_the_process_of_another_program_is_no_server(digits: Deployment) -> None:

@@ -1,4 +1,4 @@
-"""A run that ``accel-tui train --on HOST`` or ``continue`` gives to a host: started there, and shown as if it were here."""
+"""A run that ``train --on HOST`` or ``continue`` gives to a host: started there, and shown as if it were here."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from accel_engine.run.directory.run_paths import host_of
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.follow_run import Interrupts, follow, view_for
 from accel_tui.cli.output import print_to_stderr, write
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import load_settings
 
 
 def train_on_host(
@@ -110,7 +110,7 @@ def _start(
         del devices
         return start(reading.host, plan.changed() | there, queued=queued)
 
-    return with_chosen_plan(load(), file, here, use, reading.devices)
+    return with_chosen_plan(load_settings(), file, here, use, reading.devices)
 
 
 def _is_there(value: object) -> bool:

@@ -48,6 +48,11 @@ _OUTPUTS = (
         callback=lambda context, option, text: read_place(context, option, text),
         help=f"Train at a place: a host, any of them, {', '.join(FORMS.values())}.  [default: {HERE}]",
     ),
+    click.option(
+        "--hosts",
+        metavar="HOST,...",
+        help="Train on several machines over SSH, which share the directory of runs; same as --on hosts:HOST,...",
+    ),
     takes(PlaceRequest, "place_request", if_given=True),
 )
 
@@ -117,7 +122,11 @@ def take_outputs(flags: dict[str, Any]) -> dict[str, Any]:
         click.UsageError: Two exclude each other, or there are options of the queue without --queue.
     """
     queued, request = flags.pop("queued"), flags.pop("request")
-    place, asked = flags.pop("place"), flags.pop("place_request")
+    place, asked, hosts = flags.pop("place"), flags.pop("place_request"), flags.pop("hosts")
+    if hosts is not None:
+        if place is not None:
+            raise click.UsageError("--on and --hosts exclude each other")
+        place = PlaceName("hosts", hosts)
     shown = {name: flags.pop(name) for name in ("as_json", "plain", "detach")}
     if request and not queued:
         raise click.UsageError("--priority, --after and --devices-each go with --queue")

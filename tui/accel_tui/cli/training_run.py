@@ -20,8 +20,8 @@ from accel_engine.run import RunReader, find
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.database import DATABASE, reading
+from accel_engine.run.writing.waiting_run import end_waiting
 from accel_engine.run_queue import queue
-from accel_engine.run_queue.dependencies import end_cancelled
 from accel_engine.run_queue.needs import find_need
 from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_tui.cli.chosen_plan import with_chosen_plan
@@ -117,7 +117,7 @@ def queue_run(run: str | None, plan_file: Path | None, fields: Mapping[str, Any]
         queue.set_default_limit(load_settings().queue_at_once)
         queue.enqueue(directory, request)
     except AccelError:
-        end_cancelled(directory, "it could not be queued")
+        end_waiting(directory, "it could not be queued")
         if run is None:
             remove(directory)
         raise

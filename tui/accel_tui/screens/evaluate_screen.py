@@ -110,11 +110,6 @@ class EvaluateScreen(JobScreen):
         found: Evaluation = job.ask(EvaluationRequest(tuple(map(ModelReference.of, self._directories)), prepared))
         return found
 
-    def begin(self, prepared: EvaluationOptions) -> None:
-        """Remove the tables."""
-        self._found = None
-        self.query_one(ResultTables).show(())
-
     def take(self, part: ExamplesDone) -> None:
         """Tell the number of examples."""
         self.progress.show_examples(part)

@@ -237,8 +237,7 @@ class PredictScreen(JobScreen):
 
     def begin(self, prepared: PredictionRequest | WritingRequest) -> None:
         """Begin with the prompt, or without tables."""
-        self._found = None
-        self.query_one(ResultTables).show(())
+        super().begin(prepared)
         writes = isinstance(prepared, WritingRequest)
         self.set_class(writes, "-writing").set_class(not writes, "-predicting")
         if isinstance(prepared, WritingRequest):

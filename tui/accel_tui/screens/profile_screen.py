@@ -90,11 +90,6 @@ class ProfileScreen(JobScreen):
         """Profile the run."""
         return profile_run(self._directory, prepared, job.ask, job.send, lambda: job.is_cancelled)
 
-    def begin(self, prepared: ProfileOptions) -> None:
-        """Remove the tables."""
-        self._found = None
-        self.query_one(ResultTables).show(())
-
     def take(self, part: ProfilePhase | ExamplesDone) -> None:
         """Tell what happens."""
         if isinstance(part, ExamplesDone):

@@ -56,6 +56,10 @@ class PlacedRun:
     """The step of its newest checkpoint when it was started again."""
     reason: Text = ""
     """Why it is started again; empty at first."""
+    waits: Text = ""
+    """What the process that starts it waits for; empty if nothing, or if a cluster's own queue knows it."""
+    is_cancelled: bool = False
+    """Whether that process is to end it."""
 
 
 _OtherTime = Annotated[float, msgspec.Meta(ge=-MAX_TIME, le=MAX_TIME)]
