@@ -115,7 +115,11 @@ PURPOSES: tuple[tuple[str, str], ...] = (
         "*.predict *.evaluate *.export *.bench *.deploy *.compare *.duplicate search.take search.take-best",
     ),
     ("Look closer", "*.diagnostics *.advice *.profile *.report run.log run.search run.details *.validate *.chart"),
-    ("Go", "app.new-run app.runs app.queue app.hosts app.searches *.deployments screen.back *.back *.quit run.detach *.list"),
+    (
+        "Go",
+        "app.new-run app.runs app.queue app.hosts app.searches *.deployments screen.back *.back *.quit run.detach"
+        " *.list",
+    ),
     ("Always", "app.*"),
 )
 """What keys are for, in the order of help, with patterns of their ids; others stand under the name of their place."""

@@ -75,7 +75,8 @@ class HostView:
         """The runs that wait, in their order."""
         places = {each.id: place for place, each in enumerate(self.reading.queue)}
         found = self.runs_with(Status.QUEUED)
-        return sorted(reversed(found), key=lambda run: places.get(run.directory.name, len(places)))
+        found.reverse()  # those of no known place in the order in which they were added
+        return sorted(found, key=lambda run: places.get(run.directory.name, len(places)))
 
     @property
     def ended(self) -> list[RunSummary]:

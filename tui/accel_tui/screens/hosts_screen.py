@@ -106,7 +106,7 @@ def _detail(view: HostView) -> Content:
         memory = f", {numbers.size(device.memory)}" if device.memory else ""
         name = f"{short_device_name(device)}{memory}"
         kinds[name] = kinds.get(name, 0) + 1
-    devices = "   ".join(f"{number} × {name}" if number > 1 else name for name, number in kinds.items())
+    devices = "   ".join(f"{number} {name}" if number > 1 else name for name, number in kinds.items())
     state = "" if view.is_connected else f"  {view.reading.state}"
     lines = [Content.assemble((view.title, "bold"), (state, "$text-warning"), (f"  {view.counts}", "$text-muted"))]
     if view.message:

@@ -216,7 +216,7 @@ class DeviceHeatMap(ContentLines):
         if share is None:
             return "$text-muted"
         if not self._has_tints:
-            return "bold" if share >= 0.5 else ""  # noqa: PLR2004 (half)
+            return "bold" if share >= 0.5 else ""
         background = self.background_colors[1].rgb
         # as the scale takes roots, its steps are made equal again
         found = colours.scale_colour(share**2, colours.CORRECT, background, dark=self.app.current_theme.dark)
