@@ -14,7 +14,7 @@ from accel_engine import json_values
 from accel_engine.json_values import parse_object
 from accel_engine.run.diagnostics import packing
 from accel_engine.run.diagnostics.data_items import DataFingerprint, DataFormat, DataProfile, InputProfile, Shift
-from accel_engine.run.diagnostics.model_items import InputSpec, Layer, LayerTable
+from accel_engine.run.diagnostics.model_items import InputSpec, Layer, LayerTable, StageOfModel
 from accel_engine.run.diagnostics.op_profile import OpProfile
 from accel_engine.run.diagnostics.reports import (
     ClassificationReport,
@@ -58,6 +58,7 @@ __all__ = [
     "SegmentationReport",
     "SequenceReport",
     "Shift",
+    "StageOfModel",
     "ValidationReport",
     "modification_times",
     "read",
