@@ -14,6 +14,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -89,6 +90,14 @@ def decode(text: object, kind: type[T], hook: Hook | None = None) -> T:
         JsonValueError: It is no JSON, or no value of this type.
     """
     return convert(_parse(text), kind, hook)
+
+
+def decode_file(path: Path, kind: type[T]) -> T | None:
+    """The value in a file; ``None`` if the file is missing, or has no such value."""
+    try:
+        return decode(path.read_text("utf-8"), kind)
+    except (OSError, UnicodeDecodeError, JsonValueError):
+        return None
 
 
 def decode_or_none(text: object, kind: type[T]) -> T | None:

@@ -195,12 +195,13 @@ def _run_tests(folder: Path) -> None:
     if not folder.exists():
         _check([*pip, *VALIDATORS], quiet=True)
         _check([*pip, "--no-deps", STUBS], quiet=True)
-    tests = Path(__file__).parents[1] / "engine" / "deploy_folder"
+    engine = Path(__file__).parents[1] / "engine"
+    tests = (engine / "deploy_folder", engine / "model_server" / "test_serving_grpc.py")
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join((os.environ.get("PYTHONPATH", ""), str(folder))),
         "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
     }
-    _check([sys.executable, "-m", "pytest", "-n0", "-q", "-rs", tests], environment=environment)
+    _check([sys.executable, "-m", "pytest", "-n0", "-q", "-rs", *tests], environment=environment)
 
 
 def _accel_tui(*words: Any) -> None:

@@ -429,6 +429,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
         for screen in Screens:
             screen.kind  # noqa: B018 (imports it)
+        import accel_tui.plan.data_preview
+        import accel_tui.widgets.data_pictures
         import accel_tui.widgets.runs_table  # noqa: F401
         from accel_engine.run_queue.queue import set_default_limit
         from accel_engine.run_queue.queue_database import ensure_waiter

@@ -56,7 +56,7 @@ class Screens(Enum):
     @property
     def asks_engines(self) -> bool:
         """Whether it asks about trained models, or others are opened from it that do."""
-        return self in (Screens.RUNS, Screens.DIAGNOSTICS, Screens.PREDICT, Screens.EVALUATE, Screens.EXPORT)
+        return self in (Screens.DIAGNOSTICS, Screens.PREDICT, Screens.EVALUATE, Screens.EXPORT)
 
     @property
     def is_single(self) -> bool:

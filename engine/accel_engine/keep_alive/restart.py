@@ -19,6 +19,9 @@ from accel_engine.strategies.cluster_spec import ClusterSpec
 
 _VARIABLE = "ACCEL_TUI_RESTART"
 
+STARTED_BY_PLACE = "ACCEL_TUI_PLACE"
+"""Environment variable of engines that a cluster has started, which also starts them again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Restart:
@@ -67,7 +70,7 @@ def ensure_watched(directory: Path) -> None:
     run's log.
     """
     with suppress(AccelError), closing(RunReader(directory, steps=False)) as reader:
-        if reader.info().plan_values.get("keep_alive") != "on" or _has_chief():
+        if reader.info().plan_values.get("keep_alive") != "on" or _has_chief() or STARTED_BY_PLACE in os.environ:
             return
         if not lock.is_locked(directory, WATCHER_LOCK):
             _start(directory)

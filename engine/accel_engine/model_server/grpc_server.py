@@ -1,7 +1,7 @@
-"""The Open Inference Protocol, version 2, over gRPC, with gRPC's health checking and reflection."""
+"""gRPC: the Open Inference Protocol, version 2, TensorFlow Serving's protocol, health checking and reflection."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
-from accel_engine.model_server import open_inference
+from accel_engine.model_server import open_inference, serving_grpc
 from accel_engine.model_server.application import ServingState
-from accel_engine.model_server.grpc_messages import METHODS, POOL, SERVICE, message
+from accel_engine.model_server.grpc_messages import MODEL, POOL, PREDICTION, SERVICE, methods
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import Service
 from accel_engine.model_server.tensors import Array, as_text, check_names, check_same_length, checked, typed
@@ -49,6 +49,15 @@ _MESSAGE_ROOM = 1 << 16
 
 CALLS = 512
 """Calls at once; further ones are refused."""
+
+Method = Callable[[Any], Awaitable[dict[str, Any]]]
+"""Takes a request, and gives the fields of its answer."""
+
+_COUNTED = {"ModelInfer": "grpc", "Predict": "grpc-v1"}
+"""The methods whose calls are counted, and as what."""
+
+_OPEN = ("ServerLive", "ServerReady")
+"""The methods that need no token."""
 
 
 class GrpcServer:
@@ -84,21 +93,21 @@ class GrpcServer:
             ],
             maximum_concurrent_rpcs=CALLS,
         )
-        methods = _Methods(state)
-        handlers = {
-            name: grpc.unary_unary_rpc_method_handler(
-                methods.answering(name),
-                request_deserializer=message(f"{name}Request").FromString,
-                response_serializer=message(f"{name}Response").SerializeToString,
-            )
-            for name in METHODS
-        }
-        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, handlers)])
+        answers = {SERVICE: _open_inference(state), **serving_grpc.answers(state)}
+        for service, functions in answers.items():
+            handlers = {}
+            for name, (request, response) in methods(service).items():
+                handlers[name] = grpc.unary_unary_rpc_method_handler(
+                    _answering(state, functions[name], response, _COUNTED.get(name, ""), is_open=name in _OPEN),
+                    request_deserializer=request.FromString,
+                    response_serializer=response.SerializeToString,
+                )
+            server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, handlers)])
         checks = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
         for file in (health_pb2, reflection_pb2):
             POOL.AddSerializedFile(file.DESCRIPTOR.serialized_pb)
-        reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server, POOL)
+        reflection.enable_server_reflection((*answers, health.SERVICE_NAME, reflection.SERVICE_NAME), server, POOL)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
             if tls is None:
@@ -114,7 +123,7 @@ class GrpcServer:
 
     async def set_ready(self) -> None:
         """Tell health checks that requests are answered."""
-        for name in ("", SERVICE):
+        for name in ("", SERVICE, PREDICTION, MODEL):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def set_draining(self) -> None:
@@ -126,76 +135,81 @@ class GrpcServer:
         await self._server.stop(seconds)
 
 
-class _Methods:
-    """Answers the calls."""
+def _answering(state: ServingState, method: Method, response: Any, label: str, *, is_open: bool) -> Callable[..., Any]:
+    """What answers the calls of a method.
 
-    def __init__(self, state: ServingState) -> None:
-        self._state = state
+    Args:
+        state: What the server is doing.
+        method: Takes a request, and gives the fields of its answer.
+        response: The class of the answer.
+        label: How its calls are counted; empty for not at all.
+        is_open: Whether it answers without the server's token.
+    """
 
-    def answering(self, name: str) -> Callable[..., Any]:
-        """What answers a method."""
-        methods = {
-            "ServerLive": self._live,
-            "ServerReady": self._ready,
-            "ModelReady": self._model_ready,
-            "ServerMetadata": self._server_metadata,
-            "ModelMetadata": self._model_metadata,
-            "ModelInfer": self._infer,
-        }
-        method, response = methods[name], message(f"{name}Response")
-        is_open, is_counted = name in ("ServerLive", "ServerReady"), name == "ModelInfer"
+    async def answer(request: Any, context: Any) -> Any:
+        start, code = time.perf_counter(), 500
+        try:
+            if not is_open:
+                _check_token(state, context)
+            found = response(**await method(request))
+            code = 200
+        except RequestError as error:
+            code = error.status
+            await context.abort(CODES.get(code, grpc.StatusCode.UNKNOWN), str(error))
+        finally:
+            if label:
+                state.metrics.requests.labels(label, code).inc()
+                state.metrics.request_seconds.labels(label).observe(time.perf_counter() - start)
+        return found
 
-        async def answer(request: Any, context: Any) -> Any:
-            start, code, metrics = time.perf_counter(), 500, self._state.metrics
-            try:
-                if not is_open:
-                    self._check_token(context)
-                found = response(**await method(request))
-                code = 200
-            except RequestError as error:
-                code = error.status
-                await context.abort(CODES.get(code, grpc.StatusCode.UNKNOWN), str(error))
-            finally:
-                if is_counted:
-                    metrics.requests.labels("grpc", code).inc()
-                    metrics.request_seconds.labels("grpc").observe(time.perf_counter() - start)
-            return found
+    return answer
 
-        return answer
 
-    def _check_token(self, context: Any) -> None:
-        access = self._state.access
-        given = dict(context.invocation_metadata() or ()).get("authorization", "")
-        if access.token and not access.is_right(given if isinstance(given, str) else ""):
-            raise RequestError("send the metadata authorization: Bearer TOKEN with the server's token", 401)
+def _check_token(state: ServingState, context: Any) -> None:
+    given = dict(context.invocation_metadata() or ()).get("authorization", "")
+    if state.access.token and not state.access.is_right(given if isinstance(given, str) else ""):
+        raise RequestError("send the metadata authorization: Bearer TOKEN with the server's token", 401)
 
-    async def _live(self, _request: Any) -> dict[str, Any]:
+
+def _open_inference(state: ServingState) -> dict[str, Method]:
+    """What answers each method of the Open Inference Protocol."""
+
+    async def live(_request: Any) -> dict[str, Any]:
         return {"live": True}
 
-    async def _ready(self, _request: Any) -> dict[str, Any]:
-        return {"ready": not self._state.problem}
+    async def ready(_request: Any) -> dict[str, Any]:
+        return {"ready": not state.problem}
 
-    async def _model_ready(self, request: Any) -> dict[str, Any]:
-        self._state.served(request.name, request.version)
-        return {"ready": not self._state.problem}
+    async def model_ready(request: Any) -> dict[str, Any]:
+        state.served(request.name, request.version)
+        return {"ready": not state.problem}
 
-    async def _server_metadata(self, _request: Any) -> dict[str, Any]:
+    async def server_metadata(_request: Any) -> dict[str, Any]:
         return {"name": "accel-tui", "version": __version__, "extensions": ["binary_tensor_data"]}
 
-    async def _model_metadata(self, request: Any) -> dict[str, Any]:
-        return open_inference.metadata(self._state.served(request.name, request.version).service)
+    async def model_metadata(request: Any) -> dict[str, Any]:
+        return open_inference.metadata(state.served(request.name, request.version).service)
 
-    async def _infer(self, request: Any) -> dict[str, Any]:
-        model = self._state.served(request.model_name, request.model_version)
+    async def infer(request: Any) -> dict[str, Any]:
+        model = state.served(request.model_name, request.model_version)
         service = model.service
-        with self._state.holding(request.ByteSize()), model.held():
+        with state.holding(request.ByteSize()), model.held():
             inputs = inputs_of(request, service)
             names = [open_inference.check_output(each.name, service) for each in request.outputs]
-            outputs = await self._state.infer(model, inputs)
+            outputs = await state.infer(model, inputs)
         wanted = dict.fromkeys(names or service.output_specs, True)
         body, binary = open_inference.answer(outputs, wanted, request.id, service)
         tensors = [{key: tensor[key] for key in ("name", "datatype", "shape")} for tensor in body.pop("outputs")]
         return {**body, "outputs": tensors, "raw_output_contents": binary}
+
+    return {
+        "ServerLive": live,
+        "ServerReady": ready,
+        "ModelReady": model_ready,
+        "ServerMetadata": server_metadata,
+        "ModelMetadata": model_metadata,
+        "ModelInfer": infer,
+    }
 
 
 def inputs_of(request: Any, service: Service) -> Arrays:

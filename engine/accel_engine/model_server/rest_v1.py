@@ -142,7 +142,11 @@ def metadata(service: Service) -> dict[str, Any]:
     }
 
 
+def tensor_type(spec: ArraySpec) -> str:
+    """TensorFlow's name of a type."""
+    return _TYPES.get(spec.dtype) or f"DT_{spec.dtype.upper()}"
+
+
 def _tensor_info(name: str, spec: ArraySpec) -> dict[str, Any]:
     sides = [{"size": str(-1 if side is None else side), "name": ""} for side in (None, *spec.shape)]
-    dtype = _TYPES.get(spec.dtype) or f"DT_{spec.dtype.upper()}"
-    return {"dtype": dtype, "tensor_shape": {"dim": sides, "unknown_rank": False}, "name": name}
+    return {"dtype": tensor_type(spec), "tensor_shape": {"dim": sides, "unknown_rank": False}, "name": name}

@@ -79,7 +79,7 @@ def text_of(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def problem_of(error: UsageError, text: str) -> str:
+def option_problem(error: UsageError, text: str) -> str:
     """What is wrong with the text of an option."""
     if not isinstance(error, PlanError):
         return str(error)

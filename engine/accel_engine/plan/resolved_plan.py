@@ -226,7 +226,13 @@ def resolve(
     ).with_data(data)
 
 
-def resolve_to_train(plan: Plan, devices: Sequence[Device], *, chosen: Container[str] = ALL_FIELDS) -> ResolvedPlan:
+def resolve_to_train(
+    plan: Plan,
+    devices: Sequence[Device],
+    *,
+    chosen: Container[str] = ALL_FIELDS,
+    environment: Mapping[str, str] = os.environ,
+) -> ResolvedPlan:
     """Resolve a plan before it is trained; reads names and headers of the user's data, and the source of functions.
 
     Only the engine runs the user's functions.
@@ -235,6 +241,7 @@ def resolve_to_train(plan: Plan, devices: Sequence[Device], *, chosen: Container
         plan: The plan.
         devices: The machine's devices.
         chosen: The fields whose values are chosen now; see :class:`ResolvedPlan`.
+        environment: Environment variables, which may describe a cluster or name a TPU.
 
     Raises:
         PlanError: A field does not fit the machine, the data or the model.
@@ -242,7 +249,7 @@ def resolve_to_train(plan: Plan, devices: Sequence[Device], *, chosen: Container
         ModelError: The function of the user's model does not exist, or requires unknown arguments.
         UsageError: The environment describes no valid cluster or TPU.
     """
-    resolved = resolve(plan, devices, chosen=chosen)
+    resolved = resolve(plan, devices, chosen=chosen, environment=environment)
     try:
         resolved = resolved.with_survey()
     except AccelError:

@@ -46,7 +46,7 @@ def read_run(directory: Path) -> RunInfo:
         return reader.info()
 
 
-def send(directory: Path, name: str, argument: float | None = None, reason: str = "", purpose: str = "") -> str:
+def send_to_run(directory: Path, name: str, argument: float | None = None, reason: str = "", purpose: str = "") -> str:
     """Send a command to a live run and wait for the answer.
 
     Raises:

@@ -40,6 +40,7 @@ def prepare_run(
     queued: bool = False,
     study: str = "",
     trial: int | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> Path:
     """Create a run for an engine to train.
 
@@ -50,6 +51,7 @@ def prepare_run(
         queued: Whether it waits in the queue; see :func:`accel_engine.run.create`.
         study: Name of the search that it is a trial of; empty for none.
         trial: Number of that trial.
+        environment: Environment variables of its engine, which may describe a cluster.
 
     Returns:
         The run's directory.
@@ -60,7 +62,7 @@ def prepare_run(
         DataError: The data cannot be read.
         RunError: The run cannot be written, or the disk has no room for it.
     """
-    checked = _checked(plan, devices)
+    checked = _checked(plan, devices, environment=environment)
     _check_disk(runs_directory(), checked, 0, warn)
     return create(checked.plan, queued=queued, study=study, trial=trial)
 
@@ -71,6 +73,8 @@ def prepare_continuation(
     warn: Callable[[str], object] = lambda _: None,
     *,
     queued: bool = False,
+    devices: Sequence[Device] | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> Path:
     """Reopen an ended run, for an engine to continue from its last checkpoint.
 
@@ -79,6 +83,8 @@ def prepare_continuation(
         changes: New values of plan fields.
         warn: Called with a warning if the disk may become full.
         queued: Whether it waits in the queue until it is continued.
+        devices: The devices of the machine; detected if ``None``.
+        environment: Environment variables of its engine, which may describe a cluster.
 
     Returns:
         The directory to continue: in a worker's process, the one of the worker's own run.
@@ -89,20 +95,20 @@ def prepare_continuation(
         PlanError: A changed field must not change, does not fit, or all epochs are already trained.
         UsageError: The environment describes an invalid cluster.
     """
-    directory = run_to_continue(directory)
+    directory = run_to_continue(directory, environment)
     with closing(RunReader(directory)) as reader:
         info = reader.info()
     if info.status is Status.PAUSED:
         raise RunError(f"run {info.id} is paused: resume it with accel-tui resume {info.id}")
     if info.status.live:
         raise RunError(f"run {info.id} is {info.status}: follow it with accel-tui watch {info.id}")
-    if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
+    if not latest_checkpoint(directory) and ClusterSpec.find(environment) is None:  # other workers may have one
         anew = f": train it again with {for_a_new_run(info.plan).command()}" if info.plan else ""
         raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
     check_any_whole(directory / CHECKPOINTS)
     changes = changes or {}
     values = without_ignored({**info.plan_values, **changes}, wanted={*changes, "patience", "restore_best"})
-    checked = _checked(Plan.from_mapping(values), None, chosen=changes)
+    checked = _checked(Plan.from_mapping(values), devices, chosen=changes, environment=environment)
     _check_disk(directory, checked, latest_checkpoint(directory), warn)
     reopen(directory, checked.plan, queued=queued)
     return directory
@@ -136,13 +142,18 @@ def for_a_new_run(plan: Plan) -> Plan:
 
 
 def _checked(
-    plan: Plan, devices: Sequence[Device] | None, *, chosen: Container[str] = resolved_plan.ALL_FIELDS
+    plan: Plan,
+    devices: Sequence[Device] | None,
+    *,
+    chosen: Container[str] = resolved_plan.ALL_FIELDS,
+    environment: Mapping[str, str],
 ) -> ResolvedPlan:
     """The plan with the model that ``auto`` stands for, if the data tells it before it is read.
 
     Raises an error, before a run is written, if the plan cannot be trained on this machine.
     """
-    resolved = resolved_plan.resolve_to_train(plan, detect().devices if devices is None else devices, chosen=chosen)
+    devices = detect().devices if devices is None else devices
+    resolved = resolved_plan.resolve_to_train(plan, devices, chosen=chosen, environment=environment)
     engine_process.require_installation()
     return resolved.with_chosen_model()
 

@@ -14,6 +14,7 @@ PROTOCOLS = {
     "v2-binary": "the same with raw bytes",
     "v1": "TensorFlow Serving's protocol over HTTP",
     "grpc": "the Open Inference Protocol over gRPC",
+    "grpc-v1": "TensorFlow Serving's protocol over gRPC",
 }
 """How a service can be asked."""
 

@@ -11,12 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.events import Outcome
+from accel_engine.places.placed_runs import cancel as cancel_job
+from accel_engine.places.placed_runs import state_of
 from accel_engine.run import find
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.engine.commands import request as send_command
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.database import reading
-from accel_engine.run_queue.dependencies import Waiting, check_dependencies, end_cancelled, waits_for, will_finish
+from accel_engine.run.store.meta import PlacedRun
+from accel_engine.run.writing.waiting_run import end_waiting
+from accel_engine.run_queue.dependencies import Waiting, check_dependencies, waits_for, will_finish
 from accel_engine.run_queue.engine_environment import chosen_variables
 from accel_engine.run_queue.queue_database import (
     AT_ONCE,
@@ -146,7 +151,9 @@ def cancel(run: str) -> None:
     if entry and entry.state == "started":
         send_command(directory, "stop", reason="cancelled in the queue")
         return
-    end_cancelled(directory, f"cancelled in the queue by {current_user()}")
+    if placed := None if entry else _place_of(directory):
+        cancel_job(placed)
+    end_waiting(directory, f"cancelled in the queue by {current_user()}")
     with changing_queue() as queue:
         queue.remove(run)
 
@@ -254,13 +261,35 @@ def parse_limit(text: str) -> int | None:
 
 
 def why_waits(run: str) -> str:
-    """Why a queued run waits; also brings a queue going again that no process works on."""
+    """Why a queued run waits; also brings a queue going again that no process works on.
+
+    A run whose job has ended before its engine started has failed, and is ended.
+    """
+    directory = runs_directory() / run
+    try:
+        if placed := _place_of(directory):
+            return _why_waits_at_place(directory, placed)
+    except AccelError as error:
+        return printable_line(str(error))
     ensure_waiter()
     try:
         found = next((entry.waits for entry in entries() if entry.run == run), None)
     except AccelError as error:
         return printable_line(str(error))
     return found or f"not in the queue; add it: accel-tui queue release {printable_line(run)}"
+
+
+def _place_of(directory: Path) -> PlacedRun | None:
+    """Where a run waits, if not in this queue."""
+    with reading(directory) as database:
+        return read_info(database).place
+
+
+def _why_waits_at_place(directory: Path, placed: PlacedRun) -> str:
+    state = state_of(placed)
+    if state.is_over:
+        end_waiting(directory, f"{state.reason} before its engine has started", Outcome.FAILED)
+    return state.reason
 
 
 def _check_priority(priority: int) -> None:

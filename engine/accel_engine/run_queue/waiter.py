@@ -15,8 +15,9 @@ from accel_engine.process.detached import leave
 from accel_engine.run.directory import lock
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.database import DATABASE, reading
+from accel_engine.run.writing.waiting_run import end_waiting
 from accel_engine.run_queue.decision import Decision, FreeDevices, WaitingRun, decide
-from accel_engine.run_queue.dependencies import end_cancelled, waits_for
+from accel_engine.run_queue.dependencies import waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory
 from accel_engine.run_queue.machine import MachineReader, active_runs, is_reserved, occupies_devices
 from accel_engine.run_queue.needs import RunNeeds, find_need
@@ -104,7 +105,7 @@ class Waiter:
 
     def _finish_cancelled(self, entry: StoredEntry) -> None:
         if time.monotonic() - self._cancelled.setdefault(entry.run, time.monotonic()) >= CANCEL_SECONDS:
-            end_cancelled(entry.directory, CANCELLED)
+            end_waiting(entry.directory, CANCELLED)
             self._queue.remove(entry.run)
 
     def _remove_or_repeat(self, entry: StoredEntry) -> None:

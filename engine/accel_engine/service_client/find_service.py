@@ -6,20 +6,22 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from accel_engine.errors import UsageError
+from accel_engine.service_client.grpc_channel import GrpcChannel
+from accel_engine.service_client.grpc_v1 import GrpcV1
 from accel_engine.service_client.grpc_v2 import GrpcV2
 from accel_engine.service_client.rest_v1 import RestV1
 from accel_engine.service_client.rest_v2 import RestV2, has_binary, server_name
 from accel_engine.service_client.service_runtime import ServiceRuntime
 from accel_engine.service_client.transport import ServiceError, Transport, UnreachableError
 
-PROTOCOLS = ("auto", "v2", "v2-binary", "v1", "grpc")
-"""How a service can be asked; ``auto`` takes the first that it speaks."""
-
 OWN_SERVER = "accel-tui"
 """What the name of this program's own server begins with."""
 
 REFUSED = (401, 403)
 """The statuses of a server that wants another token."""
+
+UNKNOWN_METHOD = 501
+"""The status of a server that does not speak a protocol of gRPC."""
 
 _PATH = re.compile(r"/?(?:(v[12])(?:/models/([^/:]+)(?:/versions/([^/:]+))?)?(?:[/:][a-z]+)?)?/?")
 _GRPC_PATH = re.compile(r"/?([^/]*)/?")
@@ -120,7 +122,7 @@ def find_service(
     Args:
         url: The service.
         names: Names that its model may have, tried in order if the URL does not tell it.
-        protocol: One of :data:`PROTOCOLS`.
+        protocol: One of :data:`accel_engine.requests.check_service.PROTOCOLS`.
         token: Sent as a bearer token, if there is one.
         ca: A file with the certificates that are trusted; empty for the system's.
 
@@ -128,18 +130,20 @@ def find_service(
         ServiceError: It cannot be reached, or has no such model.
         UsageError: The protocol is not for the URL, or gRPC is not installed.
     """
-    if url.is_grpc != (protocol == "grpc") and protocol != "auto":
+    if url.is_grpc != protocol.startswith("grpc") and protocol != "auto":
         raise UsageError(
             f"--protocol {protocol} does not go with {url.scheme}://: "
             "gRPC has a port of its own, such as grpc://127.0.0.1:9000"
         )
     if url.is_grpc:
-        secure = url.scheme == "grpcs"
-
-        def connect(name: str) -> ServiceRuntime:
-            return GrpcV2(url.address, name, token=token, is_secure=secure, ca=ca)
-
-        return _first(url, [(name, connect) for name in _models(url, (*names, ""), list)])  # "": the only one
+        channel = GrpcChannel(url.address, token=token, is_secure=url.scheme == "grpcs", ca=ca)
+        names = tuple(_models(url, (*names, ""), list))  # "": the only one
+        asked: list[tuple[str, Callable[[str], ServiceRuntime]]] = []
+        if protocol != "grpc-v1":
+            asked += [(name, lambda name: GrpcV2(channel, name)) for name in names]
+        if protocol != "grpc":
+            asked += [(name, lambda name: GrpcV1(channel, name)) for name in names]
+        return _first(url, asked)
     transport = Transport(f"{url.scheme}://{url.address}", token, ca)
     candidates = list(_models(url, names, lambda: _listed(transport)))
     wanted = url.protocol or ("" if protocol == "auto" else protocol)
@@ -167,12 +171,14 @@ def _first(url: ServiceUrl, tries: Sequence[tuple[str, Callable[[str], ServiceRu
         except ServiceError as error:
             if error.status in REFUSED:
                 raise
-            refused.setdefault(name, error)
+            if name not in refused or refused[name].status == UNKNOWN_METHOD:
+                refused[name] = error
     if url.model:
         raise next(iter(refused.values()))
     server, names = f"{url.scheme}://{url.address}", " or ".join(filter(None, refused))
     example = f"{server}/NAME" if url.is_grpc else f"{server}/v2/models/NAME"
-    raise ServiceError(f"{server} has no model of the name {names}: give its name in the URL, such as {example}")
+    what = f"{server} has no model of the name {names}" if names else f"{server} does not tell which models it has"
+    raise ServiceError(f"{what}: give its name in the URL, such as {example}")
 
 
 def _models(url: ServiceUrl, names: Sequence[str], listed: Callable[[], Sequence[str]]) -> Iterator[str]:

@@ -1,24 +1,20 @@
 """The Open Inference Protocol (version 2) over gRPC."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.structure import ArraySpec
-from accel_engine.errors import ModelError, UsageError
+from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.protobuf import MalformedError, Message, bytes_field, text_field, varint
 from accel_engine.service_client.datatypes import DATATYPES, from_bytes, numpy_name, to_bytes
+from accel_engine.service_client.grpc_channel import GrpcChannel
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
-from accel_engine.service_client.transport import SECONDS, ServiceError, UnreachableError
 
 SERVICE = "inference.GRPCInferenceService"
-
-MAX_BYTES = 1 << 28
-"""Bytes of an answer at most; gRPC's own limit is 4 MiB."""
 
 _FLOATS = {"FP32": (6, "<f4"), "FP64": (7, "<f8")}
 _INTEGERS = {
@@ -39,35 +35,18 @@ class GrpcV2(ServiceRuntime):
     """A model of a service that speaks the Open Inference Protocol over gRPC.
 
     Args:
-        address: Host and port.
+        channel: The server.
         model: The model's name; empty for the only one of this program's own server.
         version: The version; empty for the one that the server chooses.
-        token: Sent as a bearer token, if there is one.
-        is_secure: Whether the connection is encrypted.
-        ca: A file with the certificates that are trusted; empty for the system's.
 
     Raises:
         ServiceError: There is no such model, or no such service.
-        UsageError: gRPC is not installed, or the certificates cannot be read.
     """
 
     name = "v2 gRPC"
 
-    def __init__(
-        self, address: str, model: str, version: str = "", *, token: str = "", is_secure: bool = False, ca: str = ""
-    ) -> None:
-        try:
-            import grpc  # slow to import, and optional
-        except ImportError as error:
-            raise UsageError("gRPC needs the package grpcio: pip install 'accel-tui[deploy]'") from error
-        self._grpc, self._address = grpc, address
-        self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
-        options = [("grpc.max_receive_message_length", MAX_BYTES), ("grpc.max_send_message_length", MAX_BYTES)]
-        self._channel = (
-            grpc.secure_channel(address, grpc.ssl_channel_credentials(_certificates(ca)), options)
-            if is_secure
-            else grpc.insecure_channel(address, [*options, ("grpc.enable_http_proxy", 0)])
-        )
+    def __init__(self, channel: GrpcChannel, model: str, version: str = "") -> None:
+        self._channel = channel
         self._version = version
         server = Message(self._call("ServerMetadata", b""))
         self.server = f"{server.text(1)} {server.text(2)}".strip()
@@ -111,16 +90,7 @@ class GrpcV2(ServiceRuntime):
         return found
 
     def _call(self, method: str, request: bytes) -> bytes:
-        try:
-            call = self._channel.unary_unary(f"/{SERVICE}/{method}")
-            answer: bytes = call(request, timeout=SECONDS, metadata=self._metadata)
-        except self._grpc.RpcError as error:
-            name, details = error.code().name, " ".join((error.details() or "").split())
-            if name == "UNAVAILABLE" and method == "ServerMetadata":
-                raise UnreachableError(f"grpc://{self._address} cannot be reached: {details}") from error
-            busy = name in ("RESOURCE_EXHAUSTED", "UNAVAILABLE")
-            raise ServiceError(f"{method}: {name}: {details}", 429 if busy else 0, 0.1 if busy else None) from error
-        return answer
+        return self._channel.call(SERVICE, method, request)
 
 
 def _contents(message: Message, datatype: str, shape: Sequence[int]) -> npt.NDArray[Any]:
@@ -140,10 +110,3 @@ def _contents(message: Message, datatype: str, shape: Sequence[int]) -> npt.NDAr
 
 def _spec(message: Message) -> tuple[str, ArraySpec]:
     return message.text(1), example_spec(message.integers(3), numpy_name(message.text(2)))
-
-
-def _certificates(ca: str) -> bytes | None:
-    try:
-        return Path(ca).read_bytes() if ca else None
-    except OSError as error:
-        raise UsageError(f"{ca} has no certificates: {error.strerror}") from error

@@ -138,10 +138,10 @@ def test_a_token_and_tls(start: Start, folders: Path, tmp_path: Path) -> None:
     with grpc.secure_channel(f"localhost:{server.state['grpc_port']}", credentials) as channel:
         call = channel.unary_unary(
             "/inference.GRPCInferenceService/ModelMetadata",
-            request_serializer=message("ModelMetadataRequest").SerializeToString,
-            response_deserializer=message("ModelMetadataResponse").FromString,
+            request_serializer=message("inference.ModelMetadataRequest").SerializeToString,
+            response_deserializer=message("inference.ModelMetadataResponse").FromString,
         )
-        asked = message("ModelMetadataRequest")(name="small")
+        asked = message("inference.ModelMetadataRequest")(name="small")
         with pytest.raises(grpc.RpcError) as caught:
             call(asked, timeout=30)
         assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED

@@ -173,7 +173,7 @@ TENSOR = st.fixed_dictionaries(
 @given(st.lists(TENSOR, max_size=3), st.binary(max_size=20))
 def test_any_tensors_are_inputs_or_an_error(tensors: list[dict[str, Any]], binary: bytes) -> None:
     check_inputs(lambda: open_inference.inputs_of({"inputs": tensors}, binary, SERVICE)[0])
-    request = message("ModelInferRequest")(model_name="two", raw_input_contents=[binary] * len(tensors))
+    request = message("inference.ModelInferRequest")(model_name="two", raw_input_contents=[binary] * len(tensors))
     for each in tensors:
         request.inputs.add(name=each["name"], shape=each["shape"], datatype=each["datatype"])
     check_inputs(lambda: grpc_server.inputs_of(request, SERVICE))

@@ -20,6 +20,7 @@ from accel_engine.plan import Plan
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.write_service import ServiceRequest
+from accel_engine.service_client.find_service import find_service, parse_url
 from accel_engine.trained.prediction.predict import predict
 from accel_tui.predictions.objects import objects
 from combinations.materials import MATERIALS, Material, of_task
@@ -145,7 +146,14 @@ def by_grpc(server: Server, service: Service, inputs: Arrays) -> Arrays:
     return by_client(client, tritonclient.grpc, service, inputs)
 
 
-PROTOCOLS: tuple[Callable[[Server, Service, Arrays], Arrays], ...] = (by_rows, by_json, by_binary, by_grpc)
+def by_serving_grpc(server: Server, service: Service, inputs: Arrays) -> Arrays:
+    url = parse_url(f"grpc://127.0.0.1:{server.state['grpc_port']}/{service.name}")
+    return find_service(url, (), "grpc-v1").run(inputs)
+
+
+PROTOCOLS: tuple[Callable[[Server, Service, Arrays], Arrays], ...] = (
+    *(by_rows, by_json, by_binary, by_grpc, by_serving_grpc),
+)
 
 
 @contextmanager

@@ -111,14 +111,14 @@ def test_the_only_model_is_found_without_its_name(numbers: Server) -> None:
 
 
 def test_values_of_a_grpc_call_may_be_typed(numbers: Server) -> None:
-    request = message("ModelInferRequest")(model_name="small")
+    request = message("inference.ModelInferRequest")(model_name="small")
     given = request.inputs.add(name="x", datatype="FP32", shape=X.shape)
     given.contents.fp32_contents.extend(X.reshape(-1).tolist())
     with grpc.insecure_channel(f"127.0.0.1:{numbers.state['grpc_port']}") as channel:
         call = channel.unary_unary(
             "/inference.GRPCInferenceService/ModelInfer",
-            request_serializer=message("ModelInferRequest").SerializeToString,
-            response_deserializer=message("ModelInferResponse").FromString,
+            request_serializer=message("inference.ModelInferRequest").SerializeToString,
+            response_deserializer=message("inference.ModelInferResponse").FromString,
         )
         found = call(request, timeout=30)
     assert np.frombuffer(found.raw_output_contents[0], np.float32) == pytest.approx(probabilities(X).reshape(-1))

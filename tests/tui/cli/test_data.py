@@ -107,7 +107,7 @@ def test_columns_missing_values_and_examples_are_listed_without_control_characte
 def test_the_balance_of_classes_is_drawn(run_command, npz, monkeypatch):
     survey_is(monkeypatch, PETS)
     lines = run_command(f"data {npz}").lines
-    bars = {line.split()[0]: line.count("█") for line in lines if line.startswith(PETS.class_names)}
+    bars = {line.split()[0]: line.count("━") for line in lines if line.startswith(PETS.class_names)}
     assert bars == {"cat": 30, "dog": 15, "emu": 0}
     assert any(line.split()[:3] == ["dog", "30", "33%"] for line in lines)
 

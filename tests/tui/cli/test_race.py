@@ -182,8 +182,8 @@ def test_the_verdict_names_those_whose_intervals_overlap_with_the_fastest_one() 
         _faster("1 thread", 12.0, (11.0, 13.0)),
         _faster("1 thread", 2.0, (1.9, 2.1)),
     )
-    assert race_text.verdict([fastest, slower]) == "The fastest is XLA, 17 times as fast as this plan: --xla on"
-    assert race_text.verdict([close, fastest]) == (
+    assert race_text.race_verdict([fastest, slower]) == "The fastest is XLA, 17 times as fast as this plan: --xla on"
+    assert race_text.race_verdict([close, fastest]) == (
         "XLA and 1 thread are about as fast; the first is 17 times as fast as this plan: --xla on"
     )
     assert [numbers.times(ratio) for ratio in (1.254, 2.64, 123.0)] == ["1.25 times", "2.6 times", "123 times"]
@@ -204,7 +204,7 @@ def test_two_marks_are_whole_at_80_columns() -> None:
     lines = ["".join(text for text, _ in line) for line in race_text.bars([one, other], 79)]
     assert lines[0].rstrip().endswith("fastest, least memory")
     assert all(len(line) == 79 for line in lines)
-    assert [line.count("█") for line in lines] == [7, 7]
+    assert [line.count("━") for line in lines] == [7, 7]
     assert race_text.marks_text(list(Best)) == "best in all three"
     assert race_text.marks_text([Best.LEAST_MEMORY, Best.LEAST_ENERGY]) == "least memory, energy"
 
@@ -230,6 +230,6 @@ def test_bars_are_drawn_over_those_before(monkeypatch) -> None:
     bars.show(other)
     stream.seek(0)
     first, second = stream.read().split("\r\x1b[2K")
-    assert first.startswith("this plan  █")
+    assert first.startswith("this plan  ━")
     assert "10.0" in first
     assert "\n" not in second

@@ -10,14 +10,14 @@ from accel_tui.formatting.bars import bar, interval
 
 @pytest.mark.parametrize(
     ("share", "drawn"),
-    [(0.0, ""), (1.0, "████"), (2.0, "████"), (0.5, "██"), (0.53, "██▏"), (1e-6, "▏"), (math.nan, ""), (-1.0, "")],
+    [(0.0, ""), (1.0, "━━━━"), (2.0, "━━━━"), (0.5, "━━"), (0.6, "━━╸"), (1e-6, "╸"), (math.nan, ""), (-1.0, "")],
 )
 def test_a_bar_is_as_long_as_its_share(share: float, drawn: str) -> None:
     assert bar(share, 4) == drawn
 
 
 def test_what_is_left_of_a_bar_is_filled() -> None:
-    assert bar(0.5, 4, rest="·") == "██··"
+    assert bar(0.5, 4, rest="·") == "━━··"
 
 
 def test_an_interval_has_its_ends_and_its_value_at_their_places() -> None:

@@ -34,7 +34,7 @@ def test_a_table_has_columns_with_kinds_distributions_and_missing_values(tmp_pat
     lines = lines_of(str(tmp_path / "houses.csv"))
     assert [line.column for line in lines if line.column] == ["area", "city", "price"]
     area, city, price = (line.content.plain for line in lines if line.column)
-    assert "∅12" in area and "number" in area and "█" in area  # noqa: PT018
+    assert "∅12" in area and "number" in area and "▇" in area  # noqa: PT018
     assert "category" in city and "2 values" in city  # noqa: PT018
     assert price.split()[1] == "target"
     text = text_of(lines)

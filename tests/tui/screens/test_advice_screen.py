@@ -262,7 +262,7 @@ async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(
     find(monkeypatch, SLOW)
     async with opened(run.directory, sees="expected: 1.7 times") as pilot:
         await pilot.press("T")
-        await shows(pilot, "trying ████████░░", "40%  taking turns")
+        await shows(pilot, "trying ━━━━━━━━──", "40%  taking turns")
         await pilot.press("T")
         assert trials.asked == [{"xla": "on"}]
         assert trials.purposes == [Quantity.SPEED]
@@ -302,7 +302,7 @@ async def test_escape_and_quit_ask_before_they_end_a_trial(
     find(monkeypatch, SLOW)
     async with opened(run.directory, sees="expected") as pilot:
         await pilot.press("T")
-        await shows(pilot, "trying █")
+        await shows(pilot, "trying ━")
         await pilot.press("q")
         await shows(pilot, "End the trial?")
         await pilot.press("escape")

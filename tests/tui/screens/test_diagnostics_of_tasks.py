@@ -89,7 +89,7 @@ async def test_classes_are_sorted_by_f1_from_the_lowest_and_by_other_columns(eng
 
         # Precisions 50/70, 30/32, 0/3; recalls 50/55, 30/50, and none for the class that never occurs.
         assert names() == ["high", "mid", "low"]
-        assert re.search(r"mid +0\.7317 +█+.? +0\.9375 +█+.? +0\.6000 +█+.? +50", text_of(pilot))
+        assert re.search(r"mid +0\.7317 +━+╸? +0\.9375 +━+╸? +0\.6000 +━+╸? +50", text_of(pilot))
         await pilot.press(">", ">")
         await until(pilot, lambda: names() == ["mid", "low", "high"], "by recall")
         await pilot.press("!")

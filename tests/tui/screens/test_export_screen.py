@@ -113,7 +113,7 @@ async def test_each_format_appears_when_it_was_compared_and_the_fastest_is_marke
         await shows(pilot, "k3fp-digits at step 40, verified on 360 test examples", "a note", "500 µs", "fastest")
         await shows(pilot, "Not written", f"tflite-int8: {PROBLEM}"[:60], "signature", "uint8 8x8x1")
         await pilot.resize_terminal(160, 40)
-        await shows(pilot, "tolerance used", "██")
+        await shows(pilot, "tolerance used", "━━")
         pilot.app.screen.query_one("#result").scroll_end(animate=False)
         await shows(pilot, "Written to", f"{run.directory.name}-float16.tflite")
         assert f"{run.directory.name}-int8.tflite" not in text_of(pilot)

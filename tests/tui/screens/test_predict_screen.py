@@ -136,7 +136,7 @@ async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query
         await shows(pilot, "predicting: 1 of 3 examples", "esc End")
         query.may_answer.set()
         await shows(pilot, "k3fp-pets at step 40: 2 of 3 examples predicted", "a.png: resized to 8x8")
-        await shows(pilot, "97.5%  ███████", "75.0%  ███████", "dog 2.5%")
+        await shows(pilot, "97.5%  ━━━━━━━", "75.0%  ━━━━━━━", "dog 2.5%")
         await shows(pilot, "Not predicted", "b.png is damaged")
         assert isinstance(pilot.app.focused, TextTable)
     asked = query.asked[0]

@@ -72,9 +72,9 @@ async def test_a_race_has_bars_figures_marks_and_a_verdict(machine: Machine, siz
         await open_race(pilot)
         await shows(pilot, "The fastest is combined: XLA, 1 thread, 2.6 times as fast as this plan")
         await shows(pilot, "--xla on --threads 1", "between 2.60k and 2.60k")  # the fastest is selected
-        assert "█" in line_of(pilot, "XLA")
+        assert "━" in line_of(pilot, "XLA")
         assert "2.20x" in line_of(pilot, "XLA")
-        assert line_of(pilot, "XLA").count("█") < line_of(pilot, "combined").count("█")
+        assert line_of(pilot, "XLA").count("━") < line_of(pilot, "combined").count("━")
         assert "fastest" in line_of(pilot, "combined")
         assert "least memory" in line_of(pilot, "rematerialization")
         assert "ended early" in line_of(pilot, "mixed_bfloat16")

@@ -23,7 +23,11 @@ Result = TypeVar("Result")
 
 
 def with_chosen_plan(
-    settings: Settings, file: PlanFile | None, flags: Mapping[str, Any], use: Callable[[Plan, Sequence[Device]], Result]
+    settings: Settings,
+    file: PlanFile | None,
+    flags: Mapping[str, Any],
+    use: Callable[[Plan, Sequence[Device]], Result],
+    devices: Sequence[Device] | None = None,
 ) -> Result:
     """Call a function with the plan that a user has chosen.
 
@@ -32,6 +36,7 @@ def with_chosen_plan(
         file: The plan file; ``None`` without one. Its table ``[search]``, which is for a search, is left out.
         flags: The options that are given.
         use: Called with the plan and the machine's devices; may raise the plan's errors.
+        devices: The devices of the machine that trains; by default this machine's.
 
     Returns:
         What ``use`` returns.
@@ -41,7 +46,8 @@ def with_chosen_plan(
     """
     file = file and _without_search(file)
     written = file.values if file else {}
-    chosen, devices, left_out = {**written, **flags}, detect().devices, list[PlanError]()
+    chosen, left_out = {**written, **flags}, list[PlanError]()
+    devices = detect().devices if devices is None else devices
     values: Mapping[str, Any] = chosen
     if settings.plan:
         values, left_out = with_fitting_defaults(settings.plan, chosen, devices)

@@ -63,11 +63,11 @@ def _run(run: Path | None, error_output: TextIO) -> int:
 
     from accel_tui.appearance.colours import configure_textual
     from accel_tui.appearance.glyphs import resolve_glyphs
-    from accel_tui.settings.user_settings import SettingsError, load
+    from accel_tui.settings.user_settings import SettingsError, load_settings
 
     # Before the import of Textual, which reads the environment.
     settings = resolve_glyphs(
-        configure_textual(load(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii")
+        configure_textual(load_settings(), os.environ), os.environ, getattr(sys.__stderr__, "encoding", "ascii")
     )
 
     from rich.console import Console

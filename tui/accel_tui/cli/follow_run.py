@@ -9,7 +9,7 @@ from typing import Protocol, Self, TextIO
 
 import psutil
 
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, UsageError
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update, request
 from accel_engine.run.directory.log_file import lines_of
@@ -73,7 +73,8 @@ def follow(
         reader: The run; only what it has not yet read is shown.
         view: Shows the run.
         interrupts: Stops the run on Ctrl-C; without it, Ctrl-C ends only the following.
-        restart: Starts the engine of a lost run again if it can train on, and returns whether it did.
+        restart: Starts the engine of a lost run again if it can train on, and returns whether it did; asked of a run
+            that a place has started however it ended.
 
     Returns:
         The status for the shell: 0 when the run finished or was stopped, 1 when it failed or was lost.
@@ -88,7 +89,7 @@ def follow(
             ended = next((event for event in reversed(update.events) if isinstance(event, RunEnded)), ended)
             view.show(update, info)
             if not info.status.live:
-                if info.status is Status.LOST and restart and restart(info.directory):
+                if (info.status is Status.LOST or info.place) and restart and restart(info.directory):
                     continue
                 break
             messages = [*(interrupts.escalate(info) if interrupts else ())]
@@ -208,7 +209,7 @@ class Interrupts:
             stage = (_stop, _stop_now, _terminate, _kill)[self._stage]
             self._stage += 1
             self._stage_started = time.monotonic()
-            with contextlib.suppress(RunError, psutil.Error):  # the run has just ended
+            with contextlib.suppress(RunError, UsageError, psutil.Error):  # the run has just ended
                 yield stage(info)
 
     def _is_overdue(self) -> bool:
@@ -220,6 +221,11 @@ class Interrupts:
 
 
 def _stop(info: RunInfo) -> str:
+    if info.status is Status.QUEUED:
+        from accel_engine.run_queue.queue import cancel  # seldom needed
+
+        cancel(info.id)
+        return "cancelled before it began"
     if info.is_directory_lost:
         return f"{DIRECTORY_LOST}: its engine stops by itself (press Ctrl-C or send SIGTERM again to stop it now)"
     request(info.directory, "stop")
@@ -238,12 +244,19 @@ def _stop_now(info: RunInfo) -> str:
 
 
 def _terminate(info: RunInfo) -> str:
+    if info.place:
+        from accel_engine.places.placed_runs import cancel  # seldom needed
+
+        cancel(info.place)
+        return f"the engine does not stop: took job {info.place.job} from {info.place.place}"
     for process in _engine_processes(info):
         process.terminate()
     return "the engine does not stop: sent SIGTERM"
 
 
 def _kill(info: RunInfo) -> str:
+    if info.place:
+        return f"waiting for {info.place.place} to end job {info.place.job}; the last checkpoint is kept"
     for process in _engine_processes(info):
         process.kill()
     return "the engine does not exit: sent SIGKILL; the last checkpoint is kept"

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from accel_engine.errors import EngineMissingError
+from accel_engine.errors import EngineMissingError, UsageError
+from accel_engine.places import FORMS, HERE, PlaceName, PlaceRequest, parse_place
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_engine.user_paths import is_named_pipe
@@ -21,6 +22,7 @@ Examples:
   accel-tui train --model resnet20 --data cifar10 --batch-size 128
   accel-tui train plan.toml --learning-rate 3e-4 --json > steps.jsonl
   accel-tui train plan.toml --queue --after last
+  accel-tui train plan.toml --on slurm:gpu --strategy multi-worker --nodes 2
 
 \b
 Exit status:
@@ -39,11 +41,32 @@ _OUTPUTS = (
         "--queue", "queued", is_flag=True, help="Print the run's id and return; it trains when its turn comes."
     ),
     takes(QueueRequest, "request", if_given=True),
+    click.option(
+        "--on",
+        "place",
+        metavar="PLACE",
+        callback=lambda context, option, text: read_place(context, option, text),
+        help=f"Train at a place: {', '.join(FORMS.values())}.  [default: {HERE}]",
+    ),
+    click.option(
+        "--hosts",
+        metavar="HOST,...",
+        help="Train on several machines over SSH, which share the directory of runs; same as --on hosts:HOST,...",
+    ),
+    takes(PlaceRequest, "place_request", if_given=True),
 )
 
 
+def read_place(context: click.Context, option: click.Parameter, text: str | None) -> PlaceName | None:
+    """The place that --on names; ``None`` for this machine."""
+    try:
+        return parse_place(text or HERE)
+    except UsageError as error:
+        raise click.BadParameter(str(error), context, option) from error
+
+
 def output_options(command: Command) -> Command:
-    """Add --json, --plain, --detach, --queue and the options of the queue to a command."""
+    """Add --json, --plain, --detach, --queue, --on and the options of queue and places to a command."""
     for option in reversed(_OUTPUTS):
         command = option(command)
     return command
@@ -63,6 +86,7 @@ def train(plan_file: Path | None, resume: str | None, start_from: str | None, **
     Ctrl-C stops after the current steps and writes a checkpoint; a second Ctrl-C stops at once.
     Training runs in a separate process: it keeps running when the terminal closes, and
     'accel-tui watch last' shows it again. With --queue it waits until what it needs is free; see 'accel-tui queue'.
+    With --on a cluster starts it, and this shows it as if it were here; Ctrl-C stops it.
     """
     outputs = take_outputs(flags)
     if start_from is not None:
@@ -86,11 +110,27 @@ def take_outputs(flags: dict[str, Any]) -> dict[str, Any]:
         click.UsageError: Two exclude each other, or there are options of the queue without --queue.
     """
     queued, request = flags.pop("queued"), flags.pop("request")
+    place, asked, hosts = flags.pop("place"), flags.pop("place_request"), flags.pop("hosts")
+    if hosts is not None:
+        if place is not None:
+            raise click.UsageError("--on and --hosts exclude each other")
+        place = PlaceName("hosts", hosts)
     shown = {name: flags.pop(name) for name in ("as_json", "plain", "detach")}
     if request and not queued:
         raise click.UsageError("--priority, --after and --devices-each go with --queue")
     refuse_two_outputs(*shown.values(), queued)
-    return {**shown, "request": QueueRequest(**request) if queued else None}
+    if asked and place is None:
+        named = ", ".join(
+            f"--{name.replace('_', '-').removesuffix('s' if name == 'place_options' else '')}" for name in asked
+        )
+        raise click.UsageError(f"{named}: give a place with --on")
+    if queued and place:
+        raise click.UsageError(f"--queue is the queue of this machine: {place} has its own")
+    return {
+        **shown,
+        "request": QueueRequest(**request) if queued else None,
+        "place": (place, PlaceRequest(**asked)) if place else None,
+    }
 
 
 def train_or_queue(
@@ -99,6 +139,7 @@ def train_or_queue(
     fields: Mapping[str, Any],
     *,
     request: QueueRequest | None,
+    place: tuple[PlaceName, PlaceRequest] | None = None,
     as_json: bool,
     plain: bool,
     detach: bool,
@@ -110,6 +151,7 @@ def train_or_queue(
         plan_file: The plan of a new run; ``None`` for the settings alone.
         fields: Plan fields that are given as options.
         request: Asked of the queue; ``None`` to train now. ``after`` may have names of runs.
+        place: Where it is trained, and what is asked there; ``None`` for here.
         as_json: Whether to print JSON lines.
         plain: Whether to print log lines on a terminal too.
         detach: Whether to train in the background.
@@ -117,6 +159,10 @@ def train_or_queue(
     Returns:
         The exit status.
     """
+    if place is not None:
+        from accel_tui.cli import place_run  # seldom needed
+
+        return place_run.train_at_place(*place, run, plan_file, fields, as_json=as_json, plain=plain, detach=detach)
     ahead: AbstractContextManager[WarmEngine | None] = warm_engine() if request is None else nullcontext()
     with ahead as engine:
         from accel_tui.cli import training_run  # slow to import: the engine starts before

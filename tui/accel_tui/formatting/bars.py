@@ -1,21 +1,19 @@
-"""Solid bars and intervals as text, on a scale of some cells; all are also readable in ASCII."""
+"""Bars and intervals as text, on a scale of some cells; all are also readable in ASCII."""
 
 import math
 
-_EIGHTHS = " ▏▎▍▌▋▊▉"
-
 
 def bar(share: float, width: int, *, rest: str = "") -> str:
-    """A solid bar in eighths of a cell.
+    """A bar in halves of a cell. Bars of neighbouring rows stay apart, as blocks would not.
 
     Args:
         share: From 0 to 1.
         width: Cells of a share of 1.
         rest: Fills the cells after it; none by default.
     """
-    eighths = round(8 * width * min(max(share, 0.0), 1.0)) if math.isfinite(share) else 0
-    whole, part = divmod(max(eighths, 1) if share > 0 else eighths, 8)
-    text = "█" * whole + (_EIGHTHS[part] if part else "")
+    halves = round(2 * width * min(max(share, 0.0), 1.0)) if math.isfinite(share) else 0
+    whole, part = divmod(max(halves, 1) if share > 0 else halves, 2)
+    text = "━" * whole + "╸" * part
     return text + rest * (width - len(text))
 
 

@@ -8,11 +8,12 @@ from textual.content import Content
 from accel_engine.data_profile.picture import ColumnValues, ShownSound
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.text import fit, sparkline
 
 
-def histogram(values: ColumnValues, width: int = 0) -> str:
-    """A block of each bin, of which empty ones are blank.
+def histogram_blocks(values: ColumnValues, width: int = 0) -> str:
+    """A block of each bin, of which empty ones are blank; the top of the row stays free.
 
     Args:
         values: The values of a column.
@@ -22,7 +23,7 @@ def histogram(values: ColumnValues, width: int = 0) -> str:
     if width and len(counts) > width:
         edges = [round(part * len(counts) / width) for part in range(width + 1)]
         counts = tuple(sum(counts[first:stop]) for first, stop in pairwise(edges))
-    drawn = sparkline([count or None for count in counts], len(counts), 0, max(counts, default=1))
+    drawn = sparkline([count or None for count in counts], len(counts), 0, max(counts, default=1) * 8 / 7)
     return drawn.ljust(width)
 
 
@@ -31,16 +32,13 @@ def of_total(count: int, total: int) -> str:
     return f"{numbers.count(count)} of {numbers.counted(total, 'example')}"
 
 
-def share_bars(
-    names: Sequence[str], counts: Sequence[int], width: int, most: int, block: str = "█"
-) -> Iterator[tuple[str, int, str]]:
+def share_bars(names: Sequence[str], counts: Sequence[int], width: int, most: int) -> Iterator[tuple[str, int, str]]:
     """A name, a count and a bar for each class; of many classes, for the largest and the smallest.
 
     Args:
         names: The classes.
         counts: Their numbers of examples.
         width: Cells of the longest bar.
-        block: What the bars consist of.
         most: The most lines; a line without a count tells how many classes are left out.
     """
     classes = list(zip(names, counts, strict=False))
@@ -52,7 +50,7 @@ def share_bars(
         classes = [*classes[:largest], (f"({gap} more)", 0), *classes[-smallest:]]
     longest = max(*counts, 1)
     for name, count in classes:
-        yield name, count, block * round(width * count / longest)
+        yield name, count, bar(count / longest, width)
 
 
 def sounds(shown: Sequence[ShownSound], width: int) -> list[Content]:

@@ -83,11 +83,6 @@ class DeployScreen(JobScreen):
         self._command = example_command(found.deployment)
         return found
 
-    def begin(self, prepared: DeployOptions) -> None:
-        """Remove the tables."""
-        self._found = None
-        self.query_one(ResultTables).show(())
-
     def take(self, part: Any) -> None:
         """Tell what happens."""
         match part:

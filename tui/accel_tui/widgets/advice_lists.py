@@ -282,7 +282,7 @@ def _progress(progress: "CureProgress | None") -> str:
     if progress is None:
         return "trying: starting"
     share = min(max(progress.done / progress.of, 0.0), 1.0) if progress.of > 0 else 0.0
-    return f"trying {bar(share, _TRIAL_BAR, rest='░')} {percent(share, 0)}  {printable_line(progress.detail)}"
+    return f"trying {bar(share, _TRIAL_BAR, rest='─')} {percent(share, 0)}  {printable_line(progress.detail)}"
 
 
 def _measured(raced: "CureRace", width: int) -> Iterator[Line]:

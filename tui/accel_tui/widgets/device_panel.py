@@ -17,7 +17,7 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.strategies.cluster_spec import CHIEF, COORDINATOR
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
-from accel_tui.widgets.device_lines import CELLS, ID_WIDTH, device_line, short_name, two_lines, worker_cell
+from accel_tui.widgets.device_lines import CELLS, ID_WIDTH, device_line, short_device_name, two_lines, worker_cell
 from accel_tui.widgets.styled_text import TextSpan, changed_range, spans_of
 
 _TALL = 34
@@ -127,7 +127,7 @@ def lines(
         return [Content.styled("looking for devices…", "$text-muted")]
     absences = _absences(inventory, width)
     devices = inventory.devices
-    names = min(max((len(short_name(device)) for device in devices), default=0), max(12, width // 5))
+    names = min(max((len(short_device_name(device)) for device in devices), default=0), max(12, width // 5))
     ids = max((ID_WIDTH, *(len(device.id) for device in devices)))
     if tall and 2 * len(devices) + len(absences) <= height:
         return [

@@ -12,7 +12,7 @@ from accel_engine.data.texts.characters import BYTES
 from accel_engine.data.texts.tokens import decoded, encoded
 from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
-from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenText
+from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.prediction.writing import continue_text
 
@@ -33,9 +33,10 @@ def build(vocabulary):
 
 
 def written(directory: Path, **changes: Any) -> tuple[WrittenText, list[str]]:
-    parts: list[str] = []
+    parts: list[object] = []
     request = WritingRequest(directory, replace(OPTIONS, **changes))
-    return continue_text(request, lambda part: parts.append(part.text)), parts
+    result = continue_text(request, parts.append)
+    return result, [part.text for part in parts if isinstance(part, WrittenPart)]
 
 
 def test_a_model_continues_a_prompt_without_its_text(gym: Gym, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class LogLines(ScrolledByKeys):
         .log-lines--error { color: $error; }
         .log-lines--found { background: $warning 40%; }
         .log-lines--here { background: $warning; color: $background; }
-        &:focus { scrollbar-color: $accent; }
+        &:focus { scrollbar-color: $accent; scrollbar-background: $accent 25%; }  /* a short log has no thumb */
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,12 +17,13 @@ from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.texts import objective_name
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
+from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.search.contour_drawing import draw_contour
 from accel_tui.widgets.search.curves_drawing import draw_curves
 from accel_tui.widgets.search.parallel_drawing import draw_importance, draw_parallel
 from accel_tui.widgets.search.study_plots import best_plots, draw_grid, front_plots, slice_plots
-from accel_tui.widgets.search.study_styles import STUDY_STYLES, study_rules
-from accel_tui.widgets.visibility import is_covered
+from accel_tui.widgets.search.study_styles import STUDY_LOOKS, STUDY_STYLES
+from accel_tui.widgets.visibility import has_shades, is_covered
 
 VIEWS: Mapping[str, str] = {
     "curves": "Curves",
@@ -84,6 +84,8 @@ class ViewInputs:
     """Width in cells."""
     rows: int
     """Height in cells."""
+    has_tints: bool = True
+    """Whether the terminal shows tints."""
 
 
 def views_of(state: StudyState) -> tuple[str, ...]:
@@ -100,7 +102,7 @@ def draw_view(inputs: ViewInputs) -> Frame:
     empty = f"no trial has a value of {objective_name(state.monitor.name)} yet"
     match inputs.view:
         case "curves":
-            return draw_curves(state, selected, columns, rows)
+            return draw_curves(state, selected, columns, rows, has_tints=inputs.has_tints)
         case "best":
             return draw_grid(best_plots(state, selected), columns, rows, empty)
         case "parallel":
@@ -126,8 +128,7 @@ def draw_view(inputs: ViewInputs) -> Frame:
 class StudyView(DirtyRegionWidget):
     """Shows a view of a search. Pictures of a thousand trials take longer than 10 ms, so a thread draws them."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"study--{name}" for name in STUDY_STYLES}
-    DEFAULT_CSS = "StudyView { width: 1fr; height: 1fr; }\n" + study_rules("StudyView")
+    DEFAULT_CSS = "StudyView { width: 1fr; height: 1fr; }"
 
     view: reactive[str] = reactive("curves", repaint=False)
     """One of :data:`VIEWS`."""
@@ -182,7 +183,10 @@ class StudyView(DirtyRegionWidget):
     def _begin(self) -> None:
         self._is_drawing, self._is_stale = True, False
         width, height = self.size
-        self._inputs = ViewInputs(self.view, self._state, self.selected, self.shift, self._importance, width, height)
+        has_tints = has_shades(self) and not self.app.current_theme.ansi
+        self._inputs = ViewInputs(
+            self.view, self._state, self.selected, self.shift, self._importance, width, height, has_tints
+        )
         self._draw()
 
     @work(thread=True, exit_on_error=False, group="draw")
@@ -223,4 +227,4 @@ class StudyView(DirtyRegionWidget):
 
     def resolve_style(self, name: str) -> Style:
         """The style of that name in the current theme."""
-        return self.get_component_rich_style(f"study--{name}")
+        return look_of(self, name, STUDY_LOOKS)

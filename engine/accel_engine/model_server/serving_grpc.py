@@ -1,0 +1,168 @@
+"""TensorFlow Serving's protocol over gRPC: predictions, metadata and status of the model, without TensorFlow.
+
+What reads paths or classes of examples is left out: ``HandleReloadConfigRequest``, ``Classify``, ``Regress``,
+``MultiInference``.
+"""
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+from google.protobuf.json_format import ParseDict
+
+from accel_engine.data.structure import ArraySpec
+from accel_engine.inference.runtime import Arrays
+from accel_engine.model_server import open_inference, rest_v1
+from accel_engine.model_server.application import ServingState
+from accel_engine.model_server.grpc_messages import MODEL, POOL, PREDICTION, message
+from accel_engine.model_server.request_error import RequestError
+from accel_engine.model_server.served_model import ServedModel
+from accel_engine.model_server.service import Service
+from accel_engine.model_server.tensors import Array, as_text, check_names, check_same_length, checked, typed
+
+METADATA = "signature_def"
+"""The only field of the metadata."""
+
+_VALUES = {
+    "bool": "bool_val",
+    **dict.fromkeys(("uint8", "int8", "uint16", "int16", "int32"), "int_val"),
+    "int64": "int64_val",
+    "uint32": "uint32_val",
+    "uint64": "uint64_val",
+    "float16": "half_val",
+    "float32": "float_val",
+    "float64": "double_val",
+    "string": "string_val",
+}
+"""The field with the values of a ``TensorProto``, by NumPy's type."""
+
+_NAMES = {each.number: each.name for each in POOL.FindEnumTypeByName("tensorflow.DataType").values}
+_NUMBERS = {name: number for number, name in _NAMES.items()}
+
+
+def answers(state: ServingState) -> dict[str, dict[str, Callable[[Any], Awaitable[dict[str, Any]]]]]:
+    """What answers each method of the services: takes a request, and gives the fields of its answer."""
+
+    async def predict(request: Any) -> dict[str, Any]:
+        model = _model(state, request.model_spec)
+        service, signature = model.service, request.model_spec.signature_name
+        if signature not in ("", rest_v1.SIGNATURE):
+            raise RequestError(f"the model has the signature {rest_v1.SIGNATURE} only, not {signature!r:.100}")
+        with state.holding(request.ByteSize()), model.held():
+            wanted = [open_inference.check_output(each, service) for each in request.output_filter]
+            found = await state.infer(model, inputs_of(request, service, state.limits.body))
+        specs = service.output_specs
+        tensors = {name: to_tensor(found[name], specs[name]) for name in dict.fromkeys(wanted or specs)}
+        spec = {"name": service.name, "version": {"value": int(service.version)}}
+        return {"outputs": tensors, "model_spec": {**spec, "signature_name": rest_v1.SIGNATURE}}
+
+    async def metadata(request: Any) -> dict[str, Any]:
+        service = _model(state, request.model_spec).service
+        if list(request.metadata_field) != [METADATA]:
+            raise RequestError(f"metadata_field is {METADATA}, the only one that there is")
+        described = rest_v1.metadata(service)
+        signatures = ParseDict(described["metadata"][METADATA], message("tensorflow.serving.SignatureDefMap")())
+        packed = message("google.protobuf.Any")(
+            type_url=f"type.googleapis.com/{signatures.DESCRIPTOR.full_name}", value=signatures.SerializeToString()
+        )
+        spec = {"name": service.name, "version": {"value": int(service.version)}}
+        return {"model_spec": spec, "metadata": {METADATA: packed}}
+
+    async def status(request: Any) -> dict[str, Any]:
+        found = rest_v1.status(_model(state, request.model_spec).service, is_ready=not state.problem)
+        answer = ParseDict(found, message("tensorflow.serving.GetModelStatusResponse")())
+        return {"model_version_status": answer.model_version_status}
+
+    return {PREDICTION: {"Predict": predict, "GetModelMetadata": metadata}, MODEL: {"GetModelStatus": status}}
+
+
+def _model(state: ServingState, spec: Any) -> ServedModel:
+    """The model that a request names."""
+    if not spec.name:
+        raise RequestError("model_spec has no name of a model")
+    if spec.version_label:
+        raise RequestError(f"there is no label {spec.version_label[:100]!r}: versions have no labels here", 404)
+    return state.served(spec.name, str(spec.version.value) if spec.HasField("version") else "")
+
+
+def inputs_of(request: Any, service: Service, limit: int) -> Arrays:
+    """The inputs of a call.
+
+    Args:
+        request: A ``PredictRequest``.
+        service: What the model takes.
+        limit: Bytes of a tensor at most: a single value may stand for many.
+
+    Raises:
+        RequestError: It has no such inputs; what would be right.
+    """
+    check_names(request.inputs, service.specs)
+    found = {}
+    for name, spec in service.specs.items():
+        found[name] = checked(name, to_array(name, request.inputs[name], spec, limit), spec)
+    check_same_length(found)
+    return found
+
+
+def to_array(name: str, tensor: Any, spec: ArraySpec, limit: int) -> Array:
+    """The array of a ``TensorProto``, ``[examples, ...]``.
+
+    Too few values are filled up with the last one, and none stands for zeros or empty texts, as in TensorFlow.
+
+    Args:
+        name: The input's name, for messages.
+        tensor: The tensor.
+        spec: What the model takes.
+        limit: Bytes of the array at most.
+
+    Raises:
+        RequestError: It is none, or of another type; what would be right.
+    """
+    wanted = rest_v1.tensor_type(spec)
+    if tensor.dtype != _NUMBERS[wanted]:
+        given = _NAMES.get(tensor.dtype, f"of the number {tensor.dtype}")
+        raise RequestError(f"input {name} has the type {wanted}, not {given}")
+    shape = open_inference.shape_of(name, [each.size for each in tensor.tensor_shape.dim])
+    if tensor.tensor_content:
+        if spec.dtype == "string":
+            raise RequestError(f"input {name} takes texts in string_val, not in tensor_content")
+        return open_inference.from_bytes(name, tensor.tensor_content, shape, spec)
+    values, count = getattr(tensor, _VALUES[spec.dtype]), math.prod(shape)
+    if len(values) > count:
+        raise RequestError(f"input {name} has {len(values):,} values, and its shape {list(shape)} is for {count:,}")
+    if count * (8 if spec.dtype == "string" else np.dtype(spec.dtype).itemsize) > limit:
+        raise RequestError(f"input {name} is larger than {limit:,} bytes in its shape {list(shape)}", 413)
+    return _filled(_typed(name, values, spec), count).reshape(shape)
+
+
+def _typed(name: str, values: Any, spec: ArraySpec) -> Array:
+    """The values of a tensor, flat, in the type that the model takes."""
+    if spec.dtype == "string":
+        array = np.empty(len(values), object)
+        array[:] = [as_text(name, value) for value in values]
+        return array
+    if spec.dtype == "float16":  # the bits of each
+        return typed(name, np.array(values, np.int64), ArraySpec((), "uint16")).view(np.float16)
+    return typed(name, np.array(values, None if values else spec.dtype), spec)
+
+
+def _filled(array: Array, count: int) -> Array:
+    if len(array) == count:
+        return array
+    last = array[-1:] if len(array) else np.array([""], object) if array.dtype == object else np.zeros(1, array.dtype)
+    return np.concatenate([array, np.repeat(last, count - len(array))])
+
+
+def to_tensor(array: Array, spec: ArraySpec) -> Any:
+    """The ``TensorProto`` of an output, with its values in the field of their type, as TensorFlow Serving has them."""
+    flat = array.reshape(-1)
+    if spec.dtype == "string":
+        values: Any = [each if isinstance(each, bytes) else str(each).encode() for each in flat.tolist()]
+    else:
+        values = (flat.view(np.uint16) if spec.dtype == "float16" else flat).tolist()
+    return message("tensorflow.TensorProto")(
+        dtype=rest_v1.tensor_type(spec),
+        tensor_shape={"dim": [{"size": side} for side in array.shape]},
+        **{_VALUES[spec.dtype]: values},
+    )

@@ -1,0 +1,107 @@
+"""Where a run is started other than here: by Slurm, Kubernetes, Ray, or over SSH; without TensorFlow.
+
+A :class:`~accel_engine.places.place.Place` asks what devices there are, writes readable files, gives them to its engine
+and says what that does with them. There is no scheduler here: the place's engine is the scheduler.
+
+This module has only what a command needs before it imports the rest.
+"""
+
+import re
+from dataclasses import dataclass
+
+from accel_engine.errors import UsageError
+from accel_engine.plan.interval import parse_duration
+from accel_engine.plan.options import OptionSpec, option
+from accel_engine.text import suggestion
+
+HERE = "here"
+"""The name of this machine as a place."""
+
+FORMS = {"slurm": "slurm[:PARTITION]", "ray": "ray[:ADDRESS]", "hosts": "hosts:HOST,HOST,..."}
+"""How each kind of place is written."""
+
+_SIZE = re.compile(r"(\d+)\s*([MGT])(?:i?B?)?", re.IGNORECASE | re.ASCII)
+_MIB = {"M": 1, "G": 1 << 10, "T": 1 << 20}
+
+
+def _seconds(text: str) -> float | None:
+    return parse_duration("walltime", text) if text.strip() else None
+
+
+def _mib(text: str) -> int | None:
+    if not text.strip():
+        return None
+    found = _SIZE.fullmatch(text.strip())
+    if not found or not int(found[1]):
+        raise UsageError(f"{text!r} is no size: give one such as 16G or 800M")
+    return int(found[1]) * _MIB[found[2].upper()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRequest:
+    """What a run asks of its place."""
+
+    nodes: int | None = option(
+        None, OptionSpec("With --on: machines, each with a worker of multi-worker.", int, minimum=1, metavar="N")
+    )
+    gpus: int | None = option(
+        None, OptionSpec("With --on: GPUs of each machine; by default as the place says.", int, minimum=0, metavar="N")
+    )
+    cpus: int | None = option(
+        None, OptionSpec("With --on: processor cores of each machine.", int, minimum=1, metavar="N")
+    )
+    host_memory: int | None = option(
+        None, OptionSpec("With --on: memory of each machine, such as 32G.", int, metavar="SIZE", read=_mib)
+    )
+    """MiB."""
+    walltime: float | None = option(
+        None,
+        OptionSpec(
+            "With --on: time of a job, such as 2h; the run goes on in another.", float, metavar="TIME", read=_seconds
+        ),
+    )
+    """Seconds."""
+    place_options: tuple[str, ...] = option(
+        (),
+        OptionSpec(
+            "With --on slurm: a further option of sbatch, such as --account=NAME; repeatable.",
+            tuple,
+            flags=("--place-option",),
+            metavar="OPTION",
+            repeats=True,
+        ),
+    )
+    write: str = option("", OptionSpec("With --on: only write the place's files.", str, metavar="FOLDER", suffixes=()))
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceName:
+    """The name of a place."""
+
+    kind: str
+    """The word before the colon."""
+    detail: str = ""
+    """What stands after it; empty for the place's own choice."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.detail}" if self.detail else self.kind
+
+
+def parse_place(text: str) -> PlaceName | None:
+    """Parse the name of a place: ``slurm``, ``slurm:PARTITION`` and so on.
+
+    Returns:
+        ``None`` for this machine.
+
+    Raises:
+        UsageError: There is no such kind of place.
+    """
+    kind, colon, detail = text.strip().partition(":")
+    if kind == HERE and not colon:
+        return None
+    if kind not in FORMS:
+        near = suggestion(kind, (HERE, *FORMS))
+        raise UsageError(f"there is no place {text.strip()!r}; {near} (places: {', '.join((HERE, *FORMS.values()))})")
+    if (colon or kind == "hosts") and not detail.strip():
+        raise UsageError(f"the place {text.strip()!r} lacks what it names: {FORMS[kind]}")
+    return PlaceName(kind, detail.strip())

@@ -1,0 +1,196 @@
+"""Gives runs to places, and asks about and cancels those that wait there."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from accel_engine.deploy_folder.write_folder import check_folder
+from accel_engine.deploy_folder.write_folder import writing as writing_folder
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import AccelError, FieldValue, PlanError, RunError, UsageError
+from accel_engine.files import replacing
+from accel_engine.places import PlaceName, PlaceRequest, parse_place
+from accel_engine.places.launched import LaunchedPlace
+from accel_engine.places.own_process import set_place
+from accel_engine.places.place import Job, JobState, Place
+from accel_engine.places.ray_cluster import RayCluster
+from accel_engine.places.slurm import Slurm
+from accel_engine.places.ssh_hosts import SshHosts
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve_to_train
+from accel_engine.run.runs.removal import remove
+from accel_engine.run.store.database import writing
+from accel_engine.run.store.meta import PlacedRun
+
+ASK_SECONDS = 5.0
+"""How long an answer of a place's engine is used before it is asked again, as many may watch."""
+
+_PORT = 12345
+"""A port in an example of the cluster of a job, which has no addresses yet."""
+
+PLAN_FILE = "plan.json"
+"""The plan, in the folder of a job that is only written."""
+
+LINK = "run"
+"""The link to the run, in the folder of a job that is only written."""
+
+_PLACES: dict[str, type[Place]] = {"slurm": Slurm, "ray": RayCluster, "hosts": SshHosts}
+"""By the kind of a name."""
+
+_asked: dict[str, tuple[float, JobState]] = {}
+"""When each job was asked about, and the answer."""
+
+
+def open_place(name: PlaceName) -> Place:
+    """The place of a name."""
+    return _PLACES[name.kind](name)
+
+
+def cluster_environment(nodes: int) -> dict[str, str]:
+    """The environment of a process of a job, as far as checks of its plan need it.
+
+    Args:
+        nodes: The number of its machines.
+    """
+    if nodes == 1:
+        return {}
+    workers = [f"node{index}:{_PORT}" for index in range(nodes)]
+    return {"TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": 0}})}
+
+
+def check_strategy(plan: Plan, request: PlaceRequest) -> None:
+    """Check that a plan's strategy fits the number of machines.
+
+    Raises:
+        PlanError: It does not.
+    """
+    strategy, nodes = plan.strategy, request.nodes or 1
+    if strategy == "parameter-server" and not plan.local_workers:
+        reason = "is started by accel-tui cluster on each machine, not by a place: use "
+        raise PlanError("strategy", strategy, reason, FieldValue("strategy", "multi-worker"))
+    if nodes > 1 and strategy != "multi-worker":
+        reason = f"trains on one machine: {nodes} machines (--nodes) take "
+        raise PlanError("strategy", strategy, reason, FieldValue("strategy", "multi-worker"))
+    if strategy == "multi-worker" and nodes == 1 and not plan.local_workers:
+        raise PlanError("strategy", strategy, "takes several machines: give --nodes 2, or more")
+
+
+def submit(
+    place: Place,
+    request: PlaceRequest,
+    plan: Plan,
+    devices: Sequence[Device],
+    open_run: Callable[[], Path],
+    *,
+    is_new: bool = True,
+) -> Path:
+    """Give a run to a place.
+
+    Args:
+        place: The place.
+        request: What the run asks of it.
+        plan: The run's plan.
+        devices: The devices of one of the place's machines.
+        open_run: Creates or reopens the run, which then waits.
+        is_new: Whether it creates the run.
+
+    Returns:
+        The run's directory.
+
+    Raises:
+        PlanError: The plan does not fit the place.
+        UsageError: The place cannot start such a run.
+        RunError: The place does not take the run, or the run cannot be written.
+    """
+    resolved = _resolved(plan, request, devices)
+    place.files(Job(resolved, request, Path("run")))  # raises before there is a run
+    directory = open_run()
+    job = Job(resolved, request, directory.absolute())
+    try:
+        for name, text in place.files(job).items():
+            with replacing(directory / name) as unfinished:
+                unfinished.write_text(text, "utf-8")
+        number = place.submit(job)
+        if not isinstance(place, LaunchedPlace):  # whose process writes it from now on
+            set_place(directory, PlacedRun(str(place.name), number))
+    except (AccelError, OSError) as error:
+        _undo(directory, is_new=is_new)
+        if isinstance(error, OSError):
+            raise RunError(f"cannot write {error.filename}: {error.strerror}") from error
+        raise
+    return directory
+
+
+def write(
+    place: Place, request: PlaceRequest, plan: Plan, devices: Sequence[Device], *, replaces: bool = False
+) -> list[str]:
+    """Write the files with which a place starts a plan, and its plan; starts nothing.
+
+    Returns:
+        The names of the files.
+
+    Raises:
+        PlanError: The plan does not fit the place.
+        UsageError: The place cannot start such a run, or the folder has other files.
+        RunError: The files cannot be written.
+    """
+    folder = Path(request.write).absolute()
+    check_folder(folder, replaces=replaces)
+    resolved = _resolved(plan, request, devices)
+    job = Job(resolved, request, folder / LINK, folder / PLAN_FILE)
+    files = {**place.files(job), PLAN_FILE: resolved.plan.absolute().to_json() + "\n"}
+    with writing_folder(folder) as unfinished:
+        for name, text in files.items():
+            (unfinished / name).write_text(text, "utf-8")
+    return sorted(files)
+
+
+def state_of(placed: PlacedRun, *, newest: bool = False) -> JobState:
+    """What a run's place says about it, now or as of at most :data:`ASK_SECONDS` ago.
+
+    Raises:
+        UsageError: This program does not know the place, or cannot reach it from here.
+        RunError: It cannot be asked.
+    """
+    key, now = f"{placed.place} {placed.job}", time.monotonic()
+    if newest or key not in _asked or now - _asked[key][0] > ASK_SECONDS:
+        _asked[key] = now, place_of(placed).state(placed.job)
+    return _asked[key][1]
+
+
+def cancel(placed: PlacedRun) -> None:
+    """Take a run from its place.
+
+    Raises:
+        UsageError: This program does not know the place, or cannot reach it from here.
+        RunError: It cannot be asked.
+    """
+    place_of(placed).cancel(placed.job)
+
+
+def place_of(placed: PlacedRun) -> Place:
+    """The place where a run was started.
+
+    Raises:
+        UsageError: This program does not know it.
+    """
+    name = parse_place(placed.place)
+    if name is None:
+        raise UsageError("the run was started on this machine")
+    return open_place(name)
+
+
+def _resolved(plan: Plan, request: PlaceRequest, devices: Sequence[Device]) -> ResolvedPlan:
+    check_strategy(plan, request)
+    environment = cluster_environment(request.nodes or 1)
+    return resolve_to_train(plan, devices, environment=environment).with_chosen_model()
+
+
+def _undo(directory: Path, *, is_new: bool) -> None:
+    """Remove a run that no place has taken; a reopened one is again as it had ended."""
+    if is_new:
+        remove(directory)
+        return
+    with writing(directory) as database:
+        database.set_meta(queued=None)

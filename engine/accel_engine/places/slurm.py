@@ -1,0 +1,205 @@
+"""Starts runs by Slurm: writes a batch script, submits it and asks the queue."""
+
+import math
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from accel_engine.deploy_folder.rendering import Block, Value, clean, dns_label, rendered, shell_text
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import RunError, UsageError
+from accel_engine.places import PlaceRequest
+from accel_engine.places.place import Job, JobState, Place, run_tool, told_devices
+from accel_engine.run.directory.run_paths import home
+from accel_engine.text import suggestion
+
+SCRIPT = "job.sh"
+"""The batch script, in the run's directory."""
+
+LOG = "job.log"
+"""What the batch script prints."""
+
+_PACKAGE = "Slurm's client, on a cluster's login nodes,"
+
+_GPUS = re.compile(r"gpu(?::(?P<model>[\w.-]+))?:(?P<count>\d+)", re.ASCII)
+"""GPUs among the generic resources of a node: ``gpu:a100:4(S:0-1)``."""
+
+_OPTION = re.compile(r"--?[a-zA-Z][\w-]*([= ].+)?", re.ASCII)
+
+_OWN_OPTIONS = ("array", "chdir", "nodes", "ntasks", "ntasks-per-node", "open-mode", "output", "signal", "wrap")
+"""Options of sbatch that the script needs as they are."""
+
+_WAITING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "CONFIGURING", "SUSPENDED", "RESV_DEL_HOLD")
+
+_RUNNING = ("RUNNING", "COMPLETING", "STAGE_OUT", "SIGNALING", "STOPPED", "RESIZING")
+
+_REASONS = {
+    "None": "Slurm has not looked at it yet",
+    "Resources": "for free nodes",
+    "Priority": "jobs of higher priority come first",
+    "Dependency": "for another job",
+    "BeginTime": "it was requeued, and may start in a moment",
+    "JobHeldUser": "held: scontrol release lets it start",
+    "JobHeldAdmin": "held by an administrator",
+    "PartitionDown": "the partition is down",
+    "PartitionTimeLimit": "its time is longer than the partition allows",
+    "PartitionNodeLimit": "it wants more nodes than the partition has",
+    "ReqNodeNotAvail": "a node that it needs is down or reserved",
+    "QOSMaxJobsPerUserLimit": "you have as many jobs as your quality of service allows",
+    "AssocGrpCPUMinutesLimit": "your account has used its processor time",
+    "NonZeroExitCode": "its script failed",
+    "TimeLimit": "its time was over",
+    "NodeFail": "a node failed",
+}
+"""Slurm's reasons, in words."""
+
+
+class Slurm(Place):
+    """A partition of the Slurm cluster that this machine belongs to; its default one without a detail."""
+
+    def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
+        """See :meth:`Place.describe`: the GPUs of the nodes that have most, as their partition is often of one kind."""
+        rows = [line.split("|") for line in self._sinfo("%R|%G|%a").splitlines()]
+        partitions = sorted({row[0] for row in rows})
+        if self.name.detail and self.name.detail not in partitions:
+            listed = f"; {suggestion(self.name.detail, partitions)}" if partitions else ""
+            raise UsageError(f"Slurm has no partition {self.name.detail!r} here{listed}")
+        rows = [row for row in rows if row[0] == (self.name.detail or self._default_partition(partitions))]
+        if rows and all(row[2] != "up" for row in rows):
+            raise UsageError(f"the partition {rows[0][0]} is {rows[0][2]}")
+        found = [(int(each["count"]), each["model"] or "") for row in rows for each in _GPUS.finditer(row[1])]
+        most, model = max(found, default=(0, ""))
+        if request.gpus is not None and found and request.gpus > most:
+            raise UsageError(f"--gpus {request.gpus}: no node of the partition {rows[0][0]} has more than {most}")
+        return told_devices(most if request.gpus is None else request.gpus, model)
+
+    def files(self, job: Job) -> Mapping[str, str]:
+        """See :meth:`Place.files`."""
+        return {SCRIPT: rendered("job.sh", self._values(job), "places/job.sh")}
+
+    def submit(self, job: Job) -> str:
+        """See :meth:`Place.submit`."""
+        printed = run_tool(["sbatch", "--parsable", str(job.directory / SCRIPT)], _PACKAGE)
+        number = printed.strip().partition(";")[0]
+        if not number.isdecimal():
+            raise RunError(f"sbatch printed no number of a job, but {clean(printed)!r}")
+        return number
+
+    def state(self, job: str) -> JobState:
+        """See :meth:`Place.state`."""
+        row = ""
+        with suppress(RunError):  # it knows a job that has ended for some minutes only
+            row = run_tool(["squeue", "--noheader", "--jobs", job, "--format", "%T|%r|%P"], _PACKAGE).strip()
+        state, reason, partition = ([*row.splitlines()[0].split("|"), "", ""] if row else ["", "", ""])[:3]
+        if state in _WAITING:
+            words = [f"job {job} of Slurm waits", self._position(job, partition), _in_words(reason)]
+            return JobState(waits=True, reason=", ".join(filter(None, words)))
+        if state in _RUNNING:
+            where = run_tool(["squeue", "--noheader", "--jobs", job, "--format", "%N"], _PACKAGE).strip()
+            return JobState(runs=True, reason=f"job {job} of Slurm runs on {clean(where)}: the engine starts")
+        return JobState(reason=_how_ended(job))
+
+    def cancel(self, job: str) -> None:
+        """See :meth:`Place.cancel`."""
+        run_tool(["scancel", job], _PACKAGE)
+
+    def _sinfo(self, form: str) -> str:
+        return run_tool(["sinfo", "--noheader", f"--format={form}"], _PACKAGE)
+
+    def _default_partition(self, partitions: list[str]) -> str:
+        marked = {line.strip() for line in self._sinfo("%P").splitlines()}
+        found = [name for name in partitions if f"{name}*" in marked]
+        if not found:
+            named = ", ".join(partitions) or "none"
+            raise UsageError(f"Slurm has no default partition here: name one with slurm:PARTITION ({named})")
+        return found[0]
+
+    def _position(self, job: str, partition: str) -> str:
+        """The place of a job among those that wait in its partition, by priority."""
+        command = ["squeue", "--noheader", "--states=PENDING", f"--partition={partition}", "--sort=-p,i", "--format=%i"]
+        with suppress(RunError):
+            waiting = [line.strip().partition("_")[0] for line in run_tool(command, _PACKAGE).splitlines()]
+            if job in waiting and len(waiting) > 1:
+                return f"{waiting.index(job) + 1} of {len(waiting)} in {partition}"
+        return ""
+
+    def _values(self, job: Job) -> dict[str, Value]:
+        request, plan = job.request, job.resolved.plan
+        folder = job.plan_file.parent if job.plan_file else job.directory
+        resources = []
+        if self.name.detail:
+            resources.append(f"--partition={self.name.detail}")
+        if job.gpus:
+            resources.append(f"--gres=gpu:{job.gpus}")
+        if request.cpus:
+            resources.append(f"--cpus-per-task={request.cpus}")
+        if memory := request.host_memory:
+            resources.append(f"--mem={memory}M")
+        if request.walltime:
+            resources.append(f"--time={math.ceil(request.walltime / 60)}")
+        return {
+            "what": Block(clean(plan.title if job.plan_file else f"run {job.directory.name}")),
+            "script": Block(shell_text(str(folder / SCRIPT))),
+            "name": f"accel-tui-{dns_label(plan.title) if job.plan_file else job.directory.name}",
+            "nodes": job.nodes,
+            "resources": _lines(resources),
+            "options": _lines([_checked(each) for each in request.place_options]),
+            "folder": os.getcwd(),
+            "log": _file_pattern(folder / LOG),
+            "home": str(home().absolute()),
+            "python": sys.executable,
+            "process": Block(shlex.join(job.arguments)),
+            "place": str(self.name),
+        }
+
+
+def _lines(options: list[str]) -> Block:
+    return Block("\n".join(f"#SBATCH {shlex.join(shlex.split(each))}" for each in options))
+
+
+def _checked(text: str) -> str:
+    """An option of sbatch that a user gives.
+
+    Raises:
+        UsageError: It is none, or one that the script needs as it is.
+    """
+    if not _OPTION.fullmatch(text) or clean(text) != text:
+        raise UsageError(f"{text!r} is no option of sbatch: give one such as --account=NAME")
+    name = text.lstrip("-").partition("=")[0].partition(" ")[0]
+    if name in _OWN_OPTIONS:
+        raise UsageError(f"--{name} of sbatch is set by what the run needs; see --nodes, --walltime and --write")
+    return text
+
+
+def _file_pattern(path: Path) -> str:
+    """A path as sbatch takes it for output, where ``%`` begins a pattern."""
+    return str(path).replace("%", "%%")
+
+
+def _in_words(reason: str) -> str:
+    reason = clean(reason).strip()
+    known = _REASONS.get(reason.partition(",")[0].strip())
+    return f"{known} ({reason})" if known and reason != "None" else known or reason
+
+
+def _how_ended(job: str) -> str:
+    """How a job has ended, as far as Slurm still knows."""
+    with suppress(RunError):
+        fields = dict(
+            each.partition("=")[::2]
+            for each in run_tool(["scontrol", "--oneliner", "show", "job", job], _PACKAGE).split()
+        )
+        state, reason = clean(fields.get("JobState", "")), _in_words(fields.get("Reason", ""))
+        code = clean(fields.get("ExitCode", "").partition(":")[0])
+        if state:
+            words = [
+                f"job {job} of Slurm is {state.lower()}",
+                reason,
+                f"exit status {code}" if code not in ("", "0") else "",
+            ]
+            return ", ".join(filter(None, words))
+    return f"job {job} of Slurm has ended"

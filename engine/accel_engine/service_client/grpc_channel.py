@@ -1,0 +1,66 @@
+"""A channel to a service that speaks gRPC, for messages that are bytes."""
+
+from pathlib import Path
+
+from accel_engine.errors import UsageError
+from accel_engine.service_client.transport import SECONDS, ServiceError, UnreachableError
+
+MAX_BYTES = 1 << 28
+"""Bytes of an answer at most; gRPC's own limit is 4 MiB."""
+
+
+class GrpcChannel:
+    """A channel. Usable from several threads.
+
+    Args:
+        address: Host and port.
+        token: Sent as a bearer token, if there is one.
+        is_secure: Whether the connection is encrypted.
+        ca: A file with the certificates that are trusted; empty for the system's.
+
+    Raises:
+        UsageError: gRPC is not installed, or the certificates cannot be read.
+    """
+
+    def __init__(self, address: str, *, token: str = "", is_secure: bool = False, ca: str = "") -> None:
+        try:
+            import grpc  # slow to import, and optional
+        except ImportError as error:
+            raise UsageError("gRPC needs the package grpcio: pip install 'accel-tui[deploy]'") from error
+        self._grpc, self._address = grpc, address
+        self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        options = [("grpc.max_receive_message_length", MAX_BYTES), ("grpc.max_send_message_length", MAX_BYTES)]
+        self._channel = (
+            grpc.secure_channel(address, grpc.ssl_channel_credentials(_certificates(ca)), options)
+            if is_secure
+            else grpc.insecure_channel(address, [*options, ("grpc.enable_http_proxy", 0)])
+        )
+        self._has_answered = False
+
+    def call(self, service: str, method: str, request: bytes) -> bytes:
+        """The answer to a call.
+
+        Raises:
+            UnreachableError: The server does not answer, and never has.
+            ServiceError: It refuses the call; the status is 501 if it has no such method, 429 if it is busy.
+        """
+        try:
+            answer: bytes = self._channel.unary_unary(f"/{service}/{method}")(
+                request, timeout=SECONDS, metadata=self._metadata
+            )
+        except self._grpc.RpcError as error:
+            name, details = error.code().name, " ".join((error.details() or "").split())
+            if name == "UNAVAILABLE" and not self._has_answered:
+                raise UnreachableError(f"grpc://{self._address} cannot be reached: {details}") from error
+            busy = name in ("RESOURCE_EXHAUSTED", "UNAVAILABLE")
+            status = 429 if busy else 501 if name == "UNIMPLEMENTED" else 0
+            raise ServiceError(f"{method}: {name}: {details}", status, 0.1 if busy else None) from error
+        self._has_answered = True
+        return answer
+
+
+def _certificates(ca: str) -> bytes | None:
+    try:
+        return Path(ca).read_bytes() if ca else None
+    except OSError as error:
+        raise UsageError(f"{ca} has no certificates: {error.strerror}") from error

@@ -1,0 +1,139 @@
+"""A run that ``accel-tui train --on PLACE`` gives to a place: submitted, and shown as if it were here."""
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import AccelError, UsageError
+from accel_engine.places import PlaceName, PlaceRequest
+from accel_engine.places.own_process import is_to_start_again, may_start_again
+from accel_engine.places.place import Place
+from accel_engine.places.placed_runs import check_strategy, cluster_environment, open_place, state_of, submit, write
+from accel_engine.plan import Plan
+from accel_engine.plan.plan_file import read_plan_file
+from accel_engine.process.start_run import prepare_continuation, prepare_run
+from accel_engine.run import RunReader, find
+from accel_tui.cli.chosen_plan import with_chosen_plan
+from accel_tui.cli.follow_run import Interrupts, follow, view_for
+from accel_tui.cli.output import print_to_stderr
+from accel_tui.cli.output import write as print_line
+from accel_tui.settings.user_settings import load_settings
+
+_JUDGEMENT_SECONDS = 60.0
+"""How long the script of a job may take to judge how its run ended."""
+
+
+def train_at_place(
+    name: PlaceName,
+    request: PlaceRequest,
+    run: str | None,
+    plan_file: Path | None,
+    fields: Mapping[str, Any],
+    *,
+    as_json: bool,
+    plain: bool,
+    detach: bool,
+) -> int:
+    """Give a new or a continued run to a place, and show it until it ends.
+
+    Args:
+        name: The place.
+        request: What is asked of it.
+        run: The run to continue; ``None`` for a new one.
+        plan_file: The plan of a new run; ``None`` for the settings alone.
+        fields: Plan fields that are given as options.
+        as_json: Whether to print JSON lines.
+        plain: Whether to print log lines on a terminal too.
+        detach: Whether to print the run's id and return.
+
+    Returns:
+        The exit status.
+    """
+    place = open_place(name)
+    request = replace(request, nodes=place.nodes(request))
+    devices, environment = place.describe(request), cluster_environment(request.nodes or 1)
+    if run is not None:
+        if request.write:
+            raise UsageError("--write writes the files of a new run: give a plan")
+        directory = _continue(place, request, find(run), fields, devices, environment)
+    else:
+        file = read_plan_file(plan_file) if plan_file else None
+
+        def start(plan: Plan, devices: Sequence[Device]) -> Path | None:
+            check_strategy(plan, request)
+            if request.write:
+                names = write(place, request, plan, devices)
+                print_line("\n".join(str(Path(request.write, name)) for name in names))
+                return None
+
+            def open_run() -> Path:
+                return prepare_run(plan, devices, print_to_stderr, queued=True, environment=environment)
+
+            return submit(place, request, plan, devices, open_run)
+
+        submitted = with_chosen_plan(load_settings(), file, fields, start, devices)
+        if submitted is None:
+            return 0
+        directory = submitted
+    if detach:
+        print_line(directory.name)
+        return 0
+    return _follow(directory, as_json=as_json, plain=plain)
+
+
+def _continue(
+    place: Place,
+    request: PlaceRequest,
+    directory: Path,
+    changes: Mapping[str, Any],
+    devices: Sequence[Device],
+    environment: Mapping[str, str],
+) -> Path:
+    with closing(RunReader(directory, steps=False)) as reader:
+        plan = reader.info().plan
+    if plan is None:
+        raise UsageError(f"run {directory.name} has no plan to continue")
+
+    def open_run() -> Path:
+        return prepare_continuation(
+            directory, changes, print_to_stderr, queued=True, devices=devices, environment=environment
+        )
+
+    return submit(place, request, plan.replace(**changes), devices, open_run, is_new=False)
+
+
+def _follow(directory: Path, *, as_json: bool, plain: bool) -> int:
+    """Show a run until it ends for good; Ctrl-C takes it from the place if it waits there, or stops it."""
+    with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
+        reader.skip()
+        return follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts, starts_again)
+
+
+def starts_again(directory: Path) -> bool:
+    """Whether the place of a run that has ended starts it again; if so, the run waits for that.
+
+    The job's own script may be about to say so, which is waited for.
+    """
+    until = time.monotonic() + _JUDGEMENT_SECONDS
+    while time.monotonic() < until:
+        try:
+            with closing(RunReader(directory, steps=False)) as reader:
+                info = reader.info(watched=False)
+            if info.status.live:
+                return True
+            if info.place is None or not may_start_again(directory):
+                return False
+            state = state_of(info.place, newest=True)
+            if state.is_over:
+                return False
+            if state.waits:
+                return is_to_start_again(directory)
+        except AccelError:
+            return False
+        time.sleep(1.0)
+    return False
