@@ -12,7 +12,7 @@ from accel_engine.errors import FieldValue, PlanError, UsageError, Words
 from accel_engine.plan import Plan
 from accel_engine.strategies import CATALOGUE, StrategyEntry, find
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.strategies.tpu_endpoint import LOCAL, TpuEndpoint
+from accel_engine.strategies.tpu_endpoint import ELSEWHERE, LOCAL, TpuEndpoint
 from accel_engine.words import numbers
 
 GIB = 1 << 30
@@ -105,6 +105,8 @@ def find_tpu(plan: Plan, entry: StrategyEntry, environment: Mapping[str, str]) -
     """
     if entry.kind != "tpu":
         return None
+    if ELSEWHERE in environment and not plan.tpu:
+        return TpuEndpoint(LOCAL, ELSEWHERE)
     try:
         return TpuEndpoint.find(plan.tpu, environment) or TpuEndpoint(LOCAL, DETECTED)
     except UsageError as error:
@@ -253,7 +255,7 @@ def _own_gpus(plan: Plan, chosen: tuple[str, ...], cluster: ClusterSpec | None) 
 
 def _place_on_tpu(entry: StrategyEntry, plan: Plan, devices: Sequence[Device], tpu: TpuEndpoint) -> Placement:
     chips = [device for device in devices if device.kind == "tpu"]
-    if tpu.local and tpu.source == DETECTED and not chips:
+    if tpu.local and tpu.source in (DETECTED, ELSEWHERE) and not chips:
         raise PlanError("strategy", entry.name, "needs ", *entry.needs)
     for field, invalid, allowed in (
         ("devices", plan.devices, "must be empty: all cores of a TPU are used"),
@@ -266,7 +268,7 @@ def _place_on_tpu(entry: StrategyEntry, plan: Plan, devices: Sequence[Device], t
     if not tpu.local:
         return Placement((), remote_tpu=tpu.target)
     installed = installation.find_installation()
-    if installed.distribution and not installation.supports_tpus(installed.distribution):
+    if tpu.source != ELSEWHERE and installed.distribution and not installation.supports_tpus(installed.distribution):
         cause = f"{installed.distribution} {installed.version} has no TPU support"
         raise PlanError("strategy", entry.name, f"{cause}: in a fresh environment, pip install 'accel-tui[tpu]'")
     names, cores = tuple(chip.id for chip in chips), runtime_devices(chips[0]) if chips else 1
