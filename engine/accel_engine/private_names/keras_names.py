@@ -264,28 +264,6 @@ def clear_losses(layer: Any) -> None:
         clear()
 
 
-def move_variable(variable: keras.Variable, device: str) -> None:
-    """Move a variable's value to a device; it stays the same variable of its layer and in checkpoints.
-
-    No public name replaces the ``tf.Variable`` of a Keras variable. Does nothing if it is there already.
-    """
-    import tensorflow as tf  # see the module
-
-    before = variable.value
-    with tf.device(device):
-        after = tf.Variable(
-            before.value(),
-            trainable=before.trainable,
-            name=variable.name,
-            dtype=before.dtype,
-            shape=before.shape,
-            aggregation=before.aggregation,
-            synchronization=before.synchronization,
-        )
-    if before.device != after.device:
-        variable._value = after
-
-
 def mask_of(outputs: Any) -> Any:
     """The mask that layers such as ``Embedding`` give to a tensor; ``None`` if there is none.
 

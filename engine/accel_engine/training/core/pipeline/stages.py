@@ -14,8 +14,7 @@ from accel_engine.keras_support.model_structure import has_custom_train_step, pa
 from accel_engine.op_profile.op_names import innermost_mark
 from accel_engine.plan import Plan
 from accel_engine.plan.array_bytes import FLOAT32_BYTES, activation_bytes, optimizer_slots
-from accel_engine.private_names.keras_graph_names import graph_of_layers, standard_inputs
-from accel_engine.private_names.keras_names import move_variable
+from accel_engine.private_names.keras_graph_names import graph_of_layers, move_variable, standard_inputs
 from accel_engine.run.diagnostics import StageOfModel
 from accel_engine.text import suggestion
 from accel_engine.training.core.pipeline.cuts import LayerCost, choose_cuts, in_flight
