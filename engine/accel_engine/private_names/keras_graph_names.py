@@ -1,6 +1,4 @@
-"""Private names of Keras' functional models, which are graphs of layers, of the logits at their outputs, and of
-variables in TensorFlow.
-"""
+"""Private names of Keras: functional models, which are graphs of layers, logits, and variables in TensorFlow."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
