@@ -18,6 +18,12 @@ from accel_engine.text import suggestion
 HERE = "here"
 """The name of this machine as a place."""
 
+HOST = "host"
+"""The kind of the place that is one of the user's hosts; its detail is the host's name."""
+
+ANY = "any"
+"""The name that stands for the host whose own queue could start a run first."""
+
 FORMS = {
     "slurm": "slurm[:PARTITION]",
     "kubernetes": "kubernetes[:CONTEXT/NAMESPACE]",
@@ -141,11 +147,13 @@ class PlaceName:
     """What stands after it; empty for the place's own choice."""
 
     def __str__(self) -> str:
+        if self.kind == HOST:
+            return self.detail
         return f"{self.kind}:{self.detail}" if self.detail else self.kind
 
 
 def parse_place(text: str) -> PlaceName | None:
-    """Parse the name of a place: ``slurm``, ``slurm:PARTITION`` and so on.
+    """Parse the name of a place: a host, ``any``, ``slurm``, ``slurm:PARTITION`` and so on.
 
     Returns:
         ``None`` for this machine.
@@ -157,8 +165,14 @@ def parse_place(text: str) -> PlaceName | None:
     if kind == HERE and not colon:
         return None
     if kind not in FORMS:
-        near = suggestion(kind, (HERE, *FORMS))
-        raise UsageError(f"there is no place {text.strip()!r}; {near} (places: {', '.join((HERE, *FORMS.values()))})")
+        from accel_engine.run.directory.run_paths import host_function  # which other places do not need
+
+        hosts = [host.name for host in host_function("host_list:read_hosts")()]
+        if not colon and (kind in hosts or kind == ANY):
+            return PlaceName(HOST, kind)
+        near = suggestion(kind, (HERE, ANY, *FORMS, *hosts))
+        forms = ", ".join((HERE, "HOST", ANY, *FORMS.values()))
+        raise UsageError(f"there is no place {text.strip()!r}; {near} (places: {forms})")
     if (colon or kind == "hosts") and not detail.strip():
         raise UsageError(f"the place {text.strip()!r} lacks what it names: {FORMS[kind]}")
     return PlaceName(kind, detail.strip())

@@ -187,7 +187,7 @@ def find(reference: str) -> Path:
         return runs_directory() / reference  # without reading all others
     host, colon, on_host = reference.partition(":")
     if colon and host and "/" not in host and is_directory(hosts_directory() / host):
-        host_function("list_runs_of")(host)
+        host_function("mirrored_runs:list_runs_of")(host)
         within = [run for run in list_runs() if host_of(run.directory) == host]
         return _found(on_host, within, f"on {host}")
     runs = [run for run in list_runs() if reference != "last" or not host_of(run.directory)]
