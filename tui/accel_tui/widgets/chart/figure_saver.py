@@ -12,8 +12,9 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from accel_engine.errors import AccelError
-from accel_tui.widgets.chart.figure import ChartFigure
+from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
 from accel_tui.widgets.chart.figure_files import write_new
+from accel_tui.widgets.chart.plot import PlotView
 
 SAVE = Binding(
     "W",
@@ -52,9 +53,11 @@ class FigureSaver(Widget):
 
 
 def shown_figures(screen: Screen[Any]) -> list[ChartFigure]:
-    """What the charts show that are on a screen: of all widgets that have ``figures``."""
-    widgets = [each for each in screen.walk_children(Widget) if hasattr(type(each), "figures") and each.is_on_screen]
-    return [figure for each in widgets for figure in cast(Any, each).figures]
+    """What the plots show that are on a screen, and all widgets that have ``figures``."""
+    shown = [each for each in screen.walk_children(Widget) if each.is_on_screen]
+    plots = [each.plot for each in shown if isinstance(each, PlotView)]
+    figures = [figure for each in shown if hasattr(type(each), "figures") for figure in cast(Any, each).figures]
+    return [*figures, *(figure_of_plot(each) for each in plots if each)]
 
 
 def write_figures(app: App[Any], stem: str, figures: Sequence[ChartFigure]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from rich.segment import Segment
@@ -23,9 +23,6 @@ from accel_tui.widgets.chart.chart_view import ChartView, Colour
 from accel_tui.widgets.chart.draw_series import paint_range
 from accel_tui.widgets.chart.value_axis import value_axis
 from accel_tui.widgets.styled_text import TextSpan
-
-if TYPE_CHECKING:
-    from accel_tui.widgets.chart.figure import ChartFigure
 
 LINE = "━━"
 """Sign of a line in a legend."""
@@ -270,11 +267,9 @@ class PlotView(Widget):
         return self._drawn[1:]
 
     @property
-    def figures(self) -> "list[ChartFigure]":
-        """The plot, for a file."""
-        from accel_tui.widgets.chart.figure import figure_of_plot  # which is for plots
-
-        return [figure_of_plot(self._make(_FILE_ROWS))] if self._make else []
+    def plot(self) -> Plot | None:
+        """The plot, for a file; ``None`` while there is none."""
+        return self._make(_FILE_ROWS) if self._make else None
 
     def render_line(self, y: int) -> Strip:
         if self.drawn is None:
