@@ -61,6 +61,7 @@ _OPENED_BY = {
     "show_plan": Screens.NEW_RUN,
     "show_runs": Screens.RUNS,
     "show_queue": Screens.QUEUE,
+    "show_hosts": Screens.HOSTS,
     "open_searches": Screens.SEARCHES,
 }
 """The screens that keys open everywhere, by their actions."""
@@ -99,6 +100,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         Binding("r,ctrl+r", "show_runs", "Runs", id="app.runs", tooltip="List all runs"),
         Binding("N", "show_plan", "New run", id="app.new-run", tooltip="Go to the New run form"),
         Binding("Q", "show_queue", "Queue", id="app.queue", tooltip="Show the runs that wait for free devices"),
+        Binding("I", "show_hosts", "Hosts", id="app.hosts", tooltip="Show all machines: their devices and runs"),
         Binding("S", "open_searches", "Searches", id="app.searches", tooltip="Show the searches for the best plan"),
         Binding(
             "ctrl+c",
@@ -370,6 +372,11 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         await self._go_to(Screens.QUEUE)
 
     @awaiting
+    async def action_show_hosts(self) -> None:
+        """Go to Hosts."""
+        await self._go_to(Screens.HOSTS)
+
+    @awaiting
     async def action_show_deployments(self) -> None:
         """Go to Deployments."""
         await self._go_to(Screens.DEPLOYMENTS)
@@ -429,10 +436,14 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
         for screen in Screens:
             screen.kind  # noqa: B018 (imports it)
+        import accel_tui.plan.data_preview
+        import accel_tui.widgets.data_pictures
         import accel_tui.widgets.runs_table  # noqa: F401
+        from accel_engine.hosts.mirrored_runs import show_on_screen
         from accel_engine.run_queue.queue import set_default_limit
         from accel_engine.run_queue.queue_database import ensure_waiter
 
+        show_on_screen()
         with suppress(RunError):  # the queue cannot be written, which who uses it learns
             set_default_limit(self.settings.queue_at_once)
         if self._keeps_engine:

@@ -15,7 +15,7 @@ from accel_engine.events import Outcome
 from accel_engine.places.placed_runs import cancel as cancel_job
 from accel_engine.places.placed_runs import state_of
 from accel_engine.run import find
-from accel_engine.run.directory.run_paths import runs_directory
+from accel_engine.run.directory.run_paths import host_function, runs_directory
 from accel_engine.run.engine.commands import request as send_command
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.database import reading
@@ -138,8 +138,11 @@ def cancel(run: str) -> None:
     A queued run without an entry, whose command was killed before it added one, is ended, too.
 
     Args:
-        run: Its id.
+        run: Its id; after ``HOST:``, one in the queue of a host.
     """
+    if ":" in run:
+        host_function("mirrored_runs:cancel_queued")(run)
+        return
     with changing_queue() as queue:
         entry = queue.find(run)
         if entry and entry.is_waiting:
@@ -265,6 +268,8 @@ def why_waits(run: str) -> str:
 
     A run whose job has ended before its engine started has failed, and is ended.
     """
+    if ":" in run:  # on a host
+        return printable_line(host_function("mirrored_runs:why_waits")(run))
     directory = runs_directory() / run
     try:
         if placed := _place_of(directory):

@@ -13,7 +13,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update, request
 from accel_engine.run.directory.log_file import lines_of
-from accel_engine.run.directory.run_paths import LOG, latest_checkpoint
+from accel_engine.run.directory.run_paths import LOG, host_of, latest_checkpoint
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.signals import signal_handlers
 from accel_tui.formatting.runs import DIRECTORY_LOST, lost_reason
@@ -244,6 +244,8 @@ def _stop_now(info: RunInfo) -> str:
 
 
 def _terminate(info: RunInfo) -> str:
+    if host := host_of(info.directory):
+        return f"the engine does not stop: process {info.pid} of {host}; its last checkpoint is kept"
     if info.place:
         from accel_engine.places.placed_runs import cancel  # seldom needed
 
@@ -255,6 +257,8 @@ def _terminate(info: RunInfo) -> str:
 
 
 def _kill(info: RunInfo) -> str:
+    if host := host_of(info.directory):
+        return f"waiting for the engine on {host}; Ctrl-C does no more, and 'accel-tui watch {info.id}' shows it again"
     if info.place:
         return f"waiting for {info.place.place} to end job {info.place.job}; the last checkpoint is kept"
     for process in _engine_processes(info):

@@ -144,8 +144,6 @@ def _measured(live: LiveWindow) -> tuple[str, int, float]:
 class ThroughputChart(LetteredChart):
     """Examples per second, or requests in the scenario server, by batch size."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set()
-
     def on_mount(self) -> None:
         super().on_mount()
         self.format = numbers.compact

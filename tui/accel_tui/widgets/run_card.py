@@ -151,8 +151,6 @@ class RunCard(VerticalScroll, can_focus=False):
         if not self.size:
             return
         content = CardContent()
-        if not self.border_title:  # the first one: what the list knows, until the rest is read
-            self._update()
         if isinstance(subject, RunSummary) and subject.info:
             has_ended = subject.status is not None and not subject.status.live
             with suppress(AccelError, OSError):  # the list shows the problem as soon as it reads the run again

@@ -80,7 +80,9 @@ class RunReader:
         self._polls_steps = steps
         self._max_events = -1 if max_events is None else max_events
         self._past_phases = past_phases
-        self._leave: Callable[[], None] = host_function("follow")(directory) if host_of(directory) else _nothing
+        self._leave: Callable[[], None] = (
+            host_function("mirrored_runs:follow")(directory) if host_of(directory) else _nothing
+        )
         try:
             self._database = RunDatabase(directory, read_only=True)
         except BaseException:

@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from textual.app import ComposeResult
@@ -55,7 +54,6 @@ class LetteredChart(Chart):
     """A chart that writes the one-letter names of its series at the ends of their curves, or else on them."""
 
     has_end_names = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = set()
 
     def _draw_frame(self) -> Frame:
         plain = super()._draw_frame()

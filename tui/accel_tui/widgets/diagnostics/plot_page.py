@@ -10,7 +10,8 @@ from textual.events import Click
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_tui.widgets.chart.cell_frame import Frame, component_classes, style_rules
+from accel_tui.widgets.chart.cell_frame import Frame
+from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
 from accel_tui.widgets.chart.figure_saver import SAVE, FigureSaver
 from accel_tui.widgets.chart.plot import Plot, draw_plot
@@ -25,8 +26,6 @@ _WIDE = 2.6  # cells of width per line of height of a well-shaped plot
 class PlotPage(TextPage, FigureSaver):
     """Some heading lines, and plots below them as large as fit; those that do not fit follow the selected one."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = component_classes("plot")
-    DEFAULT_CSS = style_rules("PlotPage", "plot")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "select_plot(-1)", id="plots.previous", tooltip="Select the previous plot"),
         Binding("down", "select_plot(1)", id="plots.next", tooltip="Select the next plot"),
@@ -124,7 +123,7 @@ class PlotPage(TextPage, FigureSaver):
 
     def plot_style(self, name: str) -> Style:
         """The style of a chart's cells of that name."""
-        return self.get_component_rich_style(f"plot--{name}")
+        return look_of(self, name)
 
 
 def grid_for(plots: int, width: int, height: int, min_width: int, min_height: int) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,12 +16,13 @@ from accel_engine.text import printable_line
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.texts import objective_name
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
-from accel_tui.widgets.chart.cell_frame import Frame, changed_cells, style_and_tint
+from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
+from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.search.contour_drawing import draw_contour
 from accel_tui.widgets.search.curves_drawing import draw_curves
 from accel_tui.widgets.search.parallel_drawing import draw_importance, draw_parallel
 from accel_tui.widgets.search.study_plots import best_plots, draw_grid, front_plots, slice_plots
-from accel_tui.widgets.search.study_styles import STUDY_CLASSES, STUDY_STYLES, study_rules
+from accel_tui.widgets.search.study_styles import STUDY_LOOKS, STUDY_STYLES
 from accel_tui.widgets.visibility import has_shades, is_covered
 
 VIEWS: Mapping[str, str] = {
@@ -128,8 +128,7 @@ def draw_view(inputs: ViewInputs) -> Frame:
 class StudyView(DirtyRegionWidget):
     """Shows a view of a search. Pictures of a thousand trials take longer than 10 ms, so a thread draws them."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = STUDY_CLASSES
-    DEFAULT_CSS = "StudyView { width: 1fr; height: 1fr; }\n" + study_rules("StudyView")
+    DEFAULT_CSS = "StudyView { width: 1fr; height: 1fr; }"
 
     view: reactive[str] = reactive("curves", repaint=False)
     """One of :data:`VIEWS`."""
@@ -228,6 +227,4 @@ class StudyView(DirtyRegionWidget):
 
     def resolve_style(self, name: str) -> Style:
         """The style of that name in the current theme."""
-        style, tint = style_and_tint(name)
-        found = self.get_component_rich_style(f"study--{style}")
-        return found + Style(bgcolor=self.get_component_rich_style(f"study--{tint}").bgcolor) if tint else found
+        return look_of(self, name, STUDY_LOOKS)
