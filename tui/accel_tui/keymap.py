@@ -91,6 +91,7 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("t", "theme: light or dark", "app.theme"),
     ("T", "try a cure", "advice.try"),
     ("u", "undo: a cure, the new version of a deployment", "advice.undo deployments.undo"),
+    ("U", "update: another model takes over a deployment", "deployments.update"),
     ("v", "values at a cursor", "charts.cursor"),
     ("V", "evaluate, validate", "*.evaluate diagnostics.validate"),
     ("w", "diagnostics", "*.diagnostics diagnostics.back"),
@@ -112,7 +113,7 @@ PURPOSES: tuple[tuple[str, str], ...] = (
     ),
     (
         "Use the model",
-        "*.predict *.evaluate *.export *.bench *.deploy *.compare *.duplicate search.take search.take-best",
+        "*.predict *.evaluate *.export *.bench *.deploy *.update *.compare *.duplicate search.take search.take-best",
     ),
     ("Look closer", "*.diagnostics *.advice *.profile *.report run.log run.search run.details *.validate *.chart"),
     (
