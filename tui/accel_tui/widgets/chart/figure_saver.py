@@ -55,7 +55,7 @@ class FigureSaver(Widget):
 def shown_figures(screen: Screen[Any]) -> list[ChartFigure]:
     """What the plots show that are on a screen, and all widgets that have ``figures``."""
     shown = [each for each in screen.walk_children(Widget) if each.is_on_screen]
-    plots = [each.plot for each in shown if isinstance(each, PlotView)]
+    plots = [each.shown for each in shown if isinstance(each, PlotView)]
     figures = [figure for each in shown if hasattr(type(each), "figures") for figure in cast(Any, each).figures]
     return [*figures, *(figure_of_plot(each) for each in plots if each)]
 

@@ -267,7 +267,7 @@ class PlotView(Widget):
         return self._drawn[1:]
 
     @property
-    def plot(self) -> Plot | None:
+    def shown(self) -> Plot | None:
         """The plot, for a file; ``None`` while there is none."""
         return self._make(_FILE_ROWS) if self._make else None
 
