@@ -61,6 +61,7 @@ _OPENED_BY = {
     "show_plan": Screens.NEW_RUN,
     "show_runs": Screens.RUNS,
     "show_queue": Screens.QUEUE,
+    "show_hosts": Screens.HOSTS,
     "open_searches": Screens.SEARCHES,
 }
 """The screens that keys open everywhere, by their actions."""
@@ -99,6 +100,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         Binding("r,ctrl+r", "show_runs", "Runs", id="app.runs", tooltip="List all runs"),
         Binding("N", "show_plan", "New run", id="app.new-run", tooltip="Go to the New run form"),
         Binding("Q", "show_queue", "Queue", id="app.queue", tooltip="Show the runs that wait for free devices"),
+        Binding("I", "show_hosts", "Hosts", id="app.hosts", tooltip="Show all machines: their devices and runs"),
         Binding("S", "open_searches", "Searches", id="app.searches", tooltip="Show the searches for the best plan"),
         Binding(
             "ctrl+c",
@@ -370,6 +372,11 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         await self._go_to(Screens.QUEUE)
 
     @awaiting
+    async def action_show_hosts(self) -> None:
+        """Go to Hosts."""
+        await self._go_to(Screens.HOSTS)
+
+    @awaiting
     async def action_show_deployments(self) -> None:
         """Go to Deployments."""
         await self._go_to(Screens.DEPLOYMENTS)
@@ -432,15 +439,13 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         import accel_tui.plan.data_preview
         import accel_tui.widgets.data_pictures
         import accel_tui.widgets.runs_table  # noqa: F401
-        from accel_engine.hosts import mirrored_runs
         from accel_engine.hosts.host_list import read_hosts
-        from accel_engine.hosts.link import never_ask
+        from accel_engine.hosts.mirrored_runs import show_on_screen
         from accel_engine.hosts.reading import HostFollower
         from accel_engine.run_queue.queue import set_default_limit
         from accel_engine.run_queue.queue_database import ensure_waiter
 
-        mirrored_runs.do_not_wait()
-        never_ask()
+        show_on_screen()
         with suppress(UsageError):  # the list is invalid, which the screen of hosts tells
             for host in read_hosts():
                 self._ends.callback(HostFollower(host, lambda _: None).stop)
