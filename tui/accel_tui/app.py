@@ -22,7 +22,7 @@ from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
@@ -457,11 +457,16 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         import accel_tui.plan.data_preview
         import accel_tui.widgets.data_pictures
         import accel_tui.widgets.runs_table  # noqa: F401
+        from accel_engine.hosts.host_list import read_hosts
         from accel_engine.hosts.mirrored_runs import show_on_screen
+        from accel_engine.hosts.reading import HostFollower
         from accel_engine.run_queue.queue import set_default_limit
         from accel_engine.run_queue.queue_database import ensure_waiter
 
         show_on_screen()
+        with suppress(UsageError):  # the list is invalid, which the screen of hosts tells
+            for host in read_hosts():
+                self._ends.callback(HostFollower(host, lambda _: None).stop)
         with suppress(RunError):  # the queue cannot be written, which who uses it learns
             set_default_limit(self.settings.queue_at_once)
         if self._keeps_engine:
