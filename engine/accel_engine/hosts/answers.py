@@ -14,11 +14,13 @@ from accel_engine.devices import Sample, Sampler
 from accel_engine.errors import RunError
 from accel_engine.hosts.host_requests import (
     AnnotateRequest,
+    CancelRequest,
+    CheckedHost,
+    CheckRequest,
     CommandAnswer,
     CommandAnswers,
     CommandsRequest,
     ContentsRequest,
-    ContinueRequest,
     Done,
     HostNews,
     ListedRun,
@@ -269,14 +271,21 @@ def remove(request: RemoveRequest, send: Send) -> Done:
     return Done()
 
 
-def continue_run(request: ContinueRequest, send: Send) -> Done:
-    """Continue an ended run, in an engine that outlives the connection."""
+def cancel(request: CancelRequest, send: Send) -> Done:
+    """Take a run out of the queue."""
     del send
-    from accel_engine.process.detached import leave  # seldom needed
-    from accel_engine.process.engine_process import start
-    from accel_engine.process.start_run import prepare_continuation
+    from accel_engine.run_queue import queue  # seldom needed
 
-    warnings: list[str] = []
-    directory = prepare_continuation(directory_of(request.run), dict(request.changes), warnings.append)
-    leave(start(directory))
-    return Done("\n".join(warnings))
+    queue.cancel(directory_of(request.run).name)
+    return Done()
+
+
+def check(request: CheckRequest, send: Send) -> CheckedHost:
+    """Check this machine, with a report of each check as it ends."""
+    del request
+    from accel_engine.doctor.all_checks import checks_of, run_checks  # slow to import, and seldom needed
+    from accel_engine.process.engine_process import package_versions
+
+    for report in run_checks(checks_of()):
+        send(report)
+    return CheckedHost(package_versions())

@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,39}")
 _TARGET = re.compile(r"(ssh://)?([\w.+%-]+@)?[\w.:%\[\]-]+(:\d+)?", re.ASCII)
 """What ``ssh`` takes as a destination; no blanks, quotes or signs of a shell."""
 
-_PLACES = frozenset({"here", "any", "ray", "slurm", "kubernetes"})
+_PLACES = frozenset({"here", "any", "hosts", "ray", "slurm", "kubernetes"})
 """Names that mean another place to train."""
 
 _LONGEST = 4096

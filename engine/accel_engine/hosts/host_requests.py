@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias, TypeVar
 
 from accel_engine.devices.device_types import Device, Sample
+from accel_engine.doctor.check import CheckReport
 from accel_engine.json_values import JsonValue
-from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.requests.protocol.request import Doing, EngineRequest
 from accel_engine.run.runs.listing import RunSummary
 from accel_engine.run.runs.removal import Contents
 from accel_engine.run.store.copied_rows import MetaValue, NewRows, Position
@@ -203,13 +204,197 @@ class RemoveRequest(HostRequest[Done]):
 
 
 @dataclass(frozen=True, slots=True)
-class ContinueRequest(HostRequest[Done]):
-    """Continue an ended run from its last checkpoint; the result has warnings."""
+class CancelRequest(HostRequest[Done]):
+    """Take a run out of the queue."""
 
     run: RunId
-    changes: Mapping[str, JsonValue] = field(default_factory=dict)
-    function: ClassVar[str] = "accel_engine.hosts.answers:continue_run"
+    function: ClassVar[str] = "accel_engine.hosts.answers:cancel"
     result: ClassVar[type] = Done
+
+
+@dataclass(frozen=True, slots=True)
+class StartedThere:
+    """A run that was started, or why its plan is refused."""
+
+    run: RunId = ""
+    refusal: str = ""
+    """What is wrong with the plan; empty if it was started."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequest(HostRequest[StartedThere]):
+    """Train a plan, in an engine that outlives the connection, or continue a run with changes of its plan."""
+
+    values: Mapping[str, JsonValue]
+    """The fields of the plan, or those that change."""
+    run: RunId = ""
+    """The run to continue; empty for a new one."""
+    queued: bool = False
+    """Whether it waits in the queue there until what it needs is free."""
+    function: ClassVar[str] = "accel_engine.hosts.runs_there:answer_start"
+    result: ClassVar[type] = StartedThere
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedFile:
+    """A file that travels."""
+
+    path: str
+    """Its place in the folder there, with slashes."""
+    size: int
+    hash: str
+    """SHA-256 of its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFiles:
+    """The contents that a host does not have."""
+
+    hashes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRequest(HostRequest[MissingFiles]):
+    """Which contents a host does not have."""
+
+    files: tuple[CarriedFile, ...]
+    function: ClassVar[str] = "accel_engine.hosts.carried_files:missing"
+    result: ClassVar[type] = MissingFiles
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRequest(HostRequest[Done]):
+    """Take a part of a content; the last one makes it whole."""
+
+    hash: str
+    offset: int
+    data: bytes
+    is_last: bool
+    function: ClassVar[str] = "accel_engine.hosts.carried_files:take"
+    result: ClassVar[type] = Done
+
+
+@dataclass(frozen=True, slots=True)
+class FolderOfFilesRequest(HostRequest[Done]):
+    """Make a folder with files whose contents the host has; the result is its path."""
+
+    files: tuple[CarriedFile, ...]
+    function: ClassVar[str] = "accel_engine.hosts.carried_files:make_folder"
+    result: ClassVar[type] = Done
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMessage:
+    """A message of an engine process about an :class:`AskRequest`, as its channel has it."""
+
+    line: str
+    arrays: Mapping[str, bytes] = field(default_factory=dict)
+    """The files of its arrays, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedResult:
+    """The last message about an :class:`AskRequest`."""
+
+    line: str
+    arrays: Mapping[str, bytes] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    """The files that it has written, by their paths in the folder of the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskRequest(HostRequest[AskedResult]):
+    """Ask an engine process on the host."""
+
+    key: str
+    """Tells it from others."""
+    name: str
+    """The name of the request, as of :func:`accel_engine.requests.protocol.request.find_request`."""
+    line: str
+    """The request, as a channel has it; :data:`RUNS` and :data:`FOLDER` stand for directories there."""
+    function: ClassVar[str] = "accel_engine.hosts.answered_requests:answer"
+    result: ClassVar[type] = AskedResult
+    parts: ClassVar[tuple[type, ...]] = (AskedMessage, Doing)
+
+
+@dataclass(frozen=True, slots=True)
+class EndAskRequest(HostRequest[Done]):
+    """End what an :class:`AskRequest` asks, and delete its files."""
+
+    key: str
+    function: ClassVar[str] = "accel_engine.hosts.answered_requests:end"
+    result: ClassVar[type] = Done
+
+
+RUNS = "@accel-tui-runs@"
+"""Stands for the directory of runs of the host."""
+
+FOLDER = "@accel-tui-folder@"
+"""Stands for the folder of a request on the host, whose files come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A file of a run."""
+
+    path: str
+    """In its directory, with slashes."""
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """The files of a run but its database and its locks."""
+
+    files: tuple[RunFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilesRequest(HostRequest[RunFiles]):
+    """Which files a run has."""
+
+    run: RunId
+    function: ClassVar[str] = "accel_engine.hosts.answered_requests:run_files"
+    result: ClassVar[type] = RunFiles
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A part of a file."""
+
+    data: bytes
+    size: int
+    """Of the whole file."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePartRequest(HostRequest[FilePart]):
+    """A part of a file of a run, or of the folder of an :class:`AskRequest`."""
+
+    path: str
+    offset: int
+    run: RunId = ""
+    key: str = ""
+    function: ClassVar[str] = "accel_engine.hosts.answered_requests:file_part"
+    result: ClassVar[type] = FilePart
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedHost:
+    """What a host's doctor has found; its reports come before."""
+
+    versions: Mapping[str, str]
+    """Of packages, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest(HostRequest[CheckedHost]):
+    """Let the doctor there check the machine."""
+
+    function: ClassVar[str] = "accel_engine.hosts.answers:check"
+    result: ClassVar[type] = CheckedHost
+    parts: ClassVar[tuple[type, ...]] = (CheckReport,)
 
 
 REQUESTS: tuple[type[HostRequest[object]], ...] = (
@@ -220,6 +405,15 @@ REQUESTS: tuple[type[HostRequest[object]], ...] = (
     AnnotateRequest,
     ContentsRequest,
     RemoveRequest,
-    ContinueRequest,
+    CancelRequest,
+    StartRequest,
+    MissingRequest,
+    ContentRequest,
+    FolderOfFilesRequest,
+    AskRequest,
+    EndAskRequest,
+    RunFilesRequest,
+    FilePartRequest,
+    CheckRequest,
 )
 """All requests that a host answers."""

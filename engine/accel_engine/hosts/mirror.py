@@ -21,6 +21,7 @@ from accel_engine.hosts.host_requests import (
     HostNews,
     ListedRun,
     NewsRequest,
+    QueuedRun,
     RunId,
     RunNews,
     RunNewsRequest,
@@ -50,6 +51,9 @@ ANSWER_SECONDS = 0.5
 COMMAND_SECONDS = 0.05
 """Seconds between looks for commands to send."""
 
+
+LONGEST_SECONDS = 5.0
+"""How long to wait for the rows of a run that writes more and more, once all was here."""
 
 IDLE_SECONDS = 60.0
 """How long a run is mirrored after nobody reads it."""
@@ -97,6 +101,9 @@ class ListMirror:
 
     Args:
         link: The link to the host.
+
+    Attributes:
+        queue: Its runs that wait, as it has told last.
     """
 
     def __init__(self, link: HostLink) -> None:
@@ -104,6 +111,7 @@ class ListMirror:
         self._lock = threading.Lock()
         self._asked: HostConnection | None = None
         self._listed: set[RunId] = set()
+        self.queue: tuple[QueuedRun, ...] = ()
 
     def poll(self, seconds: float = 0.0, *, devices: bool = False) -> HostNews:
         """Ask for news, and write them; the first answer through a connection has all runs, in parts.
@@ -125,6 +133,7 @@ class ListMirror:
             put_listed(self._link.host.name, directory, news.changed, news.gone, connection.ahead)
             self._listed |= {run.id for run in news.changed}
             self._listed -= set(news.gone)
+            self.queue = news.queue
             if not news.more:
                 if is_first:
                     _delete_others(directory, self._listed)
@@ -198,14 +207,22 @@ class RunMirror:
         return self._readers > 0 or time.monotonic() - self._read < IDLE_SECONDS
 
     def wait(self) -> None:
-        """Wait until all of the run is here.
+        """Wait until all of the run is here that its host has now.
 
         Raises:
             RunError: It cannot be.
         """
+        is_old = self._settled.is_set()
         self._settled.wait()
-        if self.problem:
-            raise self.problem
+        begun = time.monotonic()
+        while True:
+            if self.problem:
+                raise self.problem
+            if not is_old or time.monotonic() - begun > LONGEST_SECONDS:
+                return
+            if not self._link.ask(self._request(0.0)).is_new:  # else the other thread writes it
+                return
+            time.sleep(COMMAND_SECONDS)
 
     def _run(self, work: Callable[[], object], name: str) -> None:
         """Work until it is stopped, and again after each problem."""

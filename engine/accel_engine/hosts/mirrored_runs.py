@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from accel_engine.hosts.host_requests import AnnotateRequest, ContentsRequest, RemoveRequest
-from accel_engine.hosts.link import HostLink, link_to
+from accel_engine.errors import AccelError
+from accel_engine.hosts.host_requests import AnnotateRequest, CancelRequest, ContentsRequest, RemoveRequest
+from accel_engine.hosts.link import HostLink, link_to, never_ask
 from accel_engine.hosts.mirror import ListMirror, RunMirror
 from accel_engine.run.directory.run_paths import host_of
 from accel_engine.run.runs.removal import Contents
@@ -21,10 +22,11 @@ _changing = threading.Lock()
 _is_patient = True
 
 
-def do_not_wait() -> None:
-    """From now on, :func:`follow` does not wait until all of a run is here: a screen shows what there is."""
+def show_on_screen() -> None:
+    """From now on, a screen shows what there is: :func:`follow` does not wait, and ``ssh`` asks the user nothing."""
     global _is_patient
     _is_patient = False
+    never_ask()
 
 
 def list_mirror(host: str) -> ListMirror:
@@ -75,6 +77,16 @@ def follow(directory: Path) -> Callable[[], None]:
     return leave
 
 
+def problem_of(directory: Path) -> str:
+    """Why a mirrored run that is followed is not up to date now; empty while it is."""
+    with _changing:
+        mirror = _mirrors.get(directory)
+    if mirror is None or mirror.problem is None:
+        return ""
+    wait = link_to(host_of(directory)).next_try
+    return f"{mirror.problem}{f'; tries again in {wait:.0f} s' if wait >= 1 else ''}"
+
+
 def forward(directory: Path) -> None:
     """Give commands that are added to a mirrored run to its engine, until this program ends.
 
@@ -108,3 +120,19 @@ def remove(directory: Path) -> None:
     """Delete a run on its host, and its mirror; raises as :func:`annotate` does."""
     link_to(host_of(directory)).ask(RemoveRequest(directory.name))
     list_runs_of(host_of(directory))
+
+
+def cancel_queued(run: str) -> None:
+    """Take a run, ``HOST:ID``, out of the queue of its host; raises as :func:`annotate` does."""
+    host, _, name = run.partition(":")
+    link_to(host).ask(CancelRequest(name))
+    list_runs_of(host)
+
+
+def why_waits(run: str) -> str:
+    """Why a run, ``HOST:ID``, waits in the queue of its host."""
+    host, _, name = run.partition(":")
+    try:
+        return next((each.why for each in list_mirror(host).queue if each.id == name), f"in the queue of {host}")
+    except AccelError as error:
+        return str(error)

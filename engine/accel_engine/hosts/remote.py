@@ -62,6 +62,8 @@ def main(home: str = "") -> int:
     sink.flush()
     with suppress(BrokenPipeError):
         _answer_all(Channel(CompressedSource(source), CompressedSink(sink)))
+    if answered := sys.modules.get("accel_engine.hosts.answered_requests"):
+        answered.delete_folders()
     sys.stderr.flush()
     os._exit(0)  # threads may still wait for news
 

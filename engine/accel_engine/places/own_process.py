@@ -1,6 +1,7 @@
 """The processes that a place's engine starts on its machines: which run each trains, and whether it starts again."""
 
 import os
+import socket
 import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -33,6 +34,9 @@ FIRST_SECONDS = 120.0
 END_SECONDS = 30.0
 """How long an engine may take to write a checkpoint and stop."""
 
+NAMES_SECONDS = 3600.0
+"""How long the other machines of a run may take to be there, as where they wait for nodes."""
+
 _POLL_SECONDS = 0.2
 
 
@@ -54,6 +58,8 @@ def own_directory(
         UsageError: The environment describes no valid cluster.
     """
     cluster = ClusterSpec.find(environment)
+    if cluster is not None:
+        _wait_for_names(cluster)
     is_first = cluster is None or cluster.chief
     if plan_file is not None and not (directory / DATABASE).is_file():
         if is_first:
@@ -73,6 +79,11 @@ def own_directory(
     if not info.status.live:
         reopen(directory, info.plan)
     return directory
+
+
+def judged(directory: Path) -> int:
+    """The exit status for a run that is not started again: 1 if it has failed or was lost."""
+    return int(_info(directory).status in (Status.FAILED, Status.LOST))
 
 
 def restart_of(directory: Path) -> Restart | None:
@@ -159,6 +170,24 @@ def _create(link: Path, plan_file: Path) -> None:
         link.symlink_to(made, target_is_directory=True)
     except OSError as error:
         raise RunError(f"cannot write the link {link} to run {made.name}: {error.strerror}") from error
+
+
+def _wait_for_names(cluster: ClusterSpec) -> None:
+    """Wait until the names of all machines resolve, as those of pods do once they are there."""
+    until, missing = time.monotonic() + NAMES_SECONDS, ""
+    for address in cluster.peers.values():
+        host = address.rpartition(":")[0].strip("[]")
+        while True:
+            try:
+                socket.getaddrinfo(host, None)
+                break
+            except socket.gaierror as error:
+                if time.monotonic() > until:
+                    raise RunError(f"the name {host} of another process does not resolve: {error.strerror}") from error
+            if host != missing:
+                missing = host
+                print(f"accel-tui: waits until the name {host} resolves", flush=True)  # noqa: T201 (the job's log)
+            time.sleep(1.0)
 
 
 def _wait_for(link: Path) -> None:

@@ -418,6 +418,12 @@ class PlanFields:
             synonyms=("RematScope", "gradient checkpointing", "recompute_grad", "activation checkpointing", "oom"),
         ),
         _of_training("memory", "speed", changed_by="continuation"),
+        contradictions=(
+            Contradiction(
+                lambda plan: plan.remat == "on" and plan.strategy.lower() == "pipeline",
+                ("must be auto or off with ", FieldValue("strategy", "pipeline"), ", which holds few activations"),
+            ),
+        ),
     )
     remat_layers: tuple[str, ...] = _field(
         (),
@@ -1150,6 +1156,25 @@ class PlanFields:
         ),
         _of_training("speed", "memory", "steps", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.NO_TPU,
+    )
+    stages: tuple[str, ...] = _field(
+        (),
+        FieldSpec(
+            "First layer of each stage but the first; default: stages of about one size",
+            tuple,
+            optional=True,
+            example="block3_conv,head",
+        ),
+        FieldWords(
+            "Devices",
+            "the largest part of the model is as small as possible",
+            placeholder="by size",
+            metavar="LAYER",
+            synonyms=("pipeline", "model parallelism", "layer_names", "GPipe"),
+        ),
+        _of_training("memory", "speed", changed_by="continuation"),
+        needs=one_of("strategy", "pipeline", what="a pipeline"),
+        only_for=purposes.PIPELINES,
     )
     virtual_cpus: int = _field(
         1,

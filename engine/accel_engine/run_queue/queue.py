@@ -15,7 +15,7 @@ from accel_engine.events import Outcome
 from accel_engine.places.placed_runs import cancel as cancel_job
 from accel_engine.places.placed_runs import state_of
 from accel_engine.run import find
-from accel_engine.run.directory.run_paths import runs_directory
+from accel_engine.run.directory.run_paths import host_function, runs_directory
 from accel_engine.run.engine.commands import request as send_command
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.database import reading
@@ -33,7 +33,7 @@ from accel_engine.run_queue.queue_database import (
     open_queue,
     read_entries,
 )
-from accel_engine.run_queue.queue_entries import QueueEntry, QueueRequest, StoredEntry
+from accel_engine.run_queue.queue_entries import NO_REASON, QueueEntry, QueueRequest, StoredEntry
 from accel_engine.text import printable_line
 from accel_engine.versioned_database import current_user
 
@@ -138,8 +138,11 @@ def cancel(run: str) -> None:
     A queued run without an entry, whose command was killed before it added one, is ended, too.
 
     Args:
-        run: Its id.
+        run: Its id; after ``HOST:``, one in the queue of a host.
     """
+    if ":" in run:
+        host_function("mirrored_runs:cancel_queued")(run)
+        return
     with changing_queue() as queue:
         entry = queue.find(run)
         if entry and entry.is_waiting:
@@ -160,7 +163,7 @@ def cancel(run: str) -> None:
 
 def hold(run: str) -> None:
     """Let a run wait until it is released, whatever is free."""
-    _change(run, lambda entry: replace(entry, hold_reason=HELD_BY + current_user(), reason=""))
+    _change(run, lambda entry: replace(entry, hold_reason=HELD_BY + current_user(), reason=NO_REASON))
 
 
 def release(run: str) -> None:
@@ -177,7 +180,7 @@ def release(run: str) -> None:
 
     def released(entry: StoredEntry) -> StoredEntry:
         after = tuple(each for each in entry.request.after if will_finish(each))
-        return replace(entry, hold_reason="", reason="", request=replace(entry.request, after=after))
+        return replace(entry, hold_reason="", reason=NO_REASON, request=replace(entry.request, after=after))
 
     _change(run, released)
     ensure_waiter()
@@ -265,6 +268,8 @@ def why_waits(run: str) -> str:
 
     A run whose job has ended before its engine started has failed, and is ended.
     """
+    if ":" in run:  # on a host
+        return printable_line(host_function("mirrored_runs:why_waits")(run))
     directory = runs_directory() / run
     try:
         if placed := _place_of(directory):
@@ -330,7 +335,8 @@ def _entry(stored: StoredEntry, position: int) -> QueueEntry:
         is_held=bool(stored.hold_reason) or after.is_blocked,
         is_started=stored.state == "started",
         devices=stored.devices,
-        reason=stored.hold_reason or after.reason or stored.reason,
+        reason=stored.hold_reason or after.reason or stored.reason.text,
+        others=() if stored.hold_reason or after.reason else stored.reason.others,
         added=stored.added,
         has_failed=bool(stored.hold_reason) and not stored.hold_reason.startswith(HELD_BY),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from accel_engine.events import Outcome, RunEnded
 from accel_engine.hosts import link, mirrored_runs
 from accel_engine.hosts.host_list import Host, add_host
 from accel_engine.plan import Plan
@@ -43,6 +44,7 @@ def host(tmp_path: Path, there: Path, cut: Path, monkeypatch: pytest.MonkeyPatch
     program.chmod(0o700)
     monkeypatch.setenv("ACCEL_TUI_SSH", str(program))
     monkeypatch.setattr(link, "_links", {})
+    monkeypatch.setattr(mirrored_runs, "_is_patient", True)  # a dashboard in this process has changed it
     monkeypatch.setattr(mirrored_runs, "_mirrors", {})
     monkeypatch.setattr(mirrored_runs, "_forwarded", set())
     host = Host("gpu1", python=sys.executable, home=str(there))
@@ -74,3 +76,12 @@ def far_writer(host: Host, on_host: Callable[[], Path]) -> Iterator[RunWriter]:
     with closing(RunWriter(on_host())) as writer:
         writer.begin(started())
         yield writer
+
+
+@pytest.fixture(name="finish")
+def _finish() -> Callable[[RunWriter], None]:
+    """Return a function that ends a run."""
+    ended = RunEnded(
+        time=99.0, outcome=Outcome.FINISHED, steps=0, epochs=1, seconds=1.0, steps_per_second=0.0, metrics={}
+    )
+    return lambda writer: writer.end(ended)

@@ -24,6 +24,7 @@ COMMANDS = {
     "continue": ("accel_tui.cli.continue_:continue_", "Continue an ended run from its last checkpoint."),
     "queue": ("accel_tui.cli.queue:queue", "List the runs that wait, and change their order."),
     "hosts": ("accel_tui.cli.hosts:hosts", "List other machines, whose runs are shown and trained from here."),
+    "fetch": ("accel_tui.cli.fetch:fetch", "Bring a run of a host here, with its model."),
     "cluster": ("accel_tui.cli.cluster:cluster", "Train on several machines."),
     "watch": ("accel_tui.cli.watch:watch", "Follow a run, live or ended."),
     "evaluate": ("accel_tui.cli.evaluate:evaluate", "Evaluate runs and models, and tell which is better."),
@@ -66,7 +67,7 @@ HIDDEN = {"remote": "accel_tui.cli.hosts:remote"}
 _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
-    "Train": ("data", "estimate", "train", "run", "continue", "queue", "hosts", "cluster"),
+    "Train": ("data", "estimate", "train", "run", "continue", "queue", "hosts", "fetch", "cluster"),
     "Find the best plan": ("race", "find", "search", "searches", "demo"),
     "View runs": (
         "runs",

@@ -14,7 +14,7 @@ from accel_engine import json_values
 from accel_engine.json_values import parse_object
 from accel_engine.run.diagnostics import packing
 from accel_engine.run.diagnostics.data_items import DataFingerprint, DataFormat, DataProfile, InputProfile, Shift
-from accel_engine.run.diagnostics.model_items import InputSpec, Layer, LayerTable, OpProfile
+from accel_engine.run.diagnostics.model_items import InputSpec, Layer, LayerTable, OpProfile, StageOfModel
 from accel_engine.run.diagnostics.reports import (
     ClassificationReport,
     CustomReport,
@@ -57,6 +57,7 @@ __all__ = [
     "SegmentationReport",
     "SequenceReport",
     "Shift",
+    "StageOfModel",
     "ValidationReport",
     "modification_times",
     "read",

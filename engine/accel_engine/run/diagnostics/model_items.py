@@ -52,6 +52,26 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
+class StageOfModel:
+    """A stage of a model that a pipeline trains, as it was cut."""
+
+    device: Text
+    """TensorFlow's name of its device."""
+    first: Text
+    """Its first layer."""
+    last: Text
+    """Its last layer."""
+    parameters: Count
+    """Number of its weights, which are on its device."""
+    memory: Count
+    """Estimated bytes of its weights, gradients, optimizer state and activations."""
+    work: Number
+    """Its estimated share of the time of a step."""
+    sent: Count
+    """Bytes of the activations that later stages get of it, or of stages before it, in a step."""
+
+
+@dataclass(frozen=True, slots=True)
 class LayerTable:
     """A model's layers, in order."""
 
@@ -63,6 +83,8 @@ class LayerTable:
     """FLOPs of the step that belong to no layer."""
     reason: Text = ""
     """Why FLOPs cannot be counted."""
+    stages: tuple[StageOfModel, ...] = ()
+    """The stages of a pipeline, in order; empty without one."""
 
 
 LAYERS, SCOPES = "layers", "name scopes"

@@ -75,11 +75,11 @@ def reference(directory: Path) -> str:
 
 
 def host_function(name: str) -> Callable[..., Any]:
-    """A function of :mod:`accel_engine.hosts.mirrored_runs`, for runs whose directory mirrors a run of a host.
+    """A function for runs whose directory mirrors a run of a host, as ``module:function`` of :mod:`accel_engine.hosts`.
 
-    It is named here as text: hosts are reached with all that runs are made of, not the other way round.
+    It is named by a text: hosts are reached with all that runs are made of, not the other way round.
     """
-    found: Callable[..., Any] = pkgutil.resolve_name(f"accel_engine.hosts.mirrored_runs:{name}")
+    found: Callable[..., Any] = pkgutil.resolve_name(f"accel_engine.hosts.{name}")
     return found
 
 

@@ -100,7 +100,7 @@ def request(directory: Path, name: str, argument: float | None = None, *, reason
     if name not in COMMANDS:
         raise ValueError(f"unknown command {name!r}; known: {', '.join(COMMANDS)}")
     if host_of(directory):
-        host_function("forward")(directory)
+        host_function("mirrored_runs:forward")(directory)
     try:
         with writing(directory) as database:
             info = read_info(database)

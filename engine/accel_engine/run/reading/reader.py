@@ -80,7 +80,9 @@ class RunReader:
         self._polls_steps = steps
         self._max_events = -1 if max_events is None else max_events
         self._past_phases = past_phases
-        self._leave: Callable[[], None] = host_function("follow")(directory) if host_of(directory) else _nothing
+        self._leave: Callable[[], None] = (
+            host_function("mirrored_runs:follow")(directory) if host_of(directory) else _nothing
+        )
         try:
             self._database = RunDatabase(directory, read_only=True)
         except BaseException:
@@ -97,6 +99,11 @@ class RunReader:
         """
         with self._reading():
             return read_info(self._database, watched=watched)
+
+    @property
+    def link_problem(self) -> str:
+        """Why a run that is mirrored from a host is not up to date now; empty while it is, and for other runs."""
+        return str(host_function("mirrored_runs:problem_of")(self.directory)) if host_of(self.directory) else ""
 
     def poll(self) -> Update:
         """Read what was written since the last call; the first call reads everything.

@@ -41,7 +41,7 @@ def count_contents(directory: Path) -> Contents:
         RunError: The run, or a worker's run in it, is live or cannot be read, or the run cannot be deleted.
     """
     if host_of(directory):
-        found: Contents = host_function("count_contents")(directory)
+        found: Contents = host_function("mirrored_runs:count_contents")(directory)
         return found
     check_writable(directory, directory.parent)
     for each in _runs_within(directory):
@@ -67,7 +67,7 @@ def remove(directory: Path) -> None:
         RunError: As raised by :func:`count_contents`, or a file cannot be deleted.
     """
     if host_of(directory):
-        host_function("remove")(directory)
+        host_function("mirrored_runs:remove")(directory)
         return
     count_contents(directory)
     check_not_written_elsewhere(*_runs_within(directory))

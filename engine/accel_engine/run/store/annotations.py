@@ -137,7 +137,7 @@ def write_annotations(directory: Path, change: Callable[[Annotations], Annotatio
         with reading(directory) as database:
             before = read_annotations(read_meta(database))
         if (wanted := change(before)) != before:
-            host_function("annotate")(directory, wanted)
+            host_function("mirrored_runs:annotate")(directory, wanted)
     with writing(directory) as database:
         before = read_annotations(read_meta(database))
         after = change(before)

@@ -49,6 +49,12 @@ def mirrored(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.
     return tf.distribute.MirroredStrategy([f"/{name}" for name in devices], _REDUCTIONS[reduction]())
 
 
+def pipeline(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
+    """TensorFlow's default strategy: the stages of the model name their devices themselves."""
+    del devices, resolved
+    return tf.distribute.get_strategy()
+
+
 def central_storage(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``CentralStorageStrategy``: weights on the host, a replica of the computation on every device."""
     del resolved
