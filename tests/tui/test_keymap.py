@@ -119,7 +119,7 @@ def test_an_id_names_its_action(known: str, tmp_path: Path) -> None:
     name, _, pressed = known.partition("=")
     file = tmp_path / "settings.toml"
     file.write_text(f'[keys]\n"{name}" = "f9"\n')
-    settings, errors = user_settings.read(file)
+    settings, errors = user_settings.read_settings(file)
     assert errors == []
     assert settings.keys == {name: "f9"}
     assert ",".join(key_bindings()[name].keys) == pressed

@@ -13,7 +13,7 @@ from accel_engine.deploy_folder.tensorflow_serving import write_serving_folder
 from accel_engine.deploy_folder.write_folder import check_folder, writing
 from accel_engine.deployment.deploy import Deployer
 from accel_engine.deployment.deploy_options import AUTO, TARGETS, DeployOptions
-from accel_engine.deployment.deployments import Deployment, changing
+from accel_engine.deployment.deployments import Deployment, changing, plain_name
 from accel_engine.deployment.server_control import require_server
 from accel_engine.deployment.sizing import Sizing
 from accel_engine.deployment.write_version import Ask, DeployStep, Tell, write_version
@@ -113,7 +113,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
 
 def _exported(run: Path, options: DeployOptions, servable: Path, ask: Ask, tell: Tell) -> tuple[Export, Sizing | None]:
     """Export the model, and measure formats and threads first if there is a target."""
-    name = options.name or run.name
+    name = options.name or plain_name(run)
     if options.target_latency is None:
         return write_version(run, options, options.format, servable, name, 1, ask, tell)[0], None
     with changing(name) as directory:

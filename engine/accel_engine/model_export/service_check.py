@@ -5,7 +5,7 @@ from dataclasses import replace
 from accel_engine.formats import format_named, target_name
 from accel_engine.inference.runtime import check_inputs
 from accel_engine.model_export.artefacts import Artefacts, tensor_lines
-from accel_engine.model_export.export import beyond, measured_model, weight_bytes
+from accel_engine.model_export.export import beyond, measured_model, size_of_weights
 from accel_engine.model_export.export_targets import FORMATS
 from accel_engine.model_export.proof import Proof, failure_line
 from accel_engine.model_export.raw_examples import RawExamples
@@ -68,7 +68,7 @@ def check_service(request: CheckServiceRequest, send: Send = unheard) -> Service
     figures = proof.exported(SERVICE)
     complete = artefacts.complete.model
     original = replace(
-        measured_model("trained model", proof.original(), weight_bytes(trained)),
+        measured_model("trained model", proof.original(), size_of_weights(trained)),
         inputs=tensor_lines(complete.input),
         outputs=tensor_lines(complete.output),
     )

@@ -23,7 +23,7 @@ from accel_engine.requests.check_service import CheckOptions
 from accel_engine.service_client.find_service import find_service, parse_url, served_run
 from accel_engine.service_client.load import single_requests
 from accel_engine.service_client.service_runtime import ServiceRuntime
-from accel_engine.service_client.transport import ServiceError, UnreachableError, patiently, read_token
+from accel_engine.service_client.transport import ServiceError, UnreachableError, patiently, read_client_token
 from accel_engine.user_paths import user_path
 
 OF_MODELS = ("devices", "xla", "precisions", "checkpoint")
@@ -64,7 +64,7 @@ def find_target(url: str, options: BenchOptions, service: CheckOptions) -> Servi
         UsageError: The URL is none, or the examples are not fit for the model.
     """
     parsed, examples = parse_url(url), _read_examples(options.data) if options.data else None
-    access = {"token": read_token(service.token_file) if service.token_file else "", "ca": service.ca}
+    access = {"token": read_client_token(service.token_file) if service.token_file else "", "ca": service.ca}
     told = None if parsed.model else served_run(parsed, **access)
     found = find_service(parsed, (told.name,) if told else (), service.protocol, **access)
     if examples is not None:
@@ -72,6 +72,7 @@ def find_target(url: str, options: BenchOptions, service: CheckOptions) -> Servi
             check_inputs(examples, found.inputs)
         except ModelError as error:
             raise UsageError(f"{options.data} is not for {found.model}: {error}") from error
+        found.run({name: array[:1] for name, array in examples.items()})  # which finds how it takes missing numbers
         return ServiceTarget(url, found, examples)
     try:
         return ServiceTarget(url, found, random_examples(found.inputs, options.seed))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Barrier, Thread
 from typing import Any
 
 import grpc
@@ -145,6 +145,23 @@ def test_a_server_that_takes_no_nan_gets_null(stand: Any) -> None:
     np.testing.assert_array_equal(service.run({"x": NUMBERS, "t": TEXTS})["x"], 2 * NUMBERS)
     assert [b"NaN" in body for body in stand.bodies] == [True, False]
     assert b"null" in service.prepare({"x": NUMBERS, "t": TEXTS})
+
+
+def test_several_threads_find_at_once_that_a_server_takes_no_nan(stand: Any) -> None:
+    stand.takes_nan, stand.speaks = False, ("v1",)
+    service = find_service(parse_url(f"{stand.url}/v1/models/m"), ())
+    both = Barrier(2)
+    send = service.send
+
+    def send_together(request: Any) -> Any:
+        if b"NaN" in request:
+            both.wait(30)
+        return send(request)
+
+    service.send = send_together
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: service.run({"x": NUMBERS, "t": TEXTS})["x"], range(2)))
+    np.testing.assert_array_equal(found, [2 * NUMBERS] * 2)
 
 
 def test_many_examples_are_several_requests_and_a_busy_server_is_asked_again(stand: Any) -> None:

@@ -25,7 +25,7 @@ from accel_engine.words import numbers
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import run_or_file
-from accel_tui.formatting.bench import conclusions, line, notes, setup_tables
+from accel_tui.formatting.bench import bench_notes, conclusions, line, setup_tables
 from accel_tui.formatting.runs import device_warnings
 
 EPILOG = """\b
@@ -185,7 +185,7 @@ def _page(candidates: Sequence[Candidate]) -> Iterator[str]:
     """A table for each setup, and what brackets in them mean."""
     for each in setup_tables(candidates):
         yield f"{each.title}\n{table(each.header, each.rows)}"
-    if words := list(notes(candidates)):
+    if words := list(bench_notes(candidates)):
         yield "\n".join(words)
 
 

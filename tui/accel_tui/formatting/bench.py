@@ -33,7 +33,7 @@ def setup_tables(candidates: Sequence[Candidate]) -> Iterator[ResultTable]:
         yield _table(title, list(group))
 
 
-def notes(candidates: Sequence[Candidate]) -> Iterator[str]:
+def bench_notes(candidates: Sequence[Candidate]) -> Iterator[str]:
     """What brackets in the tables mean, and of which examples the metrics are."""
     if any(_is_open(name, each) for candidate in candidates for name, each in candidate.percentiles.items()):
         yield (

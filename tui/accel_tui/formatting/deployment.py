@@ -202,7 +202,19 @@ def sizing_lines(found: Deployed) -> Iterator[str]:
         yield f"{sizing.target_rate:g} requests/s take {machines} like this one, without headroom"
 
 
-SIZING_HEADER = ("FORMAT", "THREADS", "REQUESTS/S", "P50", "P99", "BATCH", "CORES", "MEMORY", "READY", "")
+SIZING_HEADER = (
+    "FORMAT",
+    "THREADS",
+    "MAX BATCH",
+    "REQUESTS/S",
+    "P50",
+    "P99",
+    "MEAN BATCH",
+    "CORES",
+    "MEMORY",
+    "READY",
+    "",
+)
 
 
 def sizing_rows(found: Deployed) -> list[tuple[str, ...]]:
@@ -212,6 +224,7 @@ def sizing_rows(found: Deployed) -> list[tuple[str, ...]]:
         (
             each.format,
             str(each.threads or ""),
+            str(each.largest_batch or ""),
             numbers.compact(float(each.rate)) if each.rate else "slower" if best else "none",
             _latency(each.p50),
             _latency(each.p99),

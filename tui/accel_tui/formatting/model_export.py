@@ -104,7 +104,7 @@ def export_tables(found: Export) -> Iterator[ResultTable]:
         yield ResultTable(("FILE",), [(path,) for path in paths], title)
 
 
-def shown_tables(found: Export, targets: Sequence[ExportTarget]) -> list[ResultTable]:
+def drawn_export_tables(found: Export, targets: Sequence[ExportTarget]) -> list[ResultTable]:
     """The same tables, with bars for size, latency and how much of its tolerance each model uses.
 
     Args:

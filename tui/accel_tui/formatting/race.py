@@ -182,7 +182,7 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
         yield f"Not measured{why}: {', '.join(each.title for each in missing)}."
 
 
-def verdict(results: Sequence[ConfigurationResult]) -> str:
+def race_verdict(results: Sequence[ConfigurationResult]) -> str:
     """The fastest configuration in a sentence; empty if nothing was measured."""
     best = best_of(results)
     if best is None:
@@ -203,7 +203,7 @@ def cure_verdict(raced: "CureRace") -> str:
     """Whether a cure helps, in a sentence."""
     without, cure = raced.results
     if raced.quantity == "speed":
-        return verdict(raced.results)
+        return race_verdict(raced.results)
     if raced.quantity == "memory":
         does, is_least = "takes less memory than", "takes clearly less memory than"
         values = [memory_text(each) or "out of memory" for each in (cure, without)]
@@ -255,7 +255,7 @@ ENDED = (
 """States in which a configuration is a note."""
 
 
-def columns_of(
+def race_columns(
     results: Sequence[ConfigurationResult], width: int, title: str = ""
 ) -> list[Column[ConfigurationResult]]:
     """The columns of a table: a bar, whose end is the spread, and figures; or how far a configuration is.
@@ -359,7 +359,7 @@ def heading(results: Sequence[ConfigurationResult], width: int) -> list[tuple[st
     """The titles above :func:`bars`; nothing where no configuration has figures."""
     if not any(map(_has_bar, results)):
         return []
-    columns = columns_of(results, width, TITLE)
+    columns = race_columns(results, width, TITLE)
     return list(line_cells([(each, each.width) for each in columns], [(each.title, "note") for each in columns]))
 
 
@@ -371,7 +371,7 @@ def bars(results: Sequence[ConfigurationResult], width: int, title: str = "") ->
         width: Cells of a line.
         title: The header of the titles, which have room for it.
     """
-    columns = [(each, each.width) for each in columns_of(results, width, title)]
+    columns = [(each, each.width) for each in race_columns(results, width, title)]
     lines = ([(each.text(result, 0.0), each.colour(result)) for each, _ in columns] for result in results)
     return [list(line_cells(columns, line)) for line in lines]
 

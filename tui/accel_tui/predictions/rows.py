@@ -60,7 +60,7 @@ def prediction_tables(found: ExamplePredictions, top: int, most: int | None = No
         yield PredictionTable(output.name, (_title(found), *header), rows, tuple(map(float, best)))
 
 
-def shown_tables(found: ExamplePredictions, top: int, most_rows: int) -> list[ResultTable]:
+def drawn_prediction_tables(found: ExamplePredictions, top: int, most_rows: int) -> list[ResultTable]:
     """A table for each output, with a bar for each probability, and one for the examples without a prediction.
 
     Args:

@@ -9,7 +9,7 @@ from accel_engine.run import RunSummary, Status
 from accel_engine.run.runs.listing import thinned
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
-from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.formatting.table_columns import Column, SortKey
 from accel_tui.formatting.text import base_name, shorten, shorten_start, sparkline
 
@@ -76,7 +76,7 @@ def best_value_text(run: RunSummary) -> str:
     """The best value of the metric that counts; empty if there is none."""
     if run.best is None:
         return ""
-    return figure(run.monitor).text(run.best) if run.info and run.info.bench else numbers.metric(run.best)
+    return bench_figure(run.monitor).text(run.best) if run.info and run.info.bench else numbers.metric(run.best)
 
 
 def baseline_value(run: RunSummary) -> float | None:

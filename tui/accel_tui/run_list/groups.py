@@ -11,7 +11,7 @@ from accel_engine.run import RunSummary
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
-from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.formatting.table_columns import Column
 from accel_tui.formatting.text import base_name, shorten_start
 from accel_tui.run_list.columns import COLUMNS, METRIC_COLUMNS, SYMBOLS, RunColumn, plan_value
@@ -31,7 +31,7 @@ _FOLDED_AT_FIRST = ("search ", "benches")
 """What the names of groups begin with that are folded until they are unfolded: runs that nobody started by hand."""
 
 
-def short_name(series: str) -> str:
+def short_metric_name(series: str) -> str:
     """The name of a metric in the header of a column, such as ``val acc``."""
     name = series.removeprefix(VALIDATION_PREFIX)
     of = "val " if name != series else ""
@@ -53,14 +53,14 @@ class Result(NamedTuple):
     @property
     def text(self) -> str:
         """The value."""
-        return figure(self.series).text(self.value)
+        return bench_figure(self.series).text(self.value)
 
     @property
     def title(self) -> str:
         """What the value is."""
         if self.series == "throughput":
-            return figure(self.series).title
-        return f"best {short_name(self.series)}" if self.is_best else short_name(self.series)
+            return bench_figure(self.series).title
+        return f"best {short_metric_name(self.series)}" if self.is_best else short_metric_name(self.series)
 
 
 @lru_cache(maxsize=256)
@@ -150,7 +150,7 @@ class RunGroup:
         if form is None:
             values = [found for run in self.runs if (found := (run.metrics or {}).get(series)) is not None]
             values += [each.value for each in self.results if each.series == series]
-            form = self.forms[series] = numbers.in_one_form(figure(series).text, values)
+            form = self.forms[series] = numbers.in_one_form(bench_figure(series).text, values)
         return form(value)
 
     def result(self, run: RunSummary) -> Result | None:
@@ -469,7 +469,7 @@ def _of_group(
         return group.text(found.series, found.value) if group and found else "—"
 
     def metric(run: RunSummary, _: float) -> str:
-        return short_name(found.series) if (found := known_result(run)) else ""
+        return short_metric_name(found.series) if (found := known_result(run)) else ""
 
     def sort_key(run: RunSummary) -> tuple[float, str] | None:
         found = known_result(run)

@@ -20,7 +20,7 @@ from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run_queue.request_device import placed
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.formatting.evaluation import headline, shown_tables
+from accel_tui.formatting.evaluation import drawn_evaluation_tables, evaluation_headline
 from accel_tui.host import Screens, open_screen
 from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
@@ -115,11 +115,6 @@ class EvaluateScreen(JobScreen):
         found: Evaluation = job.ask(EvaluationRequest(tuple(map(ModelReference.of, self._directories)), prepared))
         return found
 
-    def begin(self, prepared: EvaluationOptions) -> None:
-        """Remove the tables."""
-        self._found = None
-        self.query_one(ResultTables).show(())
-
     def take(self, part: ExamplesDone) -> None:
         """Tell the number of examples."""
         self.progress.show_examples(part)
@@ -129,9 +124,9 @@ class EvaluateScreen(JobScreen):
         self._found = found
         if found is None:
             return ()
-        self.query_one(ResultTables).show(list(shown_tables(found, self.options.confidence)))
+        self.query_one(ResultTables).show(list(drawn_evaluation_tables(found, self.options.confidence)))
         notes = (f"{model.name}: {note}" for model in found.models for note in model.notes)
-        return headline(found, self.options), *notes
+        return evaluation_headline(found, self.options), *notes
 
 
 class EvaluatedScreen(DiagnosticsScreen):

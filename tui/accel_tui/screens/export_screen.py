@@ -29,9 +29,9 @@ from accel_tui.formatting.model_export import (
     NOT_WRITTEN,
     WRITTEN,
     ExportProgress,
+    drawn_export_tables,
     export_headline,
     model_header,
-    shown_tables,
 )
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.formatting.table_columns import ResultTable
@@ -176,5 +176,5 @@ class ExportScreen(JobScreen):
         if found is None:
             written = [each.name for each in self._progress.models[1:] if not each.problem]
             return (f"written before: {', '.join(written)}" if written else "nothing written",)
-        self._tables.show(shown_tables(found, self._targets))
+        self._tables.show(drawn_export_tables(found, self._targets))
         return export_headline(found), *found.notes

@@ -45,7 +45,9 @@ def device_line(
         detailed: Whether :func:`detail` follows in a second line.
     """
     prefix = Content.assemble(
-        (f"{device.id:<{ids}}", "$accent"), " ", Content(short_name(device)).truncate(names, ellipsis=True, pad=True)
+        (f"{device.id:<{ids}}", "$accent"),
+        " ",
+        Content(short_device_name(device)).truncate(names, ellipsis=True, pad=True),
     )
     if meter is None or not meter.utilizations:
         return Content.assemble(prefix, "  ", _without_readings(meter))
@@ -199,7 +201,7 @@ def detail(meter: Meter | None, width: int) -> Content:
     return Content.assemble(_INDENT, Content("   ").join(parts)).truncate(width, ellipsis=True)
 
 
-def short_name(device: Device) -> str:
+def short_device_name(device: Device) -> str:
     """A device's name without its well-known vendor."""
     return device.name.removeprefix("NVIDIA ")
 

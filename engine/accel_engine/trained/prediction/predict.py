@@ -25,7 +25,7 @@ from accel_engine.trained.prediction.examples import (
     read_arrays,
     read_images,
     read_lines,
-    read_sound,
+    sound_example,
     text_examples,
 )
 from accel_engine.trained.prediction.table_examples import (
@@ -159,7 +159,7 @@ def _examples(model: TrainedModel, path: Path) -> Examples:
         if has_texts(spec) and suffix == ".txt":
             return read_lines(path, spec)
         if form.kind == "audio" and suffix in AUDIO_SUFFIXES:
-            return read_sound(path, spec, form.sample_rate)
+            return sound_example(path, spec, form.sample_rate)
         if (image := model.input_spec) and image.is_image and suffix in IMAGE_SUFFIXES:
             return read_images(path, image)
         if not model.is_file and form.kind == "images" and suffix in IMAGE_SUFFIXES:

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from rich.segment import Segment
-from rich.style import Style
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -18,7 +17,8 @@ from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import background_layout
-from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame, component_classes, style_and_tint, style_rules
+from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.chart.chart_view import ChartView, Colour
 from accel_tui.widgets.chart.draw_series import paint_range
 from accel_tui.widgets.chart.value_axis import value_axis
@@ -33,6 +33,7 @@ BAND_SIGN = "▒▒"
 _SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊", "band": BAND_SIGN}
 _BLOCKS = np.frombuffer("▁▂▃▄▅▆▇█".encode("utf-32-le"), np.uint32)
 _EIGHTHS, _SHADE = 8, "▒"
+_FILE_ROWS = 20  # of a plot that is made for a file
 _SPARSE = np.uint8(0b10010101)  # every other dot
 
 
@@ -242,8 +243,7 @@ class PlotView(Widget):
     """Draws a plot for its size, once for all lines; a text while there is none."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = component_classes("plot")
-    DEFAULT_CSS = "PlotView { width: 1fr; height: 1fr; }" + style_rules("PlotView", "plot")
+    DEFAULT_CSS = "PlotView { width: 1fr; height: 1fr; }"
 
     empty: reactive[str] = reactive("")
     """The text without a plot."""
@@ -266,16 +266,15 @@ class PlotView(Widget):
             self._drawn = self.size, plot, draw_plot(plot, *self.size)
         return self._drawn[1:]
 
+    @property
+    def shown(self) -> Plot | None:
+        """The plot, for a file; ``None`` while there is none."""
+        return self._make(_FILE_ROWS) if self._make else None
+
     def render_line(self, y: int) -> Strip:
         if self.drawn is None:
-            return Strip([Segment("" if y else self.empty, self.get_component_rich_style("plot--note"))])
+            return Strip([Segment("" if y else self.empty, look_of(self, "note"))])
         frame = self.drawn[1]
         if y >= frame.characters.shape[0]:
             return Strip.blank(self.size.width, self.rich_style)
-        return Strip([Segment(text, self._cell_style(name)) for text, name in frame.runs(y)])
-
-    def _cell_style(self, name: str) -> Style:
-        """The style of that name in the current theme."""
-        style, tint = style_and_tint(name)
-        found = self.get_component_rich_style(f"plot--{style}")
-        return found + Style(bgcolor=self.get_component_rich_style(f"plot--{tint}").bgcolor) if tint else found
+        return Strip([Segment(text, look_of(self, name)) for text, name in frame.runs(y)])

@@ -16,7 +16,7 @@ from accel_engine.run.runs.listing import summarize
 from accel_engine.run.store.database import reading
 from accel_engine.text import printable_fields
 from accel_engine.words import numbers
-from accel_tui.run_list.groups import short_name
+from accel_tui.run_list.groups import short_metric_name
 from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart.axes import WholeAxis
 from accel_tui.widgets.chart.bands import band_series
@@ -114,7 +114,7 @@ def band_plot(curves: Sequence[RunCurve], selected: Path | None, rows: int, *, h
     low, high = (min([low, *(each.min() for each in shown)]), max([high, *(each.max() for each in shown)]))
     last = max((float(each.epochs[-1]) for each in drawn), default=1.0)
     return Plot(
-        short_name(metric) if metric else "no results yet",
+        short_metric_name(metric) if metric else "no results yet",
         tuple(each for each in series if len(each.x)),
         note=note,
         x=WholeAxis(0.0, max(last, 2.0)),

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import Input, Label, Static
 
 from accel_engine.errors import PlanError, UsageError
-from accel_engine.plan.options import OptionSpec, default_of, problem_of, specs_of, text_of
+from accel_engine.plan.options import OptionSpec, default_of, option_problem, specs_of, text_of
 from accel_engine.run.directory.run_paths import checkpoint_steps
 from accel_engine.text import printable_line
 from accel_tui.plan.form import FieldChoice
@@ -169,7 +169,7 @@ class OptionForm(VerticalScroll):
         in_row = isinstance(error, PlanError) and error.field in self._rows
         for name, row in self._rows.items():
             is_here = isinstance(error, PlanError) and name == error.field
-            row.show_problem(problem_of(error, row.text) if isinstance(error, PlanError) and is_here else "")
+            row.show_problem(option_problem(error, row.text) if isinstance(error, PlanError) and is_here else "")
         self._show_hint("" if in_row else str(error))
 
     @on(Input.Submitted)
@@ -204,7 +204,7 @@ class OptionForm(VerticalScroll):
             try:
                 values[row.option] = row.spec.value_of(row.option, text)
             except UsageError as error:
-                problems[row.option] = problem_of(error, text)
+                problems[row.option] = option_problem(error, text)
             if row.spec.is_required and not text.strip():
                 problems[row.option] = f"give a {row.label}"
         for name, row in self._rows.items():

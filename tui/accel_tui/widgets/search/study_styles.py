@@ -1,11 +1,14 @@
 """Styles of the cells of a search's views, and how many trials are painted at once."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from accel_tui.study_state.state import Floats
 from accel_tui.widgets.chart import raster
-from accel_tui.widgets.chart.cell_frame import CELL_STYLES, STYLES, Frame, component_classes, style_rules
+from accel_tui.widgets.chart.cell_frame import CELL_STYLES, STYLES, Frame
+from accel_tui.widgets.chart.cell_looks import LOOKS, CellLook
 
 LEVELS = 5
 """Levels of an objective, from the worst fifth of the trials to the best."""
@@ -19,15 +22,12 @@ STUDY_STYLE_ID = {name: number for number, name in enumerate(STUDY_STYLES)}
 LEVEL_SIGNS = "·░▒▓█"
 """A sign per level, for terminals without colours."""
 
-STUDY_CLASSES = component_classes("study") | {f"study--{name}" for name in STUDY_STYLES[len(CELL_STYLES) :]}
-"""The component classes of a widget with views of a search."""
-
-
-def study_rules(owner: str) -> str:
-    """CSS rules for the component classes ``study--STYLE`` of a widget of this CSS type."""
-    rules = [f"{owner} > .study--level-{level} {{ color: $heat-{level}; }}" for level in range(LEVELS)]
-    accent = f"{owner} > .study--accent {{ color: $accent; text-style: bold; }}"
-    return style_rules(owner, "study") + "\n".join([*rules, accent]) + "\n"
+STUDY_LOOKS: Mapping[str, CellLook] = {
+    **LOOKS,
+    **{f"level-{level}": CellLook(f"heat-{level}") for level in range(LEVELS)},
+    "accent": CellLook("accent", text_style="bold"),
+}
+"""How cells of these styles look."""
 
 
 def levels_of(values: Floats, *, maximize: bool) -> npt.NDArray[np.int64]:

@@ -1,8 +1,7 @@
 """The view of a search: one of several pictures of its trials, drawn in a thread."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,12 +16,15 @@ from accel_engine.text import printable_line
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.texts import objective_name
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
-from accel_tui.widgets.chart.cell_frame import Frame, changed_cells, style_and_tint
+from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
+from accel_tui.widgets.chart.cell_looks import look_of
+from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
+from accel_tui.widgets.chart.plot import Plot
 from accel_tui.widgets.search.contour_drawing import draw_contour
-from accel_tui.widgets.search.curves_drawing import draw_curves
+from accel_tui.widgets.search.curves_drawing import curves_plot, draw_curves
 from accel_tui.widgets.search.parallel_drawing import draw_importance, draw_parallel
 from accel_tui.widgets.search.study_plots import best_plots, draw_grid, front_plots, slice_plots
-from accel_tui.widgets.search.study_styles import STUDY_CLASSES, STUDY_STYLES, study_rules
+from accel_tui.widgets.search.study_styles import STUDY_LOOKS, STUDY_STYLES
 from accel_tui.widgets.visibility import has_shades, is_covered
 
 VIEWS: Mapping[str, str] = {
@@ -125,11 +127,24 @@ def draw_view(inputs: ViewInputs) -> Frame:
             return draw_grid(front_plots(state, selected), columns, rows, text)
 
 
+def plots_of(view: str, state: StudyState, selected: int | None, shift: int) -> Sequence[Plot]:
+    """The plots of a view; none of parallel coordinates, contours and the importance, which are no plots."""
+    match view:
+        case "curves":
+            return [curves_plot(state, selected)] if state.curves else []
+        case "best":
+            return best_plots(state, selected)
+        case "slices":
+            return slice_plots(state, shift % max(len(state.parameters), 1), selected)
+        case "front":
+            return front_plots(state, selected)
+    return []
+
+
 class StudyView(DirtyRegionWidget):
     """Shows a view of a search. Pictures of a thousand trials take longer than 10 ms, so a thread draws them."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = STUDY_CLASSES
-    DEFAULT_CSS = "StudyView { width: 1fr; height: 1fr; }\n" + study_rules("StudyView")
+    DEFAULT_CSS = "StudyView { width: 1fr; height: 1fr; }"
 
     view: reactive[str] = reactive("curves", repaint=False)
     """One of :data:`VIEWS`."""
@@ -226,8 +241,11 @@ class StudyView(DirtyRegionWidget):
         strip = Strip([Segment(text, self.cell_style(name)) for text, name in runs])
         return strip.adjust_cell_length(last - first, self.cell_style(_BLANK))
 
+    @property
+    def figures(self) -> list[ChartFigure]:
+        """The plots of this view, for files; none of a view that is no plot."""
+        return [figure_of_plot(each) for each in plots_of(self.view, self._state, self.selected, self.shift)]
+
     def resolve_style(self, name: str) -> Style:
         """The style of that name in the current theme."""
-        style, tint = style_and_tint(name)
-        found = self.get_component_rich_style(f"study--{style}")
-        return found + Style(bgcolor=self.get_component_rich_style(f"study--{tint}").bgcolor) if tint else found
+        return look_of(self, name, STUDY_LOOKS)
