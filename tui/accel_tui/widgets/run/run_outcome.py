@@ -16,7 +16,7 @@ from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.formatting.bench_figures import described
 from accel_tui.formatting.runs import DIRECTORY_LOST, lost_reason, metric_ranges
-from accel_tui.run_list.groups import short_name
+from accel_tui.run_list.groups import short_metric_name
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
 from accel_tui.terminal.notifications import Notifier, is_notable_end
@@ -154,7 +154,7 @@ def _reached(state: RunState, width: int) -> Content | None:
         return None
     step, value = state.best
     best = f"Best {state.monitor.replace('_', ' ')}: {numbers.metric(value)} at step {step:,}"
-    short = f"Best {short_name(state.monitor)}: {numbers.metric(value)} at step {step:,}"
+    short = f"Best {short_metric_name(state.monitor)}: {numbers.metric(value)} at step {step:,}"
     constant = f"{printable_line(state.validated.baseline_name)} reaches {numbers.metric(baseline)}"
     if _is_no_better(state):
         verdict = "may be chance" if value > baseline and _chance(state, baseline) else "is no better"
@@ -191,7 +191,7 @@ def results(metrics: Mapping[str, float], kind: str = "Last epoch", *, short: bo
 
 def _name(metric: str, *, short: bool) -> str:
     name = metric.removeprefix(_VALIDATION)
-    return short_name(name) if short else name.replace("_", " ")
+    return short_metric_name(name) if short else name.replace("_", " ")
 
 
 def _again(command: str) -> str:
