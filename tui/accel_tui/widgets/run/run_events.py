@@ -155,6 +155,8 @@ def _told(event: Event, state: RunState) -> Happened:
             return Happened(event.time, "↻", "bold $warning", words)
         case events.PlanChanged():
             return Happened(event.time, "·", "$text-muted", plan_change_text(event))
+        case events.CommandAnswered(obeyed=True, command="stop" | "stop_now"):
+            return Happened(event.time, *_ENDS[Outcome.STOPPED], event.answer)
         case events.CommandAnswered(obeyed=True):
             return Happened(event.time, "✓", "$success", event.answer)
         case events.CommandAnswered():
