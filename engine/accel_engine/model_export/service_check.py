@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from accel_engine.deployment.deployments import plain_name
 from accel_engine.formats import format_named, target_name
 from accel_engine.inference.runtime import check_inputs
 from accel_engine.model_export.artefacts import Artefacts, tensor_lines
@@ -46,7 +47,7 @@ def check_service(request: CheckServiceRequest, send: Send = unheard) -> Service
     reference = request.reference
     told = served_run(url, token=request.token, ca=options.ca)
     own = (told.name,) if told else ()
-    names = (*own, reference.path.name, reference.path.stem, "model", "default")
+    names = (*own, plain_name(reference.path), reference.path.name, reference.path.stem, "model", "default")
     service = find_service(url, names, options.protocol, token=request.token, ca=options.ca)
     trained = open_trained(
         reference.model,
