@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from accel_engine.deployment.deployments import plain_name
 from accel_engine.formats import format_named, target_name
 from accel_engine.inference.runtime import check_inputs
 from accel_engine.model_export.artefacts import Artefacts, tensor_lines
@@ -19,7 +18,7 @@ from accel_engine.requests.check_service import (
 from accel_engine.requests.export_model import ExportTarget
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import Send, reports, unheard
-from accel_engine.run.directory.run_paths import checkpoint_steps
+from accel_engine.run.directory.run_paths import checkpoint_steps, plain_name
 from accel_engine.service_client.find_service import ServedRun, find_service, parse_url, served_run
 from accel_engine.service_client.load import measured_load
 from accel_engine.trained.open_trained import open_trained
