@@ -138,7 +138,8 @@ def in_one_form(text: Callable[[float], str], values: Iterable[float]) -> Callab
     unit = units.get(suffix)
     if unit is None or (not suffix and text(low).lstrip("0123456789.") == suffix):
         return text
-    decimals = max(digits - len(f"{high / unit:.0f}"), 0)
+    own = len(text(high).removesuffix(suffix).partition(".")[2])
+    decimals = max(digits - len(f"{high / unit:.0f}"), own)
     while decimals < _MOST_DECIMALS and low / unit * 10**decimals < _TWO_DIGITS:
         decimals += 1
     if low / unit * 10**decimals < _TWO_DIGITS:
@@ -152,7 +153,7 @@ _FORMS: dict[Callable[[float], str], tuple[dict[str, float], int]] = {
     metric: ({name: unit for unit, name in _DECIMAL}, 4),
     compact: ({name: unit for unit, name in ((1e18, "E"), (1e15, "P"), *_DECIMAL)}, 3),
     latency: ({" µs": 1e-6, " ms": 1e-3, " s": 1.0}, 3),
-    size: ({" B": 1.0, **{f" {name}iB": 1024.0**power for power, name in enumerate("KMGT", 1)}}, 2),
+    size: ({" B": 1.0, **{f" {name}iB": 1024.0**power for power, name in enumerate("KMGT", 1)}}, 0),
 }
 """The units of a form by their names, and how many digits the largest number of a column has."""
 

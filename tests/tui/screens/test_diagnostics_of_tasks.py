@@ -218,7 +218,7 @@ async def test_sounds_are_pictures_with_low_frequencies_below(engine: FakeEngine
             segment = next(iter(gallery.render_line(row)))
             return sum(segment.style.color.triplet) if segment.style and segment.style.color else 0  # type: ignore[arg-type]
 
-        await until(pilot, lambda: brightness(9) > 3 * brightness(2), "a loud low frequency")
+        await until(pilot, lambda: brightness(8) > 3 * brightness(2), "a loud low frequency")
 
 
 async def test_outputs_are_chosen_by_key_and_in_a_list(engine: FakeEngine) -> None:

@@ -14,7 +14,7 @@ from accel_engine.events import Event, Outcome
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
 from accel_tui.formatting.runs import plan_change_text
-from accel_tui.formatting.text import paragraph
+from accel_tui.formatting.text import paragraph_lines
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.draw_values import BEST
 from accel_tui.widgets.run.run_view import RunText
@@ -93,7 +93,7 @@ class RunEvents(RunText):
         width = max(self.size.width - _AT, 10)
         for each in happened(state, self.findings):
             at = time.strftime("%H:%M:%S ", time.localtime(each.time))
-            first, *others = paragraph(each.words, width)
+            first, *others = paragraph_lines(each.words, width)
             yield Content.assemble((at, "$text-muted"), (f"{each.sign} ", each.style), first)
             yield from (Content(" " * _AT + other) for other in others)
 
@@ -155,6 +155,8 @@ def _told(event: Event, state: RunState) -> Happened:
             return Happened(event.time, "↻", "bold $warning", words)
         case events.PlanChanged():
             return Happened(event.time, "·", "$text-muted", plan_change_text(event))
+        case events.CommandAnswered(obeyed=True, command="stop" | "stop_now"):
+            return Happened(event.time, *_ENDS[Outcome.STOPPED], event.answer)
         case events.CommandAnswered(obeyed=True):
             return Happened(event.time, "✓", "$success", event.answer)
         case events.CommandAnswered():
