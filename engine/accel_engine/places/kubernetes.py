@@ -70,9 +70,7 @@ class Kubernetes(Place):
         path = job.request.volume.partition(":")[2] or DEFAULT_PATH
         data = job.resolved.data.path
         if data is not None and not data.absolute().is_relative_to(path):
-            raise UsageError(
-                f"{data} is not on the volume, which pods have at {path}: give --volume CLAIM:/PATH with it"
-            )
+            raise UsageError(f"{data} is not on the volume, which pods have at {path}: see --volume")
         values = self._values(job)
         found = {MANIFEST: rendered(MANIFEST, values, f"places/{MANIFEST}")}
         if not self.has_run_here(job.request):

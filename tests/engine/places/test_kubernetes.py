@@ -130,7 +130,7 @@ def test_data_that_pods_do_not_see_is_refused(tmp_path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("a,label\n" + "".join(f"{row},{row % 2}\n" for row in range(40)))
     plan = Plan(model="mlp", data=str(table))
-    with pytest.raises(UsageError, match="table.csv is not on the volume, which pods have at /accel-tui"):
+    with pytest.raises(UsageError, match=r"table\.csv is not on the volume, which pods have at /accel-tui"):
         written(tmp_path, plan)
     assert "jobset.yaml" in written(tmp_path, plan, volume=f"runs:{tmp_path}")
 
