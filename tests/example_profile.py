@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from accel_engine.run.diagnostics.op_profile import LAYERS, Gap, OperationGroup, OpProfile, ProfiledOperation
+from accel_engine.run.diagnostics.model_items import LAYERS, Gap, OperationGroup, OpProfile, ProfiledOperation
 
 PROFILE = OpProfile(
     device="gpu",

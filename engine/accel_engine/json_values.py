@@ -14,6 +14,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -89,6 +90,15 @@ def decode(text: object, kind: type[T], hook: Hook | None = None) -> T:
         JsonValueError: It is no JSON, or no value of this type.
     """
     return convert(_parse(text), kind, hook)
+
+
+def decode_file(path: Path, kind: type[T]) -> T | None:
+    """The value in a file; ``None`` if the file is missing, or has no such value."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return decode_or_none(text, kind)
 
 
 def decode_or_none(text: object, kind: type[T]) -> T | None:

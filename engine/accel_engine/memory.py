@@ -25,7 +25,7 @@ def available_memory() -> int:
     return min([psutil.virtual_memory().available, *_left_in_groups()])
 
 
-def check_memory(what: str, nbytes: int) -> None:
+def check_fits_memory(what: str, nbytes: int) -> None:
     """Check that something that is read whole fits in memory, before it is read.
 
     Args:

@@ -403,9 +403,24 @@ class CommandDatabase(VersionedDatabase):
             reason: Why it is sent; empty if unknown.
             purpose: Its purpose; empty if unknown.
         """
+        return self.copy_command(clock.now(), current_user(), name, argument, reason, purpose)
+
+    def copy_command(
+        self, time: float, who: str, name: str, argument: float | str | None, reason: str, purpose: str
+    ) -> int:
+        """Send a command that somebody has sent at some time, perhaps on another machine, and return its id."""
         query = "INSERT INTO command (time, who, name, argument, reason, purpose) VALUES (?, ?, ?, ?, ?, ?)"
-        values = (clock.now(), current_user(), name, argument, reason, purpose)
-        return int(self.execute(query, values).lastrowid or 0)
+        return int(self.execute(query, (time, who, name, argument, reason, purpose)).lastrowid or 0)
+
+    def find_command(self, time: float, who: str) -> int:
+        """The id of the command that somebody has sent at some time; 0 if there is none."""
+        found = self.row("command", _Id, "WHERE time = ? AND who = ?", (time, who))
+        return found.id if found else 0
+
+    def command_time(self, command: int) -> float | None:
+        """When a command was sent; ``None`` if there is none of this id."""
+        found = self.value("SELECT time FROM command WHERE id = ?", (command,))
+        return None if found is None else float(found)
 
     def unanswered(self, kind: type[C]) -> list[C]:
         """The commands without an answer, oldest first."""
@@ -461,18 +476,17 @@ def _select(table: str, kind: type[DatabaseRow], condition: str) -> str:
 
 
 @contextmanager
-def database_errors(title: str, problem: str, file: str = "") -> Iterator[None]:
+def database_errors(title: str, problem: str) -> Iterator[None]:
     """Raise errors of SQLite and of the system as errors for users; see :func:`explain`.
 
     Args:
         title: What is read or written.
         problem: What cannot be done with it.
-        file: The name of the file.
     """
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise explain(error, title, problem, file) from error
+        raise explain(error, title, problem) from error
 
 
 def explain(error: Exception, title: str, problem: str, file: str = "", cure: str = "") -> RunError:

@@ -64,6 +64,7 @@ _PLACEMENTS = {
     "one-device": (2, {}),
     "mirrored": (8, {"virtual_cpus": 2, "checkpoint_every": "5 steps"}),
     "central-storage": (2, {"virtual_cpus": 2, "checkpoint_every": "5 steps"}),
+    "pipeline": (2, {"virtual_cpus": 2, "checkpoint_every": "5 steps"}),
     "multi-worker": (1, {"local_workers": 2, "checkpoint_every": "5 steps"}),
     # With one worker, steps run in order; with several, two runs of a plan differ.
     "parameter-server": (1, {"local_workers": 1}),
@@ -72,6 +73,7 @@ _PLACEMENTS = {
 
 _REFUSED = {
     "mirrored": ("XLA",),
+    "pipeline": ("XLA",),
     "central-storage": ("XLA", "EMA", "recipe"),
     "multi-worker": ("XLA",),
     "parameter-server": ("XLA", *_STREAMS),

@@ -65,6 +65,7 @@ class Example:
 
 
 TWO = {"strategy": "mirrored", "virtual_cpus": 2}
+PIPELINE = {"strategy": "pipeline", "virtual_cpus": 2}
 OWN_VALIDATION = {"validation_split": DEFAULTS["validation_split"]}
 MOMENTUM = {"optimizer": "sgd", "momentum": 0.9}
 
@@ -115,6 +116,7 @@ EXAMPLES: Mapping[str, Example] = {
     "preemption_notice": Example("auto"),
     "strategy": Example(needs={"virtual_cpus": 2}),
     "devices": Example(("cpu:0",)),
+    "stages": Example(("dense_1",), PIPELINE),
     "virtual_cpus": Example(2),
     "force": Example(needs={"precision": "mixed_float16"}),
     "layer_kernels": Example(needs={"model": "cnn"}),

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from accel_engine.errors import cause_first, format_error, frames_in
 from accel_engine.plan import Plan
-from accel_engine.scripts.output_copier import last_words
+from accel_engine.scripts.output_copier import end_of_output
 from accel_engine.training.reporting.error_explanation import explain_error
 from accel_engine.user_code import reason
 
@@ -65,7 +65,9 @@ def python(x: Any) -> Any:
 def test_the_cause_is_first_and_the_frames_are_folded(failed: Callable[[], BaseException], beginning: str) -> None:
     error = failed()
     explained, _ = explain_error(error, Plan())
-    printed = last_words(f'Traceback (most recent call last):\n  File "a.py", line 3\n{type(error).__name__}: {error}')
+    printed = end_of_output(
+        f'Traceback (most recent call last):\n  File "a.py", line 3\n{type(error).__name__}: {error}'
+    )
     for text in (reason(error), format_error(error), explained):
         assert re.match(beginning, text)
         assert 'File "' not in text

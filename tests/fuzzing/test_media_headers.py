@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from accel_engine.data.folders.sound_files import read_header as read_sound_header
 from accel_engine.data.folders.sound_files import read_sound
+from accel_engine.data.folders.sound_files import sound_header as read_sound_header
 from accel_engine.errors import DataError
 from accel_engine.image_files import MAX_PIXELS, check_image, parse_header, read_header, read_labels, read_pixels
 from fuzzing.texts import edited

@@ -11,7 +11,7 @@ from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.plan_file import InvalidPlanError, read_plan_file, valid_part
 from accel_engine.text import printable
-from accel_tui.settings.user_settings import SETTINGS, SettingsError, read
+from accel_tui.settings.user_settings import SETTINGS, SettingsError, read_settings
 from fuzzing.texts import edited
 
 LONGEST = 20_000
@@ -95,6 +95,6 @@ def test_options(name: str, text: str) -> None:
 def test_settings(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "settings.toml"
     path.write_bytes(text)
-    _, errors = read(path)
+    _, errors = read_settings(path)
     if errors:
         check(str(SettingsError(errors)))

@@ -1,12 +1,12 @@
 """Findings that no rule has to find, for the command and the screens that show them."""
 
-import importlib
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from accel_engine import advice
 from accel_engine.advice import Category, Confidence, Cure, Evidence, Finding, Gain, Recorded
 from accel_engine.advice.cures.cure_task import CureTask, Quantity
 from accel_engine.plan import Plan
@@ -65,18 +65,17 @@ def find(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
     def rule(_: Recorded) -> Iterator[Finding]:
         yield from findings
 
-    monkeypatch.setattr(importlib.import_module("accel_engine.advice.advise"), "RULES", (rule,))
+    monkeypatch.setattr(advice, "RULES", (rule,))
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
     """Let advice on any run be these findings, beside a rule that fails."""
     find(monkeypatch, *findings)
-    module = importlib.import_module("accel_engine.advice.advise")
 
     def failing(_: Recorded) -> Iterator[Finding]:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr(module, "RULES", (failing, *module.RULES))
+    monkeypatch.setattr(advice, "RULES", (failing, *advice.RULES))
 
 
 def raced(before: Sequence[float], after: Sequence[float], **changes: Any) -> CureRace:

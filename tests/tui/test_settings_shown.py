@@ -86,15 +86,15 @@ async def test_a_theme_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     file = tmp_path / "settings.toml"
     file.write_text("[rates]\nframes = 30\n")
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(file))
-    app = SettledApp(user.load())
+    app = SettledApp(user.load_settings())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await shows(pilot, "Start")
         await pilot.press("t", "ctrl+p", *"save t")
         await shows(pilot, "Save theme")
         await pilot.press("enter")
-        await until(pilot, lambda: user.load().theme == "accel-light", "the line")
+        await until(pilot, lambda: user.load_settings().theme == "accel-light", "the line")
         await shows(pilot, "Theme saved")
-    assert user.load().frames == 30
+    assert user.load_settings().frames == 30
 
 
 async def test_a_theme_that_cannot_be_kept_says_what_to_write(tmp_path: Path) -> None:

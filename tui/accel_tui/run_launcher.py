@@ -171,7 +171,8 @@ class RunLauncher:
         self._set(replace(self._state, ready_engine=None))
         try:
             directory = await prepared
-            await asyncio.to_thread(_hand_over, directory, engine)
+            if not await asyncio.to_thread(_hand_over, directory, engine):
+                self._engine = engine
         except AccelError as error:
             self._failed(str(error), engine)
         except Exception as error:  # e.g. no process could be started; the next attempt may succeed
@@ -239,7 +240,12 @@ def _prepare_continuation(directory: Path, epochs: int | None) -> Path:
     return start_run.prepare_continuation(directory, {} if epochs is None else {"epochs": epochs})
 
 
-def _hand_over(directory: Path, engine: WarmEngine | None) -> None:
+def _hand_over(directory: Path, engine: WarmEngine | None) -> bool:
+    """Hand a run to an engine; returns whether it needed one here: on a host, one has it already."""
     from accel_engine.process import start_run
+    from accel_engine.run.directory.run_paths import host_of
 
+    if host_of(directory):
+        return False
     start_run.hand_over(directory, engine)
+    return True

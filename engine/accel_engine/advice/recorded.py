@@ -19,7 +19,7 @@ from accel_engine.run.engine.status import RunInfo
 from accel_engine.run.history.history import History, fold
 from accel_engine.run.reading.reader import drop_discarded
 from accel_engine.run.runs.worker_runs import worker_runs_of
-from accel_engine.run.store.buckets import Buckets, unpacked
+from accel_engine.run.store.buckets import Buckets, bucket_statistics
 from accel_engine.run.store.database import DATABASE
 from accel_engine.run.store.downsampled_steps import StepRange
 from accel_engine.run.store.steps import TIME
@@ -248,7 +248,7 @@ def _series(steps: StepRange) -> dict[str, RecordedSeries]:
 
 
 def _of_buckets(buckets: Buckets, first: int, width: int) -> RecordedSeries:
-    low, high, total, finite = unpacked(buckets)
+    low, high, total, finite = bucket_statistics(buckets)
     known = np.flatnonzero(finite > 0)
     return RecordedSeries(
         first=first + width * known.astype(np.int64),

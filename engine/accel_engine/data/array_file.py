@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from accel_engine.errors import MAX_REASON_LENGTH, DataError, format_error
 from accel_engine.files import regular
-from accel_engine.memory import check_memory
+from accel_engine.memory import check_fits_memory
 
 MAX_ARRAYS = 10_000
 """Maximum number of arrays of a file."""
@@ -112,7 +112,7 @@ class ArrayFile:
             raise DataError(
                 f"the array {member} has Python objects, which are not loaded as they could run code: {remedy}"
             )
-        check_memory(f"the array {member}, {dtype} {list(shape)},", math.prod(shape) * dtype.itemsize)
+        check_fits_memory(f"the array {member}, {dtype} {list(shape)},", math.prod(shape) * dtype.itemsize)
 
     def first_rows(self, name: str, count: int) -> npt.NDArray[Any]:
         """Read the first rows of an array, without the others where its layout allows that."""
@@ -125,7 +125,7 @@ class ArrayFile:
                 return array[:count] if shape else array
             rows = (min(count, shape[0]), *shape[1:])
             size = math.prod(rows) * dtype.itemsize
-            check_memory(f"the first rows of the array {name}, {dtype} {list(shape)},", size)
+            check_fits_memory(f"the first rows of the array {name}, {dtype} {list(shape)},", size)
             content = start.read(size)
             array = np.frombuffer(content + file.read(size - len(content)), dtype).reshape(rows)
             array = array if field is None else array[field]

@@ -15,7 +15,7 @@ from accel_engine.data.pixel_scaling import ValueRange, is_image
 from accel_engine.data.splits import split_rows, without_shares
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Batch, Structure, map_structure, named_leaves
-from accel_engine.data.targets import Known, TargetForm, kind_text, number_scaling, standardized, understand
+from accel_engine.data.targets import Known, TargetForm, kind_text, number_scaling, standardized_change, understand
 from accel_engine.errors import DataError
 
 MIN_PIXELS = 8
@@ -78,7 +78,7 @@ def make_dataset(
             split: replace(part, targets=part.targets if part.targets is None else scaling.apply(part.targets))
             for split, part in splits.items()
         }
-        changes.append(standardized(names["train"].targets))
+        changes.append(standardized_change(names["train"].targets))
     classes = tuple(class_names) or form.names or tuple(map(str, range(form.classes)))
     return Dataset(
         name,

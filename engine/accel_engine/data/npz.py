@@ -15,14 +15,14 @@ from accel_engine.data.arrays import converted, example_kind, input_range, make_
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, spec_of
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
-from accel_engine.data.roles import Roles, check_names, choose_roles
+from accel_engine.data.roles import Roles, check_named_columns, choose_roles
 from accel_engine.data.series.array_series import survey_arrays, windowed_arrays
 from accel_engine.data.source import Source
 from accel_engine.data.splits import split_names, split_sizes, validate_on_test
 from accel_engine.data.structure import Batch, map_structure, named_leaves
-from accel_engine.data.targets import Known, TargetForm, as_text
+from accel_engine.data.targets import Known, TargetForm, text_array
 from accel_engine.errors import DataError, PlanError
-from accel_engine.memory import check_memory
+from accel_engine.memory import check_fits_memory
 from accel_engine.user_paths import no_file, user_path
 
 SAMPLES = 3
@@ -170,7 +170,7 @@ class ArraySource(Source):
         if file.other_files:
             notes.append(f"files in it that are no arrays: {', '.join(map(repr, file.other_files[:_LISTED]))}")
         leaves = [file.headers[name].rows() for part in splits.values() for _, name in named_leaves(part)]
-        check_memory(f"reading {len(leaves)} arrays", sum(array.nbytes for array in leaves))
+        check_fits_memory(f"reading {len(leaves)} arrays", sum(array.nbytes for array in leaves))
 
         def of_training(other: ArrayFile) -> Batch:
             own = _find_roles(other.headers, replace(self.options, ignore=()))
@@ -198,7 +198,7 @@ def _find_roles(headers: Mapping[str, Header], options: DataOptions) -> _ArrayRo
     """
     splits = split_names(headers)
     train = splits["train"]
-    check_names(options, train, "array")
+    check_named_columns(options, train, "array")
     if not headers:
         raise DataError("the file has no arrays; expected x and y, or x_train and y_train")
     targets = ["y"] if "y" in train and "y" not in options.ignore else None
@@ -255,7 +255,7 @@ def _labels(part: Batch, prefix: str = "") -> Batch:
 def _class_names(file: ArrayFile) -> tuple[str, ...]:
     if not _is_list_of_texts(file.headers.get(CLASS_NAMES)):
         return ()
-    return tuple(map(str, as_text(file.read(CLASS_NAMES))))
+    return tuple(map(str, text_array(file.read(CLASS_NAMES))))
 
 
 def _known_targets(file: ArrayFile, name: str) -> Known:
@@ -307,7 +307,7 @@ def value_text(value: npt.NDArray[Any]) -> str:
     """A short text about an array of one example."""
     value = np.asarray(value)
     if value.dtype.kind in "OUS":
-        text = " | ".join(map(str, as_text(value.reshape(-1)[:4])))
+        text = " | ".join(map(str, text_array(value.reshape(-1)[:4])))
         return text if len(text) <= 60 else text[:59] + "…"
     if value.ndim <= 1:
         flat = value.reshape(-1)

@@ -62,7 +62,7 @@ def _part(names: Sequence[str], values: Mapping[str, Structure]) -> Structure:
     return values[names[0]] if len(names) == 1 else {name: values[name] for name in names} or None
 
 
-def check_names(options: DataOptions, names: Iterable[str], noun: str = "column") -> None:
+def check_named_columns(options: DataOptions, names: Iterable[str], noun: str = "column") -> None:
     """Check that there is everything that the plan names.
 
     Args:

@@ -57,7 +57,7 @@ def in_units(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> An
     Raises:
         ValueError: The outputs have other values than the targets.
     """
-    outputs, dtype = shaped(outputs, scaling, shape), dtype_of_units(scaling)
+    outputs, dtype = shaped_as_targets(outputs, scaling, shape), dtype_of_units(scaling)
     centre = scaling.mean.astype(np.float32).astype(np.float64)  # a layer's numbers are float32, whatever its type
     rest = (scaling.mean - centre).tolist()
     near = keras.layers.Rescaling(scaling.scale.tolist(), rest, dtype=dtype, name=f"{_UNITS}.scaled")(outputs)
@@ -99,7 +99,7 @@ def _units_layers(model: Any) -> tuple[Any, Any] | None:
     return None if near is None else (near, units)
 
 
-def shaped(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> Any:
+def shaped_as_targets(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> Any:
     """Give standardised outputs the shape of :func:`in_units`.
 
     Raises:

@@ -90,7 +90,7 @@ class TargetForm:
         return y
 
     def _indices(self, y: npt.NDArray[Any], name: str) -> npt.NDArray[np.int32]:
-        texts = as_text(y).reshape(len(y))
+        texts = text_array(y).reshape(len(y))
         names = np.array(self.names)
         order = np.argsort(names)
         known = names[order]
@@ -140,7 +140,7 @@ def number_scaling(y: npt.NDArray[Any], train: npt.NDArray[np.integer[Any]] | No
     return scaling if any(scaling.lost_by_float32(finite)) else None
 
 
-def standardized(names: str) -> Change:
+def standardized_change(names: str) -> Change:
     """What is said of targets that are standardised."""
     detail = "float32 would lose their digits; the loss is in standard deviations"
     return Change("standardized", f"values of {names}", detail=detail)
@@ -242,7 +242,7 @@ def _classes_per_position(y: Known) -> int:
 def _text_labels(y: Known, name: str) -> TargetForm:
     if not _is_flat(y.shape):
         raise DataError(f"{name} is text of the shape {y.shape}; class names must be [n]")
-    values, counts = np.unique(as_text(y.rows), return_counts=True)
+    values, counts = np.unique(text_array(y.rows), return_counts=True)
     check_classes(len(values), name)
     if len(values) > max(_FEW_VALUES, len(y.rows) // 2):
         raise DataError(f"{name} has {len(values)} different texts in {len(y.rows)} examples: not class names")
@@ -297,7 +297,7 @@ def check_classes(classes: int, name: str) -> None:
         raise DataError(f"{name} has only one class; classification needs at least two")
 
 
-def as_text(array: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
+def text_array(array: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
     """An array of text or UTF-8 bytes as NumPy's text."""
     if array.dtype.kind == "S":
         return np.char.decode(array, "utf-8", "replace")

@@ -43,7 +43,7 @@ class ProfiledData:
     """Whether inputs are tokens or categories, whose numbers have no order."""
 
 
-def profile(data: ProfiledData) -> DataProfile | None:
+def profile_data(data: ProfiledData) -> DataProfile | None:
     """Profile data, in a fraction of a second; ``None`` for a stream, which could be read only once.
 
     Raises:

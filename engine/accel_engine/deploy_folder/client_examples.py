@@ -3,7 +3,8 @@
 import csv
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.tables.dates import ISO, UNIX
 from accel_engine.data.tables.raw_inputs import DATE_PARTS, input_keys
 from accel_engine.model_server.service import Service, UploadForm, load_examples, read_service
 
@@ -92,13 +95,14 @@ def _finite(value: Any) -> Any:
 
 
 def whole_row(inputs: Mapping[str, npt.NDArray[Any]]) -> int:
-    """The first example without a missing number; 0 if all have one."""
+    """The first example with the fewest missing numbers and texts."""
     count = len(next(iter(inputs.values())))
-    whole = np.ones(count, bool)
+    missing = np.zeros(count, np.int64)
     for array in inputs.values():
-        if array.dtype.kind == "f":
-            whole &= np.isfinite(array.reshape(count, -1)).all(axis=1)
-    return int(whole.argmax())
+        rows = array.reshape(count, -1)
+        if array.dtype.kind in "fO":
+            missing += (rows == "" if array.dtype == object else ~np.isfinite(rows)).sum(axis=1)
+    return int(missing.argmin())
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -143,9 +147,30 @@ def _write_row(clients: Path, form: UploadForm, example: Mapping[str, npt.NDArra
     keys = dict(zip(chain(*parts), input_keys(chain(*parts)), strict=True))
     if any(keys[each.name] not in example for each in form.columns if each.kind != "date"):
         return None
-    # Parts of a date are several inputs, which do not give it back: it is missing, as it may be.
-    cells = ["" if each.kind == "date" else _cell(example[keys[each.name]]) for each in form.columns]
+    cells = [
+        _date(each, [example.get(keys[f"{each.name} {part}"]) for part in DATE_PARTS])
+        if each.kind == "date"
+        else _cell(example[keys[each.name]])
+        for each in form.columns
+    ]
     return _write_rows(clients, [each.name for each in form.columns], [cells])
+
+
+def _date(column: ColumnFormat, parts: Sequence[npt.NDArray[Any] | None]) -> str:
+    """A date as the training file wrote it, from its parts; empty if it is missing, or the model does not take all."""
+    values = [math.nan if part is None else float(part.reshape(-1)[0]) for part in parts]
+    if not np.isfinite(values).all():
+        return ""
+    year, month, day, _, hour = values
+    try:
+        date = datetime(int(year), int(month), int(day), tzinfo=UTC) + timedelta(seconds=round(hour * 3600))
+    except (ValueError, OverflowError):
+        return ""
+    if column.date_format in UNIX:
+        return str(round(date.timestamp() * UNIX[column.date_format]))
+    if column.date_format == ISO:
+        return date.strftime("%Y-%m-%d" if not hour else "%Y-%m-%d %H:%M:%S")
+    return date.strftime(column.date_format)
 
 
 def _is_plain(form: UploadForm) -> bool:

@@ -25,6 +25,7 @@ from accel_engine.plan.options import default_of
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.export_model import Export, ExportRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.run.directory.run_paths import plain_name
 
 _OF_SERVERS = ("port", "grpc_port", "host", "token_file", "tls_certificate", "tls_key", "max_queue")
 """Options of a server that is started, which a folder has not."""
@@ -113,7 +114,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
 
 def _exported(run: Path, options: DeployOptions, servable: Path, ask: Ask, tell: Tell) -> tuple[Export, Sizing | None]:
     """Export the model, and measure formats and threads first if there is a target."""
-    name = options.name or run.name
+    name = options.name or plain_name(run)
     if options.target_latency is None:
         return write_version(run, options, options.format, servable, name, 1, ask, tell)[0], None
     with changing(name) as directory:

@@ -12,16 +12,13 @@ from accel_engine.deploy_folder.rendering import dns_label
 from accel_engine.deployment.sizing import Sizing
 from accel_engine.errors import PlanError
 from accel_engine.model_server.service import Service
-from accel_engine.plan import Plan
+from accel_engine.plan import WORDS, Plan
 from accel_engine.requests.evaluate import Evaluation
 from accel_engine.requests.export_model import Export
 from accel_engine.run.history.history import read_history
 from accel_engine.run.store.annotations import read_annotations
 from accel_engine.run.store.database import reading
 from accel_engine.run.store.meta import read_meta
-
-SERVING_PATHS = ("data", "model", "validation_data", "custom_objects", "initial_weights")
-"""Fields of a plan that may have paths, of which only the last part is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +124,8 @@ def _model_line(plan: Plan, parameters: int | None, loss: str) -> str:
 
 
 def _plan_value(name: str, value: Any) -> str:
-    if name in SERVING_PATHS and isinstance(value, str):
-        return Path(value).name
+    if WORDS[name].takes_files and isinstance(value, str):
+        return Path(value).name  # the folder goes to other machines
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -30,7 +30,12 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*=[A-Za-z0-9._-]*", re.ASCII)
 _STORAGE = re.compile(r"[a-z0-9]+://[^\s\"'\\]+", re.ASCII)
 
 
-def _image(text: str) -> str:
+def image_name(text: str) -> str:
+    """Check the name of an image of a container.
+
+    Raises:
+        UsageError: It is none.
+    """
     if text and not _IMAGE.fullmatch(text):
         raise UsageError(f"{text!r} is no name of an image: give one such as registry.example.org/models/digits:1")
     return text
@@ -42,7 +47,12 @@ def _storage(text: str) -> str:
     return text
 
 
-def _selector(text: str) -> tuple[str, ...]:
+def node_labels(text: str) -> tuple[str, ...]:
+    """Parse labels of nodes, separated by commas.
+
+    Raises:
+        UsageError: One is none.
+    """
     words = tuple(each.strip() for each in text.split(",")) if text.strip() else ()
     for each in words:
         if not _LABEL.fullmatch(each):
@@ -68,9 +78,11 @@ class FolderOptions:
     accelerator: str = option(
         "cpu", OptionSpec("What the container computes on; gpu and tpu take a savedmodel.", str, choices=ACCELERATORS)
     )
-    image: str = option("", OptionSpec("Name of the image; the model's by default.", str, metavar="IMAGE", read=_image))
+    image: str = option(
+        "", OptionSpec("Name of the image; the model's by default.", str, metavar="IMAGE", read=image_name)
+    )
     node_selector: tuple[str, ...] = option(
-        (), OptionSpec("Labels of the nodes for the pods.", str, metavar="NAME=VALUE,...", read=_selector)
+        (), OptionSpec("Labels of the nodes for the pods.", str, metavar="NAME=VALUE,...", read=node_labels)
     )
     storage: str = option(
         "", OptionSpec("Where KServe finds the SavedModel; a volume by default.", str, metavar="URI", read=_storage)

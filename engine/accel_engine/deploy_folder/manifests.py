@@ -26,7 +26,8 @@ _LOAD_HEADROOM = 5.0
 _TPU = {"cloud.google.com/gke-tpu-accelerator": "tpu-v5-lite-podslice", "cloud.google.com/gke-tpu-topology": "1x1"}
 """The nodes of GKE with one TPU v5e chip."""
 
-_RESOURCES = {"gpu": "nvidia.com/gpu", "tpu": "google.com/tpu"}
+RESOURCES = {"gpu": "nvidia.com/gpu", "tpu": "google.com/tpu"}
+"""What a pod asks for to get accelerators."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +95,8 @@ def values_of(facts: Facts, options: FolderOptions, resources: Resources) -> dic
         "load_comment": Block(_load_comment(measured)),
         "resource_comment": Block(_resource_comment(measured, options)),
         "rate_comment": Block(rate_line(facts)),
-        "placement": Block(_placement(options)),
-        "device_resource": Block(f"{_RESOURCES[options.accelerator]}: 1" if options.accelerator != "cpu" else ""),
+        "placement": Block(node_placement(_selector(options), options.accelerator)),
+        "device_resource": Block(f"{RESOURCES[options.accelerator]}: 1" if options.accelerator != "cpu" else ""),
         "serving_image": serving_image(service.versions, options),
         "storage": options.storage or f"pvc://models/{facts.label}",
     }
@@ -139,14 +140,21 @@ def rate_line(facts: Facts) -> str:
     )
 
 
-def _placement(options: FolderOptions) -> str:
-    """The node selector and the tolerations of a pod."""
+def _selector(options: FolderOptions) -> dict[str, str]:
     chosen = dict(each.split("=", 1) for each in options.node_selector)
-    if options.accelerator == "tpu":
-        chosen = _TPU | chosen
-    lines = ["nodeSelector:", *(f"  {yaml_text(key)}: {yaml_text(value)}" for key, value in chosen.items())]
-    lines = lines if chosen else []
-    if resource := _RESOURCES.get(options.accelerator):
+    return _TPU | chosen if options.accelerator == "tpu" else chosen
+
+
+def node_placement(selector: Mapping[str, str], accelerator: str) -> str:
+    """The node selector and the tolerations of a pod.
+
+    Args:
+        selector: Labels of the nodes.
+        accelerator: ``cpu``, ``gpu`` or ``tpu``.
+    """
+    lines = ["nodeSelector:", *(f"  {yaml_text(key)}: {yaml_text(value)}" for key, value in selector.items())]
+    lines = lines if selector else []
+    if resource := RESOURCES.get(accelerator):
         lines += ["tolerations:", f"  - key: {resource}", "    operator: Exists", "    effect: NoSchedule"]
     return "\n".join(lines)
 

@@ -13,6 +13,7 @@ import psutil
 from accel_engine import clock
 from accel_engine.deployment.deploy_options import AUTO, TARGETS, DeployOptions
 from accel_engine.deployment.deployments import (
+    BESIDE,
     LOG,
     RECORD,
     DeployedVersion,
@@ -20,6 +21,7 @@ from accel_engine.deployment.deployments import (
     Deployment,
     changing,
     default_name,
+    end_process,
     find_deployment,
     read_deployment,
     remove_other_folders,
@@ -30,7 +32,6 @@ from accel_engine.deployment.deployments import (
 from accel_engine.deployment.server_control import (
     Cancelled,
     choose_port,
-    end_process,
     reload_server,
     require_server,
     server_words,
@@ -42,8 +43,10 @@ from accel_engine.deployment.server_control import (
 from accel_engine.deployment.sizing import (
     ServerSizing,
     Sizing,
+    batch_sizes_to,
     choose,
     memory_of,
+    other_batches,
     read_sizing,
     write_sizing,
 )
@@ -51,7 +54,14 @@ from accel_engine.deployment.write_version import Ask, DeployStep, Tell, automat
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import AccelError, ModelError, UsageError
 from accel_engine.formats import format_named
-from accel_engine.model_server.service import OutputComparison, Service, compare, load_examples, read_service
+from accel_engine.model_server.service import (
+    OutputComparison,
+    Service,
+    compare,
+    load_examples,
+    read_service,
+    write_service,
+)
 from accel_engine.process.detached import start_detached
 from accel_engine.requests.check_service import ServiceLoad
 from accel_engine.requests.export_model import Export
@@ -255,7 +265,18 @@ class Deployer:
                 for count in threads:
                     self._measure(replace(served, threads=count), each, place, options, latency)
             best = choose(self._sizings, latency, problems)
-            write_sizing(tried / best.format, best)
+            place = tried / best.format
+            served = replace(before, threads=best.threads, environment=exports[best.format].device.environment)
+            for largest in other_batches(best):
+                _write_batches(place, largest)
+                try:
+                    self._measure(served, best.format, place, options, latency)
+                except AccelError as error:  # such as memory that does not hold the batch
+                    self._check_cancelled()
+                    self._tell(DeployStep(f"batches of {largest} cannot be measured: {error}"))
+            best = choose(self._sizings, latency, problems)
+            _write_batches(place, best.largest_batch)
+            write_sizing(place, best)
             (tried / best.format).replace(folder)
         finally:
             shutil.rmtree(tried, ignore_errors=True)
@@ -264,9 +285,11 @@ class Deployer:
     def _measure(
         self, deployment: Deployment, target: str, folder: Path, options: DeployOptions, latency: float
     ) -> None:
-        """Measure a format with a number of threads."""
-        known = Sizing(format=target, threads=deployment.threads, target_rate=options.target_rate)
-        words = f"{target} with {numbers.counted(deployment.threads or 0, 'thread')}"
+        """Measure a format with a number of threads and the batches of its folder."""
+        largest = read_service(folder).largest_batch
+        known = Sizing(format=target, threads=deployment.threads, largest_batch=largest)
+        known = replace(known, target_rate=options.target_rate)
+        words = f"{target} with {numbers.counted(deployment.threads or 0, 'thread')}, batches to {largest}"
         self._tell(DeployStep(f"measuring {words}"))
         with self._beside(deployment, folder) as (beside, process, seconds):
             inputs, _ = load_examples(folder)
@@ -274,6 +297,15 @@ class Deployer:
             best = max((each.rate or 0.0 for each in self._sizings), default=0.0)
             found = server.measured(replace(known, load_seconds=seconds), latency, best)
         self._sizings.append(found)
+
+    def _check_cancelled(self) -> None:
+        """Raise if the user has ended what is done.
+
+        Raises:
+            DeployError: It is so.
+        """
+        if self._is_cancelled():
+            raise DeployError("ended before all was measured")
 
     def _started(self, deployment: Deployment) -> tuple[Service, OutputComparison, ServiceLoad]:
         """Start the server of a deployment, whose link is set, and check it; it is ended if it is not right."""
@@ -310,7 +342,7 @@ class Deployer:
         """A server of a folder on another port, its process, and the seconds until it was ready; it is ended then."""
         directory = deployment.directory
         beside = replace(deployment, host="127.0.0.1", port=_free_port(), grpc_port=None)
-        state, log = directory / "beside.json", directory / LOG
+        state, log = directory / BESIDE, directory / LOG
         state.unlink(missing_ok=True)
         begins, began = log.stat().st_size if log.exists() else 0, time.monotonic()
         words = server_words(beside, folder, state)
@@ -362,6 +394,12 @@ class Deployer:
         else:
             write_deployment(before)
             serve_version(before, before.current)
+
+
+def _write_batches(folder: Path, largest: int | None) -> None:
+    """Let the server of a folder make batches up to a size."""
+    if largest is not None:
+        write_service(folder, replace(read_service(folder), batch_sizes=batch_sizes_to(largest)))
 
 
 def check_deploy(run: Path, options: DeployOptions) -> None:

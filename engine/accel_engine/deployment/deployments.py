@@ -6,6 +6,8 @@ says so: a server that was killed, or a machine that was started again, leaves a
 
 import os
 import shutil
+import signal
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -16,21 +18,22 @@ import psutil
 from accel_engine.deployment.deploy_options import read_name
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.files import private_directory, replacing
-from accel_engine.json_values import JsonValueError, decode, encode
+from accel_engine.json_values import JsonValueError, decode, decode_file, encode
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import home
+from accel_engine.run.directory.run_paths import home, plain_name
 from accel_engine.text import suggestion
 
-RECORD, STATE, LOG, VERSIONS, CURRENT, LOCK = (
+RECORD, STATE, BESIDE, LOG, VERSIONS, CURRENT, LOCK = (
     "deployment.json",
     "server.json",
+    "beside.json",
     "log.txt",
     "versions",
     "current",
     "deployment.lock",
 )
-"""The files of a deployment's directory: its record, the server's state, its log, the folders of its versions, the link
-to the one that is served, and the lock of whoever changes it."""
+"""The files of a deployment's directory: its record, the server's state, the state of one that is tried beside, its
+log, the folders of its versions, the link to the one that is served, and the lock of whoever changes it."""
 
 SERVER = "accel_engine.model_server"
 """The module of the server, by which its process is known."""
@@ -146,7 +149,7 @@ def deployments_directory() -> Path:
 
 def default_name(run: Path) -> str:
     """A run's id without its code; the whole id where the deployment of that name is of another run."""
-    name = run.name.partition("-")[2] or run.name
+    name = plain_name(run)
     directory = deployments_directory() / name
     if directory.exists():
         with suppress(AccelError):
@@ -227,6 +230,7 @@ def changing(name: str) -> Iterator[Path]:
     try:
         with WriterLock(directory, LOCK):
             try:
+                _recover(directory)
                 yield directory
             finally:
                 if not (directory / RECORD).exists():  # nothing was deployed
@@ -257,26 +261,62 @@ def remove_other_folders(deployment: Deployment) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def read_state(directory: Path) -> ServerState | None:
+def _recover(directory: Path) -> None:
+    """End what a killed command has left: the server that it tried beside, and a link that its record does not have."""
+    if process := server_process(directory, BESIDE):
+        end_process(process)
+    (directory / BESIDE).unlink(missing_ok=True)
+    if not (directory / RECORD).exists():
+        return
+    with suppress(DeployError):  # which whoever changes it tells
+        deployment = read_deployment(directory.name)
+        with suppress(OSError):
+            if os.readlink(directory / CURRENT) == os.path.join(VERSIONS, str(deployment.current)):
+                return
+        serve_version(deployment, deployment.current)
+        if process := server_process(directory):
+            process.send_signal(signal.SIGHUP)  # it may have loaded the other version
+
+
+def end_process(process: "psutil.Process | subprocess.Popen[str]", seconds: float = 10.0) -> None:
+    """End a server, and wait for it; its own children end with it."""
+    with suppress(psutil.NoSuchProcess):
+        try:
+            process.terminate()
+            process.wait(seconds)
+        except (psutil.TimeoutExpired, subprocess.TimeoutExpired):
+            process.kill()
+            process.wait()
+
+
+def end_leftovers() -> None:
+    """End what killed commands have left, of deployments that nobody changes now."""
+    for path in deployments_directory().glob(f"*/{BESIDE}"):
+        with suppress(DeployError), changing(path.parent.name):
+            pass
+
+
+def read_state(directory: Path, name: str = STATE) -> ServerState | None:
     """What the server of a deployment has written; ``None`` if there is nothing readable."""
-    try:
-        return decode((directory / STATE).read_text("utf-8"), ServerState)
-    except (OSError, UnicodeDecodeError, JsonValueError):
-        return None
+    return decode_file(directory / name, ServerState)
 
 
-def server_process(directory: Path) -> psutil.Process | None:
+def server_process(directory: Path, name: str = STATE) -> psutil.Process | None:
     """The process of a deployment's server; ``None`` if none runs.
 
     Another process may have the number of one that has ended: a server is known by its command line.
+
+    Args:
+        directory: The deployment's directory.
+        name: The file with the server's state.
     """
-    state = read_state(directory)
+    state = read_state(directory, name)
     if state is None:
         return None
     with suppress(psutil.Error):
         process = psutil.Process(state.pid)
         words = process.cmdline()
-        if SERVER in words and str(directory / CURRENT) in words and process.status() != psutil.STATUS_ZOMBIE:
+        if SERVER in words and str(directory / name) in words and process.status() != psutil.STATUS_ZOMBIE:
             return process
     return None
 

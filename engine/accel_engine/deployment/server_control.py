@@ -20,12 +20,13 @@ from accel_engine.deployment.deployments import (
     DeployError,
     Deployment,
     all_deployments,
+    end_process,
     server_process,
 )
 from accel_engine.deployment.server_metrics import parse_metrics
 from accel_engine.errors import UsageError
 from accel_engine.process.detached import leave, start_detached
-from accel_engine.service_client.transport import SECONDS, ServiceError, Transport, UnreachableError, read_token
+from accel_engine.service_client.transport import SECONDS, ServiceError, Transport, UnreachableError, read_client_token
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 
@@ -106,7 +107,7 @@ def transport_of(deployment: Deployment, seconds: float = SECONDS) -> Transport:
     Raises:
         UsageError: The token cannot be read.
     """
-    token = read_token(deployment.token_file) if deployment.token_file else ""
+    token = read_client_token(deployment.token_file) if deployment.token_file else ""
     return Transport(deployment.url, token, deployment.tls_certificate, checks_name=False, seconds=seconds)
 
 
@@ -195,16 +196,6 @@ def _last_line(log: Path, begins: int) -> str:
     except OSError:
         lines = []
     return printable_line(lines[-1].strip()) if lines else "it has written nothing"
-
-
-def end_process(process: "subprocess.Popen[str]", seconds: float = 10.0) -> None:
-    """End a server that this process has started, and wait for it; its own children end with it."""
-    try:
-        process.terminate()
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 STOP_SECONDS = 60.0

@@ -25,7 +25,7 @@ from accel_engine.inference.measurement.rate_search import (
 )
 from accel_engine.inference.measurement.stability import Measured
 from accel_engine.inference.runtime import Arrays
-from accel_engine.json_values import JsonValueError, decode, encode
+from accel_engine.json_values import decode_file, encode
 from accel_engine.service_client.load import measured_load, single_requests
 from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.transport import Transport
@@ -40,6 +40,21 @@ SECONDS = 2.0
 CONNECTIONS = 32
 """Connections at once, at most."""
 
+SMALLER_BATCH, LARGER_BATCH = 8, 128
+"""What else than the default the largest batch may be. The larger one is only tried where batches are larger than the
+smaller one on average."""
+
+
+def batch_sizes_to(largest: int) -> tuple[int, ...]:
+    """The sizes of batches up to a power of two: 1, 2, 4 and so on."""
+    return tuple(1 << power for power in range(largest.bit_length()))
+
+
+def other_batches(best: "Sizing") -> tuple[int, ...]:
+    """The largest batches that may be better than what was measured to be the best."""
+    sizes = (SMALLER_BATCH, LARGER_BATCH) if (best.batch or 0) > SMALLER_BATCH else (SMALLER_BATCH,)
+    return tuple(each for each in sizes if each != best.largest_batch)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
@@ -49,6 +64,8 @@ class Sizing:
     """Its format and precision in a word."""
     threads: int | None = None
     """Threads of a batch; ``None`` for the server's own number."""
+    largest_batch: int | None = None
+    """Examples of a batch at most."""
     load_seconds: float | None = None
     """From its start until it was ready."""
     memory_bytes: int | None = None
@@ -78,10 +95,7 @@ class Sizing:
 
 def read_sizing(folder: Path) -> Sizing | None:
     """What was measured of the model of a folder; ``None`` if nothing was."""
-    try:
-        return decode((folder / FILE).read_text("utf-8"), Sizing)
-    except (OSError, UnicodeDecodeError, JsonValueError):
-        return None
+    return decode_file(folder / FILE, Sizing)
 
 
 def write_sizing(folder: Path, sizing: Sizing) -> None:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accel_engine.deployment.deployments import Deployment, all_deployments, read_state, server_process
+from accel_engine.deployment.deployments import Deployment, all_deployments, end_leftovers, read_state, server_process
 from accel_engine.deployment.server_control import transport_of
 from accel_engine.deployment.server_metrics import ScrapedMetrics, ServerFigures, figures_between, parse_metrics
 from accel_engine.errors import AccelError
@@ -52,6 +52,7 @@ class StatusReader:
 
     def read(self) -> Sequence[DeploymentStatus]:
         """All deployments by name; a server that does not answer takes :data:`ANSWER_SECONDS`."""
+        end_leftovers()
         found, problems = all_deployments()
         self.problems = tuple(problems)
         return [self.read_one(each) for each in found]

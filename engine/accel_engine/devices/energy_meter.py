@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any, Protocol
 
-from accel_engine.devices.nvidia_queries import text
+from accel_engine.devices.nvidia_queries import device_text
 from accel_engine.devices.pci_address import normalize_bus_id
 
 INTERVAL = 0.05
@@ -101,6 +101,6 @@ def energy_meter(bus_id: str) -> EnergyMeter | None:
         wanted = normalize_bus_id(bus_id)
         for index in range(pynvml.nvmlDeviceGetCount()):
             handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            if normalize_bus_id(text(lambda gpu: pynvml.nvmlDeviceGetPciInfo(gpu).busId, handle)) == wanted:
+            if normalize_bus_id(device_text(lambda gpu: pynvml.nvmlDeviceGetPciInfo(gpu).busId, handle)) == wanted:
                 return EnergyMeter(pynvml, handle)
     return None

@@ -12,7 +12,7 @@ import psutil
 
 from accel_engine import clock
 from accel_engine.devices.device_types import ASLEEP, Device, Inventory, Reading, Sample, UnavailableKind
-from accel_engine.devices.nvidia_queries import NO_GPU, QUERIES, Query, error_reason, memory, text, uuids
+from accel_engine.devices.nvidia_queries import NO_GPU, QUERIES, Query, device_text, error_reason, memory, uuids
 from accel_engine.devices.pci_address import normalize_bus_id
 from accel_engine.devices.probe_thread import ProbeThread
 
@@ -50,11 +50,11 @@ class GpuProbe:
         try:
             handle = self._open()
             with contextlib.suppress(nvml.NVMLError):
-                known["name"] = text(nvml.nvmlDeviceGetName, handle)
+                known["name"] = device_text(nvml.nvmlDeviceGetName, handle)
             known |= self._memory(handle)
             with contextlib.suppress(nvml.NVMLError):
                 known["uuids"] = uuids(nvml, handle)
-            known["address"] = normalize_bus_id(text(lambda gpu: nvml.nvmlDeviceGetPciInfo(gpu).busId, handle))
+            known["address"] = normalize_bus_id(device_text(lambda gpu: nvml.nvmlDeviceGetPciInfo(gpu).busId, handle))
         except nvml.NVMLError as error:
             if error.value != nvml.NVML_ERROR_NOT_SUPPORTED:  # a Jetson's is on no PCI bus
                 known["problem"] = error_reason(nvml, error)

@@ -119,7 +119,7 @@ def _instances(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
 
 def uuids(nvml: Any, gpu: Any) -> tuple[str, ...]:
     """UUIDs of a GPU and its MIG instances."""
-    return tuple(text(nvml.nvmlDeviceGetUUID, handle) for handle in (gpu, *_instance_handles(nvml, gpu)))
+    return tuple(device_text(nvml.nvmlDeviceGetUUID, handle) for handle in (gpu, *_instance_handles(nvml, gpu)))
 
 
 def _instance(nvml: Any, handle: Any) -> CountedItem:
@@ -127,8 +127,8 @@ def _instance(nvml: Any, handle: Any) -> CountedItem:
     with contextlib.suppress(nvml.NVMLError):
         used, total = (int(size) for size in memory(nvml, handle))
     # The full name includes the GPU's: NVIDIA A100-SXM4-40GB MIG 1g.5gb
-    name = text(nvml.nvmlDeviceGetName, handle).rpartition("MIG ")[2]
-    return CountedItem(f"MIG {name}", text(nvml.nvmlDeviceGetUUID, handle), used, total)
+    name = device_text(nvml.nvmlDeviceGetName, handle).rpartition("MIG ")[2]
+    return CountedItem(f"MIG {name}", device_text(nvml.nvmlDeviceGetUUID, handle), used, total)
 
 
 def _instance_handles(nvml: Any, gpu: Any) -> Iterable[Any]:
@@ -143,7 +143,7 @@ def _instance_handles(nvml: Any, gpu: Any) -> Iterable[Any]:
             yield nvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, index)
 
 
-def text(read: Callable[[Any], str | bytes], handle: Any) -> str:
+def device_text(read: Callable[[Any], str | bytes], handle: Any) -> str:
     """Read a text of a device; ``pynvml`` decodes it strictly, and in old versions not at all."""
     try:
         value = read(handle)

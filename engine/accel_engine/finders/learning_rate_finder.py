@@ -18,7 +18,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import scaling_factor
 from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.placement import check_measurable, find_cluster
-from accel_engine.process.run_change import PauseNote, paused, read_run, send, steps_taken
+from accel_engine.process.run_change import PauseNote, paused, read_run, send_to_run, steps_taken
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo
 from accel_engine.run.directory.run_paths import latest_checkpoint
@@ -202,7 +202,7 @@ def find_rate_of_run(
     check_room_on((place_trial(plan),))
     step = latest_checkpoint(directory)
     if not step and info.status.live and steps_taken(directory):
-        send(directory, "checkpoint")
+        send_to_run(directory, "checkpoint")
         step = latest_checkpoint(directory)
     start = TrialStart(plan, step, directory if step else None)
     return _find(start, options or RampOptions(), on_progress, should_stop, directory)

@@ -33,7 +33,7 @@ class Precision:
     tolerance: float
     """How far outputs may be from the trained model's: the difference itself for probabilities, a share of their scale
     for other values. How much worse the loss and the metrics may be follows from it, too. See
-    ``accel_engine.model_export.judgement``."""
+    ``accel_engine.model_export.proof``."""
     by_mean: bool = False
     """Whether this limits the mean over the examples, as a few examples near a limit of integers differ much; otherwise
     it limits the largest difference."""

@@ -104,7 +104,7 @@ class EventValues:
             number = _scalar(value.message(_TENSOR))
         if number is not None:
             self._collectors[tag].add(step, time, number)
-        elif kind := kind_of(value, plugin):
+        elif kind := media_kind(value, plugin):
             self._media[tag, kind].add(step, time, position)
         else:
             self._others["audio" if value.data(_AUDIO) else plugin or "other values"] += 1
@@ -124,7 +124,7 @@ class EventValues:
 
 
 def _is(value: Message, tag: str, kind: MediaKind, plugin: str) -> bool:
-    return value.text(_TAG) == tag and kind_of(value, plugin) == kind
+    return value.text(_TAG) == tag and media_kind(value, plugin) == kind
 
 
 @lru_cache(maxsize=1024)
@@ -164,7 +164,7 @@ _PLUGINS: dict[str, MediaKind] = {"images": "image", "text": "text", "histograms
 _MAX_DESCRIPTION = 500  # characters, of what is a line in the dashboard
 
 
-def kind_of(value: Message, plugin: str) -> MediaKind | None:
+def media_kind(value: Message, plugin: str) -> MediaKind | None:
     """The kind of a ``Summary.Value``; ``None`` if it is another than those that a run stores.
 
     Args:
@@ -183,7 +183,7 @@ def item_of(value: Message, kind: MediaKind) -> MediaItem:
 
     Args:
         value: The value.
-        kind: Its :func:`kind_of`.
+        kind: Its :func:`media_kind`.
 
     Raises:
         ValueError: It is damaged, or not of a form that is read. The message is a noun phrase, the same for all items

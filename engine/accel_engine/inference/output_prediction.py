@@ -44,23 +44,23 @@ def prediction(output: OutputPrediction, row: int, kind: str) -> dict[str, Any]:
     values = output.values[row]
     if output.task == "classification":
         best = np.argsort(-values, kind="stable").tolist()
-        chances = {output.classes[place]: plain(values[place]) for place in best}
+        chances = {output.classes[place]: json_numbers(values[place]) for place in best}
         label = output.classes[best[0]] if np.isfinite(values).all() else None
-        return {"label": label, "probability": plain(values[best[0]]), "probabilities": chances}
+        return {"label": label, "probability": json_numbers(values[best[0]]), "probabilities": chances}
     if output.task == "multi-label":
         likely = [name for name, chance in zip(output.classes, values, strict=True) if chance >= THRESHOLD]
-        return {"labels": likely, "probabilities": dict(zip(output.classes, plain(values), strict=True))}
+        return {"labels": likely, "probabilities": dict(zip(output.classes, json_numbers(values), strict=True))}
     if output.task == "segmentation":
         return {"pixels": shares(values, output.classes)}
     if output.task == "sequence" and output.chances is not None:
         labels = [output.classes[label] for label in values.ravel().tolist()]
-        return {"labels": labels, "probabilities": plain(output.chances[row])}
+        return {"labels": labels, "probabilities": json_numbers(output.chances[row])}
     if kind == "series":
         names = step_columns(output)
-        return {"forecast": [dict(zip(names, plain(step), strict=True)) for step in forecast_steps(output, row)]}
+        return {"forecast": [dict(zip(names, json_numbers(step), strict=True)) for step in forecast_steps(output, row)]}
     if values.ndim <= 1 and len(output.columns) == values.size:
-        return {"values": dict(zip(output.columns, plain(values.reshape(-1)), strict=True))}
-    return {"values": plain(values)}
+        return {"values": dict(zip(output.columns, json_numbers(values.reshape(-1)), strict=True))}
+    return {"values": json_numbers(values)}
 
 
 def step_columns(output: OutputPrediction) -> tuple[str, ...]:
@@ -82,9 +82,9 @@ def shares(labels: npt.NDArray[Any], classes: tuple[str, ...]) -> dict[str, floa
     return {classes[place]: counts[place].item() / labels.size for place in order if counts[place]}
 
 
-def plain(values: npt.NDArray[Any]) -> Any:
+def json_numbers(values: npt.NDArray[Any]) -> Any:
     """Numbers for JSON, which has neither NaN nor infinity."""
     if values.ndim:
-        return [plain(each) for each in values] if values.dtype.kind == "f" else values.tolist()
+        return [json_numbers(each) for each in values] if values.dtype.kind == "f" else values.tolist()
     value = values.item()
     return value if not isinstance(value, float) or math.isfinite(value) else None

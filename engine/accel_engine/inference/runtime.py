@@ -57,7 +57,7 @@ def check_inputs(inputs: Arrays, specs: Mapping[str, ArraySpec]) -> None:
             raise ModelError(f"input {name} takes examples of {spec}, not {sides}")
 
 
-def bytes_of(path: Path) -> int:
+def size_on_disk(path: Path) -> int:
     """Bytes of a file, or of all files in a directory."""
     if path.is_file():
         return path.stat().st_size

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError, UsageError
-from accel_engine.inference.runtime import Arrays, bytes_of, check_inputs
+from accel_engine.inference.runtime import Arrays, check_inputs, size_on_disk
 from accel_engine.models.model_files import SAVED_MODEL
 from accel_engine.user_code import reason
 
@@ -34,7 +34,7 @@ class SavedModelRuntime:
 
     def __init__(self, path: Path, *, jit_compile: bool = False) -> None:
         directory = find_saved_model(path)
-        self.size = bytes_of(directory)
+        self.size = size_on_disk(directory)
         try:
             self._loaded = tf.saved_model.load(str(directory))  # keeps the variables
         except (tf.errors.OpError, OSError, ValueError, TypeError, AttributeError) as error:

@@ -97,7 +97,7 @@ def export_models(artefacts: Artefacts, request: ExportRequest, send: Send) -> t
     notes += _lost_in_outputs(measured)
     complete = artefacts.complete.model
     original = replace(
-        measured_model("trained model", measured, weight_bytes(trained)),
+        measured_model("trained model", measured, size_of_weights(trained)),
         inputs=tensor_lines(complete.input),
         outputs=tensor_lines(complete.output),
     )
@@ -242,6 +242,6 @@ def measured_model(name: str, figures: Figures, size: int) -> MeasuredModel:
     )
 
 
-def weight_bytes(trained: TrainedModel) -> int:
+def size_of_weights(trained: TrainedModel) -> int:
     """Bytes of the weights, without the optimizer's."""
     return sum(weight.numpy().nbytes for weight in trained.model.weights if str(weight.dtype) != "string")

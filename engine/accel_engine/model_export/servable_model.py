@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from accel_engine.data.standardization import Standardization
-from accel_engine.data.standardization_model import dtype_of_units, in_units, shape_in_units, shaped
+from accel_engine.data.standardization_model import dtype_of_units, in_units, shape_in_units, shaped_as_targets
 from accel_engine.data.structure import Structure, flatten, map_structure, named_leaves
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.losses import is_of_keras, single_loss
@@ -137,7 +137,7 @@ def _outputs(outputs: Structure, model: keras.Model, trained: TrainedModel, *, h
         is_known_loss = is_of_keras(single_loss(trained.model.loss))
         return {PROBABILITIES: _probabilities(_float32(leaves[0]), task, is_known_loss=is_known_loss)}
     if units := units_of(trained):
-        convert = in_units if has_units else shaped
+        convert = in_units if has_units else shaped_as_targets
         leaves = [convert(_float32(leaves[0]), units, trained.dataset.spec.targets.shape)]
         outputs = map_structure(lambda _: leaves[0], outputs)
     if len(leaves) == 1 and task.name in _NAMES:

@@ -132,7 +132,7 @@ def _file_form(trained: TrainedModel) -> UploadForm:
     """How files become examples."""
     form, plan, spec = trained.form, trained.plan, trained.dataset.spec.inputs
     if form.table is not None:
-        return UploadForm("table", columns=form.table.columns)
+        return UploadForm("table", columns=form.table.columns, categories=form.table.vocabularies)
     if not isinstance(spec, ArraySpec):
         return UploadForm()
     if (

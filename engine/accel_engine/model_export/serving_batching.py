@@ -101,7 +101,7 @@ def write_batching(
             (threads, bench(_ConcurrentRuntime(runtime, threads, pool), (size,))[0])
             for threads in _thread_counts(cores)
         ]
-    batching = choose(by_size, by_threads, size, target_latency)
+    batching = choose_batching(by_size, by_threads, size, target_latency)
     path.write_text(batching.to_text(_comments(name, by_size, by_threads, target_latency, cores)), "utf-8")
 
 
@@ -140,7 +140,7 @@ def _is_in_time(candidate: Candidate, target_latency: float | None) -> bool:
     return target_latency is None or candidate.percentiles["p99"].value <= target_latency / 2
 
 
-def choose(
+def choose_batching(
     by_size: Sequence[Candidate], by_threads: Sequence[Parallel], size: int, target_latency: float | None
 ) -> Batching:
     """Choose the parameters.

@@ -5,11 +5,12 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
 import orjson
@@ -36,8 +37,13 @@ LOG = logging.getLogger("model_server")
 LARGE = 1 << 18
 """Bytes of a body that is parsed in a thread, so that others are answered meanwhile."""
 
+PARSERS = 4
+"""Threads that parse bodies and decode files."""
+
 BODIES = 8
 """Bodies of the largest size that are in memory at once, at most."""
+
+T = TypeVar("T")
 
 Endpoint = Callable[["ServingState", Request], Awaitable[Response]]
 
@@ -55,6 +61,7 @@ class ServingState:
     """Whether the server is about to end."""
     body_bytes: int = 0
     """Bytes of the bodies that are being read and answered."""
+    parsers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(PARSERS, "parser"))
     closing: list[asyncio.Task[None]] = field(default_factory=list)
     """Finish what older versions of the model have accepted."""
 
@@ -105,6 +112,19 @@ class ServingState:
             yield
         finally:
             self.body_bytes -= size
+
+    async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function returns that parses or decodes what a client has sent.
+
+        Raises:
+            RequestError: It takes too long. A thread cannot be ended: what it does goes on, and others wait for it.
+        """
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await asyncio.get_running_loop().run_in_executor(self.parsers, function, *arguments)
+        except TimeoutError:
+            self.metrics.rejected.labels("parsing").inc()
+            raise RequestError(f"the body could not be read within {self.limits.seconds:g} s", 504) from None
 
     async def infer(self, model: ServedModel, inputs: Arrays) -> Outputs:
         """Compute outputs, and count the examples."""
@@ -323,10 +343,10 @@ def parsed(content: bytes, *, takes_nan: bool = False) -> Any:
         raise RequestError(f"the body is not valid JSON: {error}") from None
 
 
-async def _in_thread(content: bytes, function: Callable[[], Any]) -> Any:
+async def _in_thread(state: ServingState, content: bytes, function: Callable[[], T]) -> T:
     """Call a function that parses a body, in a thread if that takes long."""
     is_quick = len(content) <= LARGE and b'"b64"' not in content  # a small picture may have many pixels
-    return function() if is_quick else await asyncio.to_thread(function)
+    return function() if is_quick else await state.in_thread(function)
 
 
 def _model_of(state: ServingState, request: Request) -> ServedModel:
@@ -336,7 +356,9 @@ def _model_of(state: ServingState, request: Request) -> ServedModel:
 async def _predict_v1(state: ServingState, request: Request) -> Response:
     model = _model_of(state, request)
     with model.held(), await _body(state, request) as content:
-        read = await _in_thread(content, lambda: rest_v1.inputs_of(parsed(content, takes_nan=True), model.service))
+        read = await _in_thread(
+            state, content, lambda: rest_v1.inputs_of(parsed(content, takes_nan=True), model.service)
+        )
         outputs = await state.infer(model, read[0])
         return _json(rest_v1.answer(outputs, is_by_row=read[1]))
 
@@ -354,7 +376,7 @@ async def _infer(state: ServingState, request: Request) -> Response:
         def parse() -> tuple[Arrays, dict[str, bool], str]:
             return open_inference.inputs_of(parsed(content[:size]), content[size:], model.service)
 
-        inputs, wanted, identifier = await _in_thread(content, parse)
+        inputs, wanted, identifier = await _in_thread(state, content, parse)
         outputs = await state.infer(model, inputs)
     body, binary = open_inference.answer(outputs, wanted, identifier, model.service)
     if not binary:
@@ -374,7 +396,7 @@ async def _predict_file(state: ServingState, request: Request) -> Response:
         name, part = unquote(request.headers.get("x-file-name", "")), content
         if media_type == "multipart/form-data":
             part, name, media_type = await _part(request, content)
-        examples = await asyncio.to_thread(read_file, part, name, media_type, model.service)
+        examples = await state.in_thread(read_file, part, name, media_type, model.service)
         outputs: Outputs = {}
         if len(examples.problems) < len(examples.names):
             outputs = await state.infer(model, examples.inputs)

@@ -15,10 +15,11 @@ import numpy as np
 from accel_engine.data.changes import remarks
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.folders.sound_files import read_header, read_sound
+from accel_engine.data.folders.sound_files import read_sound, sound_header
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data.tables.column_reading import check_columns, read_all_rows
 from accel_engine.data.tables.last_windows import last_windows, table_columns
+from accel_engine.data.tables.preprocessing import unseen_notes
 from accel_engine.data.tables.raw_inputs import arrays_of, raw_inputs
 from accel_engine.data.texts.tokens import encoded
 from accel_engine.errors import AccelError
@@ -114,7 +115,7 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
             return FileExamples([name], {single: picture(content, spec, form)[np.newaxis]}, {})
         case "table":
             with _temporary(content, suffix or ".csv", name) as path:
-                return _rows(path, name, form.columns, specs)
+                return _rows(path, name, form, specs)
         case "series":
             with _temporary(content, suffix or ".csv", name) as path:
                 columns = table_columns(path, form.columns)
@@ -127,7 +128,7 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
         case "audio":
             ending = _SUFFIX.search(name)
             with _temporary(content, ending[0] if ending else ".wav", name) as path:
-                header = read_header(path)
+                header = sound_header(path)
                 if (count := header.samples * header.channels) > MOST_SAMPLES:
                     raise RequestError(
                         f"the sound has {count:,} samples; the server takes {MOST_SAMPLES:,} at most", 413
@@ -160,12 +161,13 @@ def _check_rows(content: bytes, suffix: str) -> None:
         raise RequestError(f"the file has {rows:,} rows; the server takes {MOST_ROWS:,} at most", 413)
 
 
-def _rows(path: Path, file_name: str, columns: Sequence[ColumnFormat], specs: Mapping[str, ArraySpec]) -> FileExamples:
+def _rows(path: Path, file_name: str, form: UploadForm, specs: Mapping[str, ArraySpec]) -> FileExamples:
     """The rows of a table, as the raw columns that the model takes."""
-    names = [column.name for column in columns]
-    found = read_all_rows(path, DataOptions(), {column.name: column for column in columns})
+    names = [column.name for column in form.columns]
+    found = read_all_rows(path, DataOptions(), {column.name: column for column in form.columns})
     check_columns(path, names, found.columns)
-    inputs = arrays_of(raw_inputs(found.columns, names), {key: spec.dtype for key, spec in specs.items()})
+    raw = raw_inputs(found.columns, names)
+    inputs = arrays_of(raw, {key: spec.dtype for key, spec in specs.items()})
     problems: dict[int, str] = {}
     for column in (found.columns[name] for name in names):
         if column.values.dtype != object:
@@ -174,6 +176,7 @@ def _rows(path: Path, file_name: str, columns: Sequence[ColumnFormat], specs: Ma
     kept = {key: np.delete(array, list(problems), axis=0) for key, array in inputs.items()}
     changes = (*found.row_changes, *(change for name in names for change in found.columns[name].changes))
     notes = tuple(note.replace(path.name, file_name) for note in remarks(found.notes, changes))
+    notes += unseen_notes(form.categories, raw, np.arange(found.rows))
     return FileExamples([str(row + 1) for row in range(found.rows)], kept, problems, notes=notes)
 
 

@@ -294,8 +294,8 @@ class ServedModel:
                 self._alive.clear()
                 LOG.warning("the back end (process %d) is gone: it is started again", self._back_end.pid)
                 self._back_end = None
-                self._metrics.restarts.inc()
             await asyncio.sleep(pause)
+            self._metrics.restarts.inc()  # also of one that ends before it is ready
             try:
                 self._back_end = await BackEnd.start(self.folder, self._limits.threads)
             except (ModelError, OSError) as error:

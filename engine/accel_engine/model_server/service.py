@@ -78,6 +78,8 @@ class UploadForm:
     """``images``, ``table``, ``series``, ``text``, ``audio`` or ``language``; ``arrays`` if it takes none."""
     columns: tuple[ColumnFormat, ...] = ()
     """How the columns of a table are read."""
+    categories: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
+    """The categories of a table's columns that training has seen, by the key of the input."""
     features: tuple[Text, ...] = ()
     """The columns of a series, or the column of a text."""
     time: Text = ""

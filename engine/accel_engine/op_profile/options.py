@@ -7,7 +7,7 @@ from pathlib import Path
 from accel_engine.errors import RunError
 from accel_engine.op_profile.trace_file import SUFFIX
 from accel_engine.plan.options import OptionSpec, option
-from accel_engine.run.diagnostics.op_profile import OpProfile
+from accel_engine.run.diagnostics.model_items import OpProfile
 from accel_engine.run.directory.run_paths import PROFILES
 from accel_engine.words import numbers
 
@@ -32,7 +32,7 @@ class ProfileOptions:
     """How long its steps are traced."""
 
 
-def check_size(folder: Path) -> None:
+def check_trace_size(folder: Path) -> None:
     """Raise if a trace is too large to be reduced.
 
     Raises:

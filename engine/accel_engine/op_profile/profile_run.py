@@ -49,14 +49,14 @@ def check_profilable(info: RunInfo) -> None:
     if not info.has_engine or info.plan is None:
         raise UsageError(f"run {info.id} is {info.status}, and no plan says how to take its steps: profile a live run")
     try:
-        check_plan(for_a_new_run(info.plan))
+        check_profile_plan(for_a_new_run(info.plan))
     except EngineMissingError:
         raise
     except AccelError as error:  # such as data that is not there any more
         raise UsageError(f"run {info.id} is {info.status}, and its steps cannot be taken again: {error}") from error
 
 
-def check_plan(plan: Plan) -> ResolvedPlan:
+def check_profile_plan(plan: Plan) -> ResolvedPlan:
     """Check a plan as a new run's, and that one process takes its steps.
 
     Raises:
@@ -96,7 +96,7 @@ def profile_run(
         on_phase(ProfilePhase(f"tracing steps for {options.seconds:g} s"))
         return _profile_live(directory, options, should_stop)
     assert info.plan is not None  # noqa: S101 (as was checked)
-    plan = check_plan(for_a_new_run(info.plan)).plan
+    plan = check_profile_plan(for_a_new_run(info.plan)).plan
     make_private(directory / PROFILES)
     try:
         with WriterLock(directory, LOCK):

@@ -20,7 +20,7 @@ from accel_engine.op_profile.op_names import graph_name, innermost_mark, scopes,
 from accel_engine.op_profile.trace_file import Stat, TraceEvent, TraceLine, TracePlane, read_trace
 from accel_engine.op_profile.xla_programs import CONTROL, InstructionCost, Program, read_programs
 from accel_engine.protobuf import MalformedError
-from accel_engine.run.diagnostics.op_profile import LAYERS, SCOPES, Gap, OperationGroup, OpProfile, ProfiledOperation
+from accel_engine.run.diagnostics.model_items import LAYERS, SCOPES, Gap, OperationGroup, OpProfile, ProfiledOperation
 
 MOST_OPERATIONS = 100
 """Operations of a profile; the others are counted."""

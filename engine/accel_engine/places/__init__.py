@@ -9,6 +9,7 @@ This module has only what a command needs before it imports the rest.
 import re
 from dataclasses import dataclass
 
+from accel_engine.deploy_folder.folder_options import image_name, node_labels
 from accel_engine.errors import UsageError
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.options import OptionSpec, option
@@ -17,10 +18,23 @@ from accel_engine.text import suggestion
 HERE = "here"
 """The name of this machine as a place."""
 
-FORMS = {"slurm": "slurm[:PARTITION]"}
+HOST = "host"
+"""The kind of the place that is one of the user's hosts; its detail is the host's name."""
+
+ANY = "any"
+"""The name that stands for the host whose own queue could start a run first."""
+
+FORMS = {
+    "slurm": "slurm[:PARTITION]",
+    "kubernetes": "kubernetes[:CONTEXT/NAMESPACE]",
+    "ray": "ray[:ADDRESS]",
+    "hosts": "hosts:HOST,HOST,...",
+}
 """How each kind of place is written."""
 
 _SIZE = re.compile(r"(\d+)\s*([MGT])(?:i?B?)?", re.IGNORECASE | re.ASCII)
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
+_TPU = re.compile(r"tpu[a-z0-9-]*:\d+x\d+(x\d+)?", re.ASCII)
 _MIB = {"M": 1, "G": 1 << 10, "T": 1 << 20}
 
 
@@ -35,6 +49,26 @@ def _mib(text: str) -> int | None:
     if not found or not int(found[1]):
         raise UsageError(f"{text!r} is no size: give one such as 16G or 800M")
     return int(found[1]) * _MIB[found[2].upper()]
+
+
+def _kubernetes_name(text: str) -> str:
+    if text and not _NAME.fullmatch(text):
+        raise UsageError(f"{text!r} is no name in Kubernetes: use lower-case letters, digits and -")
+    return text
+
+
+def _volume(text: str) -> str:
+    claim, colon, path = text.partition(":")
+    _kubernetes_name(claim)
+    if colon and (not path.startswith("/") or ".." in path.split("/")):
+        raise UsageError(f"{path!r} is no absolute path: give CLAIM:/PATH")
+    return text
+
+
+def _tpu(text: str) -> str:
+    if text and not _TPU.fullmatch(text):
+        raise UsageError(f"{text!r} is no TPU of GKE: give one such as tpu-v5-lite-podslice:2x4")
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +105,35 @@ class PlaceRequest:
             repeats=True,
         ),
     )
+    image: str = option(
+        "",
+        OptionSpec("With --on kubernetes: image with accel-tui and TensorFlow.", str, metavar="IMAGE", read=image_name),
+    )
+    volume: str = option(
+        "",
+        OptionSpec(
+            "With --on kubernetes: volume claim for runs, and where it is mounted.",
+            str,
+            metavar="CLAIM[:PATH]",
+            read=_volume,
+        ),
+    )
+    local_queue: str = option(
+        "", OptionSpec("With --on kubernetes: Kueue's local queue.", str, metavar="NAME", read=_kubernetes_name)
+    )
+    node_selector: tuple[str, ...] = option(
+        (),
+        OptionSpec("With --on kubernetes: labels of the nodes.", tuple, metavar="NAME=VALUE,...", read=node_labels),
+    )
+    tpu_topology: str = option(
+        "",
+        OptionSpec(
+            "With --on kubernetes: TPU of GKE, such as tpu-v5-lite-podslice:2x4.",
+            str,
+            metavar="TYPE:TOPOLOGY",
+            read=_tpu,
+        ),
+    )
     write: str = option("", OptionSpec("With --on: only write the place's files.", str, metavar="FOLDER", suffixes=()))
 
 
@@ -84,11 +147,13 @@ class PlaceName:
     """What stands after it; empty for the place's own choice."""
 
     def __str__(self) -> str:
+        if self.kind == HOST:
+            return self.detail
         return f"{self.kind}:{self.detail}" if self.detail else self.kind
 
 
 def parse_place(text: str) -> PlaceName | None:
-    """Parse the name of a place: ``slurm``, ``slurm:PARTITION`` and so on.
+    """Parse the name of a place: a host, ``any``, ``slurm``, ``slurm:PARTITION`` and so on.
 
     Returns:
         ``None`` for this machine.
@@ -100,8 +165,14 @@ def parse_place(text: str) -> PlaceName | None:
     if kind == HERE and not colon:
         return None
     if kind not in FORMS:
-        near = suggestion(kind, (HERE, *FORMS))
-        raise UsageError(f"there is no place {text.strip()!r}; {near} (places: {', '.join((HERE, *FORMS.values()))})")
-    if colon and not detail.strip():
-        raise UsageError(f"the place {text.strip()!r} ends with a colon: {FORMS[kind]}")
+        from accel_engine.run.directory.run_paths import host_function  # which other places do not need
+
+        hosts = [host.name for host in host_function("host_list:read_hosts")()]
+        if not colon and (kind in hosts or kind == ANY):
+            return PlaceName(HOST, kind)
+        near = suggestion(kind, (HERE, ANY, *FORMS, *hosts))
+        forms = ", ".join((HERE, "HOST", ANY, *FORMS.values()))
+        raise UsageError(f"there is no place {text.strip()!r}; {near} (places: {forms})")
+    if (colon or kind == "hosts") and not detail.strip():
+        raise UsageError(f"the place {text.strip()!r} lacks what it names: {FORMS[kind]}")
     return PlaceName(kind, detail.strip())

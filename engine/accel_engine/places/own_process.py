@@ -1,29 +1,41 @@
 """The processes that a place's engine starts on its machines: which run each trains, and whether it starts again."""
 
 import os
+import socket
 import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
+
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import ENGINE_LOST, Outcome, RunEnded
-from accel_engine.json_values import encode
+from accel_engine.json_values import decode_or_none, encode
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE, Restart
 from accel_engine.keep_alive.watcher import MAX_RESTARTS
 from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.run import RunInfo, RunReader, Status, create, reopen
+from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.runs.creation import create_worker
+from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.store.database import DATABASE, reading, writing
-from accel_engine.run.store.meta import PlacedRun
+from accel_engine.run.store.meta import PlacedRun, read_meta
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
 FIRST_SECONDS = 120.0
 """How long the first process may take to create the run that the others train with it."""
+
+END_SECONDS = 30.0
+"""How long an engine may take to write a checkpoint and stop."""
+
+NAMES_SECONDS = 3600.0
+"""How long the other machines of a run may take to be there, as where they wait for nodes."""
 
 _POLL_SECONDS = 0.2
 
@@ -46,6 +58,8 @@ def own_directory(
         UsageError: The environment describes no valid cluster.
     """
     cluster = ClusterSpec.find(environment)
+    if cluster is not None:
+        _wait_for_names(cluster)
     is_first = cluster is None or cluster.chief
     if plan_file is not None and not (directory / DATABASE).is_file():
         if is_first:
@@ -65,6 +79,11 @@ def own_directory(
     if not info.status.live:
         reopen(directory, info.plan)
     return directory
+
+
+def judged(directory: Path) -> int:
+    """The exit status for a run that is not started again: 1 if it has failed or was lost."""
+    return int(_info(directory).status in (Status.FAILED, Status.LOST))
 
 
 def restart_of(directory: Path) -> Restart | None:
@@ -109,6 +128,26 @@ def may_start_again(directory: Path) -> bool:
     return bool(_why_again(directory, _info(directory)))
 
 
+def end_processes(directory: Path) -> None:
+    """End the engines of a run on this machine: with a checkpoint, or without if they have not stopped in time.
+
+    Raises:
+        RunError: The run cannot be read.
+    """
+    processes = []
+    for each in (directory, *worker_runs_of(directory).values()):
+        with suppress(RunError), reading(each) as database:
+            identity = decode_or_none(read_meta(database).get("process"), ProcessIdentity)
+            if identity and identity.alive and is_locked(each):
+                processes.append(psutil.Process(identity.pid))
+    for process in processes:
+        with suppress(psutil.Error):
+            process.terminate()
+    for process in psutil.wait_procs(processes, END_SECONDS)[1]:
+        with suppress(psutil.Error):
+            process.kill()
+
+
 def set_place(directory: Path, placed: PlacedRun) -> None:
     """Record where a run was started.
 
@@ -131,6 +170,24 @@ def _create(link: Path, plan_file: Path) -> None:
         link.symlink_to(made, target_is_directory=True)
     except OSError as error:
         raise RunError(f"cannot write the link {link} to run {made.name}: {error.strerror}") from error
+
+
+def _wait_for_names(cluster: ClusterSpec) -> None:
+    """Wait until the names of all machines resolve, as those of pods do once they are there."""
+    until, missing = time.monotonic() + NAMES_SECONDS, ""
+    for address in cluster.peers.values():
+        host = address.rpartition(":")[0].strip("[]")
+        while True:
+            try:
+                socket.getaddrinfo(host, None)
+                break
+            except socket.gaierror as error:
+                if time.monotonic() > until:
+                    raise RunError(f"the name {host} of another process does not resolve: {error.strerror}") from error
+            if host != missing:
+                missing = host
+                print(f"accel-tui: waits until the name {host} resolves", flush=True)  # noqa: T201 (the job's log)
+            time.sleep(1.0)
 
 
 def _wait_for(link: Path) -> None:

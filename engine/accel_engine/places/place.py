@@ -1,16 +1,28 @@
 """What every place where a run is started has, and what a run asks of it."""
 
+import math
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest
+from accel_engine.plan.interval import parse_duration
+from accel_engine.plan.memory_estimate import GRAPH, TENSORFLOW, data_bytes
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.text import printable_line, shell_command
+
+START_AND_END = 600.0
+"""Seconds for the start and the end of a job, besides its plan's time limit."""
+
+CPU_MEMORY, GPU_MEMORY = 2048, 8192
+"""MiB of a machine at least: a GPU's libraries take more."""
+
+_MEMORY_STEP = 512 << 20
 
 TOOL_SECONDS = 60.0
 """How long a command of a place's engine, such as ``sbatch``, may take."""
@@ -32,6 +44,22 @@ class Job:
     def nodes(self) -> int:
         """The number of machines."""
         return self.request.nodes or 1
+
+    @property
+    def memory(self) -> int:
+        """MiB of each machine: what is asked, or what TensorFlow and the data take at most, and half as much again."""
+        known = 0
+        with suppress(AccelError):
+            known = data_bytes(self.resolved.data) or 0
+        estimate = (TENSORFLOW[1] + GRAPH[1] + 2 * known) * 3 // 2
+        least = GPU_MEMORY if self.gpus else CPU_MEMORY
+        return self.request.host_memory or max(least, math.ceil(estimate / _MEMORY_STEP) * (_MEMORY_STEP >> 20))
+
+    @property
+    def seconds(self) -> float | None:
+        """How long a job may take: what is asked, or the plan's time limit and some more; ``None`` without either."""
+        limit = self.resolved.plan.time_limit
+        return self.request.walltime or (parse_duration("time_limit", limit) + START_AND_END if limit else None)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -71,6 +99,22 @@ class Place(ABC):
 
     def __init__(self, name: PlaceName) -> None:
         self.name = name
+
+    def nodes(self, request: PlaceRequest) -> int:
+        """How many machines a run gets.
+
+        Raises:
+            UsageError: The request contradicts the name.
+        """
+        return request.nodes or 1
+
+    def has_run_here(self, request: PlaceRequest) -> bool:  # noqa: ARG002 (others look at it)
+        """Whether the run is made here, in a directory that the place's machines see under the same path."""
+        return True
+
+    def log_command(self, job: str) -> list[str]:
+        """The command that prints what a job prints, for a run that is not here."""
+        raise UsageError(f"{self.name} shows no log of {job}")
 
     @abstractmethod
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
@@ -118,13 +162,14 @@ def told_devices(gpus: int, model: str = "") -> tuple[Device, ...]:
     return (Device("cpu:0", "cpu", "CPU"), *(Device(f"gpu:{index}", "gpu", model or "GPU") for index in range(gpus)))
 
 
-def run_tool(command: Sequence[str], package: str, *, stdin: str | None = None) -> str:
+def run_tool(command: Sequence[str], package: str, *, stdin: str | None = None, what: str = "") -> str:
     """Run a command of a place's engine and return what it prints.
 
     Args:
         command: The command and its arguments.
         package: What has the command, in words.
         stdin: Its input.
+        what: Begins the message when it fails; by default the command.
 
     Raises:
         UsageError: It is not installed.
@@ -141,6 +186,7 @@ def run_tool(command: Sequence[str], package: str, *, stdin: str | None = None) 
     except subprocess.TimeoutExpired as error:
         raise RunError(f"{command[0]} has not answered for {TOOL_SECONDS:g} s") from error
     if done.returncode:
-        said = printable_line(" ".join((done.stderr or done.stdout).split())) or f"exit status {done.returncode}"
-        raise RunError(f"{shell_command(list(command))}: {said}")
+        lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        said = printable_line(lines[-1]) if lines else f"exit status {done.returncode}"
+        raise RunError(f"{what or shell_command(list(command))}: {said}")
     return done.stdout

@@ -1,24 +1,33 @@
 """Gives runs to places, and asks about and cancels those that wait there."""
 
 import json
+import os
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from accel_engine.deploy_folder.rendering import dns_label
 from accel_engine.deploy_folder.write_folder import check_folder
 from accel_engine.deploy_folder.write_folder import writing as writing_folder
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, FieldValue, PlanError, RunError, UsageError
 from accel_engine.files import replacing
+from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceName, PlaceRequest, parse_place
+from accel_engine.places.kubernetes import Kubernetes
+from accel_engine.places.launched import LaunchedPlace
 from accel_engine.places.own_process import set_place
 from accel_engine.places.place import Job, JobState, Place
+from accel_engine.places.ray_cluster import RayCluster
 from accel_engine.places.slurm import Slurm
+from accel_engine.places.ssh_hosts import SshHosts
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve_to_train
 from accel_engine.run.runs.removal import remove
-from accel_engine.run.store.database import writing
 from accel_engine.run.store.meta import PlacedRun
+from accel_engine.run.writing.waiting_run import end_waiting
+from accel_engine.strategies.tpu_endpoint import ELSEWHERE
 
 ASK_SECONDS = 5.0
 """How long an answer of a place's engine is used before it is asked again, as many may watch."""
@@ -32,7 +41,7 @@ PLAN_FILE = "plan.json"
 LINK = "run"
 """The link to the run, in the folder of a job that is only written."""
 
-_PLACES: dict[str, type[Place]] = {"slurm": Slurm}
+_PLACES: dict[str, type[Place]] = {"slurm": Slurm, "kubernetes": Kubernetes, "ray": RayCluster, "hosts": SshHosts}
 """By the kind of a name."""
 
 _asked: dict[str, tuple[float, JobState]] = {}
@@ -51,9 +60,10 @@ def cluster_environment(nodes: int) -> dict[str, str]:
         nodes: The number of its machines.
     """
     if nodes == 1:
-        return {}
+        return {ELSEWHERE: "1"}
     workers = [f"node{index}:{_PORT}" for index in range(nodes)]
-    return {"TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": 0}})}
+    config = json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": 0}})
+    return {"TF_CONFIG": config, ELSEWHERE: "1"}
 
 
 def check_strategy(plan: Plan, request: PlaceRequest) -> None:
@@ -108,13 +118,31 @@ def submit(
         for name, text in place.files(job).items():
             with replacing(directory / name) as unfinished:
                 unfinished.write_text(text, "utf-8")
-        set_place(directory, PlacedRun(str(place.name), place.submit(job)))
+        number = place.submit(job)
+        if not isinstance(place, LaunchedPlace):  # whose process writes it from now on
+            set_place(directory, PlacedRun(str(place.name), number))
     except (AccelError, OSError) as error:
         _undo(directory, is_new=is_new)
         if isinstance(error, OSError):
             raise RunError(f"cannot write {error.filename}: {error.strerror}") from error
         raise
     return directory
+
+
+def submit_plan(place: Place, request: PlaceRequest, plan: Plan, devices: Sequence[Device]) -> str:
+    """Give a plan to a place that makes the run itself, on a disk that is not here.
+
+    Returns:
+        What the place's engine calls it.
+
+    Raises:
+        PlanError: The plan does not fit the place.
+        UsageError: The place cannot start such a run.
+        RunError: The place does not take it.
+    """
+    resolved = _resolved(plan, request, devices)
+    name = f"{dns_label(plan.title)}-{secrets.token_hex(3)}"
+    return place.submit(Job(resolved, request, Path(name), Path(PLAN_FILE)))
 
 
 def write(
@@ -148,9 +176,11 @@ def state_of(placed: PlacedRun, *, newest: bool = False) -> JobState:
         UsageError: This program does not know the place, or cannot reach it from here.
         RunError: It cannot be asked.
     """
+    if os.environ.get(STARTED_BY_PLACE) == placed.place:  # this process is within the job
+        return JobState(runs=True, reason="the engine starts")
     key, now = f"{placed.place} {placed.job}", time.monotonic()
     if newest or key not in _asked or now - _asked[key][0] > ASK_SECONDS:
-        _asked[key] = now, _place_of(placed).state(placed.job)
+        _asked[key] = now, place_of(placed).state(placed.job)
     return _asked[key][1]
 
 
@@ -161,10 +191,15 @@ def cancel(placed: PlacedRun) -> None:
         UsageError: This program does not know the place, or cannot reach it from here.
         RunError: It cannot be asked.
     """
-    _place_of(placed).cancel(placed.job)
+    place_of(placed).cancel(placed.job)
 
 
-def _place_of(placed: PlacedRun) -> Place:
+def place_of(placed: PlacedRun) -> Place:
+    """The place where a run was started.
+
+    Raises:
+        UsageError: This program does not know it.
+    """
     name = parse_place(placed.place)
     if name is None:
         raise UsageError("the run was started on this machine")
@@ -179,8 +214,6 @@ def _resolved(plan: Plan, request: PlaceRequest, devices: Sequence[Device]) -> R
 
 def _undo(directory: Path, *, is_new: bool) -> None:
     """Remove a run that no place has taken; a reopened one is again as it had ended."""
+    end_waiting(directory, "its place has not taken it")
     if is_new:
         remove(directory)
-        return
-    with writing(directory) as database:
-        database.set_meta(queued=None)

@@ -5,14 +5,15 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.deploy_folder.rendering import Block, Value, clean, dns_label, rendered, shell_text
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
-from accel_engine.places import PlaceRequest
+from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.places.place import Job, JobState, Place, run_tool, told_devices
 from accel_engine.run.directory.run_paths import home
 from accel_engine.text import suggestion
@@ -23,12 +24,18 @@ SCRIPT = "job.sh"
 LOG = "job.log"
 """What the batch script prints."""
 
+MAX_CORES = 16
+"""Most cores that a process gets unless more are asked for."""
+
+LEAST_SECONDS = 300.0
+"""The shortest time of a job, in which it can start, train and save a checkpoint."""
+
 _PACKAGE = "Slurm's client, on a cluster's login nodes,"
 
 _GPUS = re.compile(r"gpu(?::(?P<model>[\w.-]+))?:(?P<count>\d+)", re.ASCII)
 """GPUs among the generic resources of a node: ``gpu:a100:4(S:0-1)``."""
 
-_OPTION = re.compile(r"--?[a-zA-Z][\w-]*([= ].+)?", re.ASCII)
+_OPTION = re.compile(r"--([a-zA-Z][\w-]*)(?:=(.+))?", re.ASCII)
 
 _OWN_OPTIONS = ("array", "chdir", "nodes", "ntasks", "ntasks-per-node", "open-mode", "output", "signal", "wrap")
 """Options of sbatch that the script needs as they are."""
@@ -58,12 +65,31 @@ _REASONS = {
 """Slurm's reasons, in words."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """The smallest node of a partition, as far as Slurm says."""
+
+    cores: int = 0
+    memory: int = 0
+    """MiB."""
+    gpus: int = 0
+    """GPUs of the node that has most."""
+
+
 class Slurm(Place):
-    """A partition of the Slurm cluster that this machine belongs to; its default one without a detail."""
+    """A partition of the Slurm cluster that this machine belongs to; its default one without a detail.
+
+    Args:
+        name: Its name.
+    """
+
+    def __init__(self, name: PlaceName) -> None:
+        super().__init__(name)
+        self._node = _Node()
 
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
         """See :meth:`Place.describe`: the GPUs of the nodes that have most, as their partition is often of one kind."""
-        rows = [line.split("|") for line in self._sinfo("%R|%G|%a").splitlines()]
+        rows = [line.split("|") for line in self._sinfo("%R|%G|%a|%c|%m").splitlines()]
         partitions = sorted({row[0] for row in rows})
         if self.name.detail and self.name.detail not in partitions:
             listed = f"; {suggestion(self.name.detail, partitions)}" if partitions else ""
@@ -73,6 +99,8 @@ class Slurm(Place):
             raise UsageError(f"the partition {rows[0][0]} is {rows[0][2]}")
         found = [(int(each["count"]), each["model"] or "") for row in rows for each in _GPUS.finditer(row[1])]
         most, model = max(found, default=(0, ""))
+        cores, memory = ([int(row[at].rstrip("+")) for row in rows if row[at].rstrip("+").isdecimal()] for at in (3, 4))
+        self._node = _Node(min(cores, default=0), min(memory, default=0), most)
         if request.gpus is not None and found and request.gpus > most:
             raise UsageError(f"--gpus {request.gpus}: no node of the partition {rows[0][0]} has more than {most}")
         return told_devices(most if request.gpus is None else request.gpus, model)
@@ -92,7 +120,7 @@ class Slurm(Place):
     def state(self, job: str) -> JobState:
         """See :meth:`Place.state`."""
         row = ""
-        with suppress(RunError):  # it knows a job that has ended for some minutes only
+        with _unknown_job():
             row = run_tool(["squeue", "--noheader", "--jobs", job, "--format", "%T|%r|%P"], _PACKAGE).strip()
         state, reason, partition = ([*row.splitlines()[0].split("|"), "", ""] if row else ["", "", ""])[:3]
         if state in _WAITING:
@@ -127,6 +155,13 @@ class Slurm(Place):
                 return f"{waiting.index(job) + 1} of {len(waiting)} in {partition}"
         return ""
 
+    def _cores(self, job: Job) -> int:
+        """Cores of a node for its process: what the plan says, or a share as its GPUs have; 0 if unknown."""
+        share = job.gpus / self._node.gpus if job.gpus and self._node.gpus else 1.0
+        return job.resolved.plan.threads or min(
+            MAX_CORES, max(1, int(self._node.cores * share)) if self._node.cores else 0
+        )
+
     def _values(self, job: Job) -> dict[str, Value]:
         request, plan = job.request, job.resolved.plan
         folder = job.plan_file.parent if job.plan_file else job.directory
@@ -135,12 +170,16 @@ class Slurm(Place):
             resources.append(f"--partition={self.name.detail}")
         if job.gpus:
             resources.append(f"--gres=gpu:{job.gpus}")
-        if request.cpus:
-            resources.append(f"--cpus-per-task={request.cpus}")
-        if memory := request.host_memory:
-            resources.append(f"--mem={memory}M")
-        if request.walltime:
-            resources.append(f"--time={math.ceil(request.walltime / 60)}")
+        if cores := request.cpus or self._cores(job):
+            resources.append(f"--cpus-per-task={cores}")
+        if request.host_memory or job.memory <= self._node.memory:  # a cluster that does not count memory says 1
+            resources.append(f"--mem={job.memory}M")
+        if job.seconds and job.seconds < LEAST_SECONDS:
+            raise UsageError(
+                f"--walltime must be at least {LEAST_SECONDS / 60:g}m: the engine is stopped two minutes before its end"
+            )
+        if job.seconds:
+            resources.append(f"--time={math.ceil(job.seconds / 60)}")
         return {
             "what": Block(clean(plan.title if job.plan_file else f"run {job.directory.name}")),
             "script": Block(shell_text(str(folder / SCRIPT))),
@@ -158,26 +197,36 @@ class Slurm(Place):
 
 
 def _lines(options: list[str]) -> Block:
-    return Block("\n".join(f"#SBATCH {shlex.join(shlex.split(each))}" for each in options))
+    return Block("\n".join(f"#SBATCH {each}" for each in options))
 
 
 def _checked(text: str) -> str:
-    """An option of sbatch that a user gives.
+    """An option of sbatch that a user gives, quoted as sbatch reads it.
 
     Raises:
         UsageError: It is none, or one that the script needs as it is.
     """
-    if not _OPTION.fullmatch(text) or clean(text) != text:
+    found = _OPTION.fullmatch(text)
+    if not found or clean(text) != text:
         raise UsageError(f"{text!r} is no option of sbatch: give one such as --account=NAME")
-    name = text.lstrip("-").partition("=")[0].partition(" ")[0]
-    if name in _OWN_OPTIONS:
-        raise UsageError(f"--{name} of sbatch is set by what the run needs; see --nodes, --walltime and --write")
-    return text
+    if found[1] in _OWN_OPTIONS:
+        raise UsageError(f"--{found[1]} of sbatch is set by what the run needs; see --nodes, --walltime and --write")
+    return f"--{found[1]}={shlex.quote(found[2])}" if found[2] else text
 
 
 def _file_pattern(path: Path) -> str:
     """A path as sbatch takes it for output, where ``%`` begins a pattern."""
     return str(path).replace("%", "%%")
+
+
+@contextmanager
+def _unknown_job() -> Iterator[None]:
+    """Pass over that Slurm does not know a job, as it does for some minutes only after that has ended."""
+    try:
+        yield
+    except RunError as error:
+        if "Invalid job id" not in str(error):
+            raise
 
 
 def _in_words(reason: str) -> str:
@@ -188,7 +237,7 @@ def _in_words(reason: str) -> str:
 
 def _how_ended(job: str) -> str:
     """How a job has ended, as far as Slurm still knows."""
-    with suppress(RunError):
+    with _unknown_job():
         fields = dict(
             each.partition("=")[::2]
             for each in run_tool(["scontrol", "--oneliner", "show", "job", job], _PACKAGE).split()

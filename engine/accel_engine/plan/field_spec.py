@@ -234,6 +234,8 @@ class FieldWords:
     first: tuple[int, int] | None = None
     """Its panel and row among the fields that New run always shows; it shows others where they are not at their
     default, and finds them by typing."""
+    next: int | None = None
+    """Its place among the fields whose defaults New run lists below these, as many as there is room for."""
 
 
 @dataclass(frozen=True, slots=True)

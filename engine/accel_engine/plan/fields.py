@@ -327,6 +327,7 @@ class PlanFields:
             "enough to see overfitting, and 9 of 10 examples to train on",
             label="val split",
             synonyms=("holdout", "val"),
+            next=4,
         ),
         _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
         only_for=purposes.SPLIT_OFF_VALIDATION,
@@ -417,6 +418,12 @@ class PlanFields:
             synonyms=("RematScope", "gradient checkpointing", "recompute_grad", "activation checkpointing", "oom"),
         ),
         _of_training("memory", "speed", changed_by="continuation"),
+        contradictions=(
+            Contradiction(
+                lambda plan: plan.remat == "on" and plan.strategy.lower() == "pipeline",
+                ("must be auto or off with ", FieldValue("strategy", "pipeline"), ", which holds few activations"),
+            ),
+        ),
     )
     remat_layers: tuple[str, ...] = _field(
         (),
@@ -456,6 +463,7 @@ class PlanFields:
             "Epochs, batches",
             "the same plan starts from the same weights and order",
             synonyms=("random_state", "set_random_seed", "deterministic"),
+            next=8,
         ),
         _of_model("learning", fixed=_LUCKY),
     )
@@ -490,13 +498,14 @@ class PlanFields:
             "Loss, metrics",
             "the usual one of the task, if the model has none",
             synonyms=("objective", "criterion", "crossentropy", "mse", "mae", "bce"),
+            next=2,
         ),
         _of_model("learning", "loss", "speed", "memory", replaced_by="train_step", fits_tasks=True),
     )
     label_smoothing: float = _field(
         0.0,
         FieldSpec("Label smoothing of a crossentropy loss", float, minimum=0, maximum=0.9, example="0.1"),
-        FieldWords("Loss, metrics", "targets stay as they are", synonyms=("regularization",)),
+        FieldWords("Loss, metrics", "targets stay as they are", synonyms=("regularization",), next=11),
         _of_model("learning", "loss", "speed", changed_by="continuation", replaced_by="train_step", fits_tasks=True),
         needs=one_of("loss", *SMOOTHED, "auto", what=f"the loss {' or '.join(SMOOTHED)}"),
         only_for=purposes.CLASSES,
@@ -582,7 +591,7 @@ class PlanFields:
     optimizer: str = _field(
         "auto",
         FieldSpec("Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS),
-        FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver")),
+        FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver"), next=0),
         _of_training("learning", "speed", "memory", replaced_by="optimizers"),
     )
     learning_rate: float | None = _field(
@@ -665,7 +674,9 @@ class PlanFields:
         FieldSpec(
             "Clip the gradient of each weight to this norm", float, above=0, optional=True, none_word="off", example="1"
         ),
-        FieldWords("Optimizer", "needed only where gradients explode", synonyms=("clipnorm", "clipping", "gradient")),
+        FieldWords(
+            "Optimizer", "needed only where gradients explode", synonyms=("clipnorm", "clipping", "gradient"), next=10
+        ),
         _of_training("learning", "speed", changed_by="continuation", argument="clipnorm", replaced_by="train_step"),
         alternatives=CLIPPED_ONCE,
     )
@@ -735,6 +746,7 @@ class PlanFields:
                 "ReduceLROnPlateau",
                 "callbacks",
             ),
+            next=1,
         ),
         _of_training("learning", "speed", replaced_by="optimizers"),
     )
@@ -823,6 +835,7 @@ class PlanFields:
             "Augmentation",
             "your data may not allow it: a flipped 6 is no 6",
             synonyms=("augment", "RandomFlip", "RandAugment", "MixUp", "CutMix"),
+            next=3,
         ),
         _of_training("learning", "speed", "memory", fits_tasks=True),
         contradictions=(
@@ -952,7 +965,10 @@ class PlanFields:
             example="5",
         ),
         FieldWords(
-            "Early stopping", "the run trains all its epochs", synonyms=("EarlyStopping", "early stopping", "callbacks")
+            "Early stopping",
+            "the run trains all its epochs",
+            synonyms=("EarlyStopping", "early stopping", "callbacks"),
+            next=5,
         ),
         _of_training(changed_by="continuation"),
         needs=either(one_of("validation", "epoch", what="epoch"), _TRAINING_METRIC, what="validation during training"),
@@ -1007,6 +1023,7 @@ class PlanFields:
             "so that a crash costs little and saving slows nothing",
             label="save every",
             synonyms=("save_freq", "ModelCheckpoint", "BackupAndRestore", "callbacks"),
+            next=9,
         ),
         _of_training("intervals", changed_by="command", fixed=_SET_BY_SEARCH),
         check_form=_check_checkpoints,
@@ -1140,6 +1157,25 @@ class PlanFields:
         _of_training("speed", "memory", "steps", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.NO_TPU,
     )
+    stages: tuple[str, ...] = _field(
+        (),
+        FieldSpec(
+            "First layer of each stage but the first; default: stages of about one size",
+            tuple,
+            optional=True,
+            example="block3_conv,head",
+        ),
+        FieldWords(
+            "Devices",
+            "the largest part of the model is as small as possible",
+            placeholder="by size",
+            metavar="LAYER",
+            synonyms=("pipeline", "model parallelism", "layer_names", "GPipe"),
+        ),
+        _of_training("memory", "speed", changed_by="continuation"),
+        needs=one_of("strategy", "pipeline", what="a pipeline"),
+        only_for=purposes.PIPELINES,
+    )
     virtual_cpus: int = _field(
         1,
         FieldSpec("Number of virtual CPUs (logical devices of the CPU)", int, minimum=1, maximum=64),
@@ -1156,6 +1192,7 @@ class PlanFields:
             "Devices",
             "float32 is safest; mixed precision is faster on GPUs",
             synonyms=("dtype_policy", "fp16", "bf16", "amp", "mixed precision"),
+            next=6,
         ),
         _of_model("speed", "memory", "learning"),
     )
@@ -1192,6 +1229,7 @@ class PlanFields:
             "it is not always faster, and compiling takes time",
             label="XLA",
             synonyms=("jit_compile", "compile"),
+            next=7,
         ),
         _of_training("speed", "memory", changed_by="continuation"),
     )

@@ -12,7 +12,7 @@ from accel_engine.errors import FieldValue, PlanError, UsageError, Words
 from accel_engine.plan import Plan
 from accel_engine.strategies import CATALOGUE, StrategyEntry, find
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.strategies.tpu_endpoint import LOCAL, TpuEndpoint
+from accel_engine.strategies.tpu_endpoint import ELSEWHERE, LOCAL, TpuEndpoint
 from accel_engine.words import numbers
 
 GIB = 1 << 30
@@ -31,6 +31,8 @@ class Placement:
     """Number of processes that share a step."""
     replicas_per_device: int = 1
     """Replicas on each device: the cores of a TPU chip."""
+    stages: int = 1
+    """Devices that hold a replica together, each a part of the model."""
     remote_tpu: str = ""
     """Address or name of a TPU that is not in this machine; empty otherwise."""
     device_memory: int | None = None
@@ -44,7 +46,7 @@ class Placement:
     @property
     def replicas(self) -> int | None:
         """Number of replicas; ``None`` for a remote TPU, which reports its cores once connected."""
-        return self.workers * len(self.devices) * self.replicas_per_device or None
+        return self.workers * len(self.devices) // self.stages * self.replicas_per_device or None
 
 
 def resolve_placement(plan: Plan, devices: Sequence[Device], environment: Mapping[str, str] = os.environ) -> Placement:
@@ -103,6 +105,8 @@ def find_tpu(plan: Plan, entry: StrategyEntry, environment: Mapping[str, str]) -
     """
     if entry.kind != "tpu":
         return None
+    if ELSEWHERE in environment and not plan.tpu:
+        return TpuEndpoint(LOCAL, ELSEWHERE)
     try:
         return TpuEndpoint.find(plan.tpu, environment) or TpuEndpoint(LOCAL, DETECTED)
     except UsageError as error:
@@ -141,13 +145,21 @@ def place(
         _check_threads(plan, chosen)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "requires GPUs, but no GPU is used")
-    if plan.xla == "on" and (entry.coordinated or entry.name == "central-storage"):
+    if plan.xla == "on" and (entry.coordinated or entry.staged or entry.name == "central-storage"):
         raise PlanError("xla", plan.xla, f"must be auto or off under {entry.name}, which XLA does not support")
     workers = _worker_count(entry, plan, cluster)
     if plan.xla == "on" and chosen[0].startswith("cpu") and workers * len(chosen) > 1:
         raise PlanError("xla", plan.xla, "must be auto or off: XLA cannot compile a step of several replicas on CPUs")
     memory = _smallest_memory(devices, chosen, plan.memory_limit) if chosen[0].startswith("gpu") else None
-    return Placement(chosen, 1 if entry.coordinated else workers, device_memory=memory)
+    if entry.staged and plan.stages and len(plan.stages) != len(chosen) - 1:
+        reason = f"must name the first layer of each stage but the first: {len(chosen) - 1} for {', '.join(chosen)}"
+        raise PlanError("stages", plan.stages, reason)
+    return Placement(
+        chosen,
+        1 if entry.coordinated else workers,
+        device_memory=memory,
+        stages=len(chosen) if entry.staged else 1,
+    )
 
 
 def process_count(plan: Plan) -> int:
@@ -243,7 +255,7 @@ def _own_gpus(plan: Plan, chosen: tuple[str, ...], cluster: ClusterSpec | None) 
 
 def _place_on_tpu(entry: StrategyEntry, plan: Plan, devices: Sequence[Device], tpu: TpuEndpoint) -> Placement:
     chips = [device for device in devices if device.kind == "tpu"]
-    if tpu.local and tpu.source == DETECTED and not chips:
+    if tpu.local and tpu.source in (DETECTED, ELSEWHERE) and not chips:
         raise PlanError("strategy", entry.name, "needs ", *entry.needs)
     for field, invalid, allowed in (
         ("devices", plan.devices, "must be empty: all cores of a TPU are used"),
@@ -256,7 +268,7 @@ def _place_on_tpu(entry: StrategyEntry, plan: Plan, devices: Sequence[Device], t
     if not tpu.local:
         return Placement((), remote_tpu=tpu.target)
     installed = installation.find_installation()
-    if installed.distribution and not installation.supports_tpus(installed.distribution):
+    if tpu.source != ELSEWHERE and installed.distribution and not installation.supports_tpus(installed.distribution):
         cause = f"{installed.distribution} {installed.version} has no TPU support"
         raise PlanError("strategy", entry.name, f"{cause}: in a fresh environment, pip install 'accel-tui[tpu]'")
     names, cores = tuple(chip.id for chip in chips), runtime_devices(chips[0]) if chips else 1

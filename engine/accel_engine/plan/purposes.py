@@ -270,5 +270,6 @@ REDUCED_FLOAT32 = Purpose(
 FORCED = Purpose("mixed_float16 on a CPU, and XLA on a GPU", _allows, is_refused=False)
 REDUCTIONS = Purpose("strategies with several devices", lambda s: len(s.strategy.reductions) > 1, _strategy_is)
 SEVERAL_DEVICES = Purpose("strategies with several devices", _has_several_devices, is_refused=False)
+PIPELINES = Purpose("the strategy pipeline", lambda s: s.strategy.staged, _strategy_is)
 LOCAL_WORKERS = Purpose("multi-worker and parameter-server", lambda s: s.strategy.processes, _strategy_is)
 TPUS = Purpose("the strategy tpu", lambda s: s.strategy.kind == "tpu", _strategy_is)

@@ -139,6 +139,10 @@ class ResolvedPlan:
             return self
         return replace(self, model=model, plan=self.plan.replace(model=model.name))
 
+    def with_micro_batches(self, count: int) -> Self:
+        """Set the number of micro-batches that a pipeline has chosen; 1 if it does not divide the batch."""
+        return replace(self, plan=self.plan.replace(micro_batches=count))
+
     def with_step_counts(self, step_counts: StepCounts) -> Self:
         """Complete the plan with its steps, once the data is read and the replicas are known."""
         return replace(self, step_counts=step_counts)

@@ -1,4 +1,4 @@
-"""Private names of Keras' functional models, which are graphs of layers, and of the logits at their outputs."""
+"""Private names of Keras: functional models, which are graphs of layers, logits, and variables in TensorFlow."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -118,3 +118,23 @@ def set_logits(output: Any, logits: Any) -> None:
 
 def _activation_of(output: Any) -> Callable[[Any], Any] | None:
     return _ACTIVATIONS.get(output.op.type) if tf.is_symbolic_tensor(output) else None
+
+
+def move_variable(variable: keras.Variable, device: str) -> None:
+    """Move a variable's value to a device; it stays the same variable of its layer and in checkpoints.
+
+    No public name replaces the ``tf.Variable`` of a Keras variable. Does nothing if it is there already.
+    """
+    before = variable.value
+    with tf.device(device):
+        after = tf.Variable(
+            before.value(),
+            trainable=before.trainable,
+            name=variable.name,
+            dtype=before.dtype,
+            shape=before.shape,
+            aggregation=before.aggregation,
+            synchronization=before.synchronization,
+        )
+    if before.device != after.device:
+        variable._value = after

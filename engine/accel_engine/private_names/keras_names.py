@@ -255,6 +255,15 @@ def keeps_losses(model: Any) -> bool:
     return "_losses_override" in vars(model)
 
 
+def clear_losses(layer: Any) -> None:
+    """Forget the losses that ``add_loss`` gave a layer, as Keras does before it calls a model.
+
+    Without the private name, a layer with ``add_loss`` fails in a stage of a pipeline.
+    """
+    if clear := getattr(layer, "_clear_losses", None):
+        clear()
+
+
 def mask_of(outputs: Any) -> Any:
     """The mask that layers such as ``Embedding`` give to a tensor; ``None`` if there is none.
 

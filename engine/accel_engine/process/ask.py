@@ -244,7 +244,7 @@ class EngineCall(Generic[ResultT]):
         request: The request.
 
     Attributes:
-        connection: Its process.
+        connection: Its process; missing if a host answers, whose run the request is about.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
@@ -257,8 +257,15 @@ class EngineCall(Generic[ResultT]):
         self._result = kind.result
         self._lock = threading.Lock()
         self._is_over, self._is_cancelled = False, False
+        self._there: Any = None  # a call to the host of a mirrored run
         self._is_usable = False  # whether a kept process may answer further requests
         self._ends = contextlib.ExitStack()
+        from accel_engine.requests.protocol.model_reference import host_of_request  # slow to import
+        from accel_engine.run.directory.run_paths import host_function
+
+        if host := host_of_request(request):
+            self._there = host_function("asked_requests:CallThere")(host, request)
+            return
         with contextlib.ExitStack() as ends:
             folder: Path | None = None
             if isinstance(request, FolderRequest):
@@ -279,6 +286,8 @@ class EngineCall(Generic[ResultT]):
     ) -> None:
         with self._lock:
             self._is_over = True
+        if self._there:
+            return
         if self._kept and self._is_usable and not self._is_cancelled:
             self._kept.give_back(self.connection)
         else:
@@ -300,6 +309,9 @@ class EngineCall(Generic[ResultT]):
         Raises:
             RunError: There is none; why.
         """
+        if self._there:
+            result: ResultT = self._there.result(on_part, on_doing)
+            return result
         with contextlib.suppress(OSError):  # it has exited; there will be no answer
             self.connection.channel.send(self._request)
         for message, _ in self.connection.messages():
@@ -320,7 +332,10 @@ class EngineCall(Generic[ResultT]):
         with self._lock:
             if not self._is_over:
                 self._is_cancelled = True
-                self.connection.kill()
+                if self._there:
+                    self._there.cancel()
+                else:
+                    self.connection.kill()
 
 
 def ask(request: EngineRequest[ResultT], on_part: Callable[[Any], object] = unheard) -> ResultT:

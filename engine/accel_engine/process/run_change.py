@@ -13,7 +13,7 @@ from accel_engine.events import PlanChanged
 from accel_engine.process.start_run import hand_over, prepare_continuation
 from accel_engine.run import RunInfo, RunReader, RunWriter, Status, request
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import host_of, latest_checkpoint
 from accel_engine.run.engine.commands import read_answer, withdraw
 
 STOP_SECONDS = 120.0
@@ -46,7 +46,7 @@ def read_run(directory: Path) -> RunInfo:
         return reader.info()
 
 
-def send(directory: Path, name: str, argument: float | None = None, reason: str = "", purpose: str = "") -> str:
+def send_to_run(directory: Path, name: str, argument: float | None = None, reason: str = "", purpose: str = "") -> str:
     """Send a command to a live run and wait for the answer.
 
     Raises:
@@ -198,6 +198,8 @@ def continue_changed(
     Raises:
         AccelError: It cannot be continued with the changes; why.
     """
+    if host := host_of(directory):
+        raise RunError(f"run {directory.name} is on {host}: change it there")
     prepare_continuation(directory, changes)
     try:
         _record_change(

@@ -23,7 +23,13 @@ from accel_engine.process.warm_engine import USABLE, WarmEngine
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.directory.checkpoint_files import check_any_whole
 from accel_engine.run.directory.disk_space import check_free_space, shortage
-from accel_engine.run.directory.run_paths import CHECKPOINTS, latest_checkpoint, runs_directory
+from accel_engine.run.directory.run_paths import (
+    CHECKPOINTS,
+    host_function,
+    host_of,
+    latest_checkpoint,
+    runs_directory,
+)
 from accel_engine.run.runs.creation import reopen
 from accel_engine.run.runs.worker_runs import run_to_continue
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -76,7 +82,7 @@ def prepare_continuation(
     devices: Sequence[Device] | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Path:
-    """Reopen an ended run, for an engine to continue from its last checkpoint.
+    """Reopen an ended run, for an engine to continue from its last checkpoint; a run of a host continues there at once.
 
     Args:
         directory: The run's directory.
@@ -95,6 +101,11 @@ def prepare_continuation(
         PlanError: A changed field must not change, does not fit, or all epochs are already trained.
         UsageError: The environment describes an invalid cluster.
     """
+    if host_of(directory):
+        _, warnings = host_function("runs_there:continue_there")(directory, changes, queued=queued)
+        for warning in warnings:
+            warn(warning)
+        return directory
     directory = run_to_continue(directory, environment)
     with closing(RunReader(directory)) as reader:
         info = reader.info()

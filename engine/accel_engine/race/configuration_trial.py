@@ -172,7 +172,7 @@ class ConfigurationTrial:
         self._on_result(self.result)
 
 
-def result_of(configuration: Configuration, trial: PlanTrial) -> ConfigurationResult:
+def trial_result(configuration: Configuration, trial: PlanTrial) -> ConfigurationResult:
     """What the turns of a plan tell of it, without a comparison; or why it has failed."""
     if trial.problem:
         return ConfigurationResult(configuration, ConfigurationState.FAILED, str(trial.problem))

@@ -15,7 +15,7 @@ from accel_engine.measure.trial_statistics import LESS, PlanVerdict
 from accel_engine.process.run_change import paused, read_run
 from accel_engine.race.comparison import with_rates
 from accel_engine.race.configuration import Configuration, ConfigurationResult, ConfigurationState, LearnedValue
-from accel_engine.race.configuration_trial import result_of
+from accel_engine.race.configuration_trial import trial_result
 from accel_engine.race.configurations import REFERENCE
 from accel_engine.run.history.history import read_history
 from accel_engine.words import numbers
@@ -175,6 +175,6 @@ def _in_turns(
 ) -> tuple[ConfigurationResult, ConfigurationResult]:
     """The results of two plans that took turns."""
     plan, cure = _configurations(task)
-    reference, other = result_of(plan, without), result_of(cure, changed)
+    reference, other = trial_result(plan, without), trial_result(cure, changed)
     ratios = tuple(rate / before for before, rate in zip(reference.rates, other.rates, strict=False))
     return with_rates(reference, ()), with_rates(replace(other, ratios=ratios), reference.rates)

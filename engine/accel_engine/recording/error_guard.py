@@ -45,7 +45,7 @@ def warn(message: str) -> None:
 
     The warning is printed if warnings are errors or cannot be shown.
     """
-    if run_link.report(message):
+    if run_link.report_to_run(message):
         return
     try:
         warnings.warn(message, RuntimeWarning, stacklevel=2)

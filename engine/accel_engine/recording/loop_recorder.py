@@ -15,7 +15,7 @@ from accel_engine.recording import script, watch_hint
 from accel_engine.recording.error_guard import guarded, value_or_none, warn
 from accel_engine.recording.loop_session import LoopSession
 from accel_engine.recording.run_link import RunLink
-from accel_engine.recording.value_snapshots import array_of, snapshot_value
+from accel_engine.recording.value_snapshots import snapshot_array, snapshot_value
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, histogram_of, image_of
 
@@ -204,11 +204,11 @@ class Recorder:
 
 
 def _image(value: Any) -> LoggedImage:
-    return value if isinstance(value, LoggedImage) else image_of(array_of(value))
+    return value if isinstance(value, LoggedImage) else image_of(snapshot_array(value))
 
 
 def _histogram(value: Any) -> Histogram:
-    return histogram_of(array_of(value))
+    return histogram_of(snapshot_array(value))
 
 
 def flat_config(config: Any) -> dict[str, _Setting]:

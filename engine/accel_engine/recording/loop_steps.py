@@ -11,7 +11,7 @@ from accel_engine import clock
 from accel_engine.errors import format_error
 from accel_engine.events import EpochEnded, Event, Validated, Warned
 from accel_engine.recording.recorder_thread import PendingSteps
-from accel_engine.recording.value_snapshots import PLAIN, array_of
+from accel_engine.recording.value_snapshots import PLAIN, snapshot_array
 from accel_engine.run.store.schema import MAX_STEP
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, SeriesNames
 from accel_engine.run.store.step_rows import StepChunk, StepRow, chunks_of
@@ -93,7 +93,7 @@ class LoopSteps:
     def step_of(self, logged: Any) -> int | None:
         """The run's step for a logged one; ``None``, with a warning, if that is not a whole number from 0."""
         try:
-            value = logged if type(logged) is int else array_of(logged, "step").item()
+            value = logged if type(logged) is int else snapshot_array(logged, "step").item()
             # The remainder of infinity is NaN.
             is_large = self._before + value >= MAX_STEP
             reason = "not whole" if value % 1 else "negative" if value < 0 else "too large" if is_large else ""
@@ -221,7 +221,7 @@ class LoopSteps:
                 yield from self._arrays(f"{name}_{key}", each)
             return
         try:
-            yield name, array_of(value, name).astype(np.float64)
+            yield name, snapshot_array(value, name).astype(np.float64)
         except Exception as error:  # noqa: BLE001 (of the value's own library)
             self.warn_once(f"value {name}", f"{name} is not recorded: {format_error(error)}")
 

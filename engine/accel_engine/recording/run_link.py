@@ -41,7 +41,7 @@ _silent = threading.Event()
 """Set when the supervisor has not answered."""
 
 
-def report(message: str) -> bool:
+def report_to_run(message: str) -> bool:
     """Write a message to the log of the run that ``accel-tui run`` has created; return whether there is one."""
     if supervisor.given_address:
         with suppress(OSError), _connect(supervisor.given_address) as connection:

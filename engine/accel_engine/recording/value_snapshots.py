@@ -60,7 +60,7 @@ def snapshot_value(value: Any, convert: Callable[[Any], Any] = np.array, *, copi
         return _Unreadable(format_error(error))
 
 
-def array_of(value: Any, name: str = "value") -> npt.NDArray[Any]:
+def snapshot_array(value: Any, name: str = "value") -> npt.NDArray[Any]:
     """Convert a snapshot to an array of booleans, integers or floats; this may wait for its device.
 
     Args:
@@ -80,7 +80,7 @@ def array_of(value: Any, name: str = "value") -> npt.NDArray[Any]:
                 f"the tensor was changed in place after it was logged: log {name}.detach().clone(){number} instead"
             )
     elif isinstance(value, list):
-        array = np.asarray([array_of(each, name) for each in value])
+        array = np.asarray([snapshot_array(each, name) for each in value])
     else:
         # np.asarray takes no TensorFlow scalar of type bfloat16.
         array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)

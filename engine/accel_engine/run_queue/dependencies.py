@@ -1,17 +1,13 @@
-"""The runs that entries of the queue wait for, and the end of those that were cancelled meanwhile."""
+"""The runs that entries of the queue wait for."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine import clock
 from accel_engine.errors import RunError, UsageError
-from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.engine.status import Status, read_info
-from accel_engine.run.store.database import DATABASE, reading, writing
-from accel_engine.run.store.stored_events import last_event
-from accel_engine.run.writing.writer import RunWriter
+from accel_engine.run.store.database import DATABASE, reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +20,12 @@ class Waiting:
     """Whether it waits until a user does something."""
 
 
-def run_status(run: str) -> Status | None:
+def run_status(directory: Path) -> Status | None:
     """The status of a run; ``None`` if it is deleted.
 
     Raises:
         RunError: It cannot be read.
     """
-    directory = runs_directory() / run
     if not (directory / DATABASE).is_file():
         return None
     with reading(directory) as database:
@@ -42,7 +37,7 @@ def waits_for(after: Iterable[str]) -> Waiting:
     live = []
     for run in after:
         try:
-            found = run_status(run)
+            found = run_status(runs_directory() / run)
         except RunError as error:
             return Waiting(str(error), is_blocked=True)
         if found is None:
@@ -74,7 +69,7 @@ def check_dependencies(run: str, after: Sequence[str], known: Mapping[str, Seque
     for each in after:
         if each == run:
             raise UsageError(f"run {run} cannot wait for itself")
-        if run_status(each) is None:
+        if run_status(runs_directory() / each) is None:
             raise UsageError(f"there is no run {each} to wait for in {runs_directory()}")
         if path := _path(each, run, known, (run,)):
             raise UsageError(f"these runs would wait for each other: {' after '.join((*path, run))}")
@@ -93,36 +88,3 @@ def _path(run: str, goal: str, known: Mapping[str, Sequence[str]], so_far: tuple
         if path := _path(each, goal, known, (*so_far, run)):
             return path
     return None
-
-
-def end_cancelled(directory: Path, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
-    """End a queued run: a new one becomes ``stopped``, a reopened one is again as it had ended.
-
-    A run that is not queued any more, or deleted, is left as it is.
-
-    Args:
-        directory: The run's directory.
-        reason: Why it ends.
-        outcome: How a new one ends.
-
-    Raises:
-        RunError: It cannot be written.
-    """
-    if not (directory / DATABASE).is_file():
-        return
-    with writing(directory) as database:
-        if read_info(database, watched=False).status is not Status.QUEUED:
-            return
-        if last_event(database, RunStarted):
-            database.set_meta(queued=None)
-            return
-    writer = RunWriter(directory)
-    try:
-        writer.begin()
-    except RunError:
-        writer.close()
-        with reading(directory) as database:
-            if read_info(database).status is Status.QUEUED:
-                raise
-        return  # another process ends it
-    writer.end(RunEnded(time=clock.now(), outcome=outcome, steps=0, epochs=0, seconds=0.0, reason=reason))

@@ -15,12 +15,13 @@ from accel_engine.events import Outcome
 from accel_engine.places.placed_runs import cancel as cancel_job
 from accel_engine.places.placed_runs import state_of
 from accel_engine.run import find
-from accel_engine.run.directory.run_paths import runs_directory
+from accel_engine.run.directory.run_paths import host_function, runs_directory
 from accel_engine.run.engine.commands import request as send_command
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.database import reading
 from accel_engine.run.store.meta import PlacedRun
-from accel_engine.run_queue.dependencies import Waiting, check_dependencies, end_cancelled, waits_for, will_finish
+from accel_engine.run.writing.waiting_run import end_waiting
+from accel_engine.run_queue.dependencies import Waiting, check_dependencies, waits_for, will_finish
 from accel_engine.run_queue.engine_environment import chosen_variables
 from accel_engine.run_queue.queue_database import (
     AT_ONCE,
@@ -32,7 +33,7 @@ from accel_engine.run_queue.queue_database import (
     open_queue,
     read_entries,
 )
-from accel_engine.run_queue.queue_entries import QueueEntry, QueueRequest, StoredEntry
+from accel_engine.run_queue.queue_entries import NO_REASON, QueueEntry, QueueRequest, StoredEntry
 from accel_engine.text import printable_line
 from accel_engine.versioned_database import current_user
 
@@ -137,8 +138,11 @@ def cancel(run: str) -> None:
     A queued run without an entry, whose command was killed before it added one, is ended, too.
 
     Args:
-        run: Its id.
+        run: Its id; after ``HOST:``, one in the queue of a host.
     """
+    if ":" in run:
+        host_function("mirrored_runs:cancel_queued")(run)
+        return
     with changing_queue() as queue:
         entry = queue.find(run)
         if entry and entry.is_waiting:
@@ -152,14 +156,14 @@ def cancel(run: str) -> None:
         return
     if placed := None if entry else _place_of(directory):
         cancel_job(placed)
-    end_cancelled(directory, f"cancelled in the queue by {current_user()}")
+    end_waiting(directory, f"cancelled in the queue by {current_user()}")
     with changing_queue() as queue:
         queue.remove(run)
 
 
 def hold(run: str) -> None:
     """Let a run wait until it is released, whatever is free."""
-    _change(run, lambda entry: replace(entry, hold_reason=HELD_BY + current_user(), reason=""))
+    _change(run, lambda entry: replace(entry, hold_reason=HELD_BY + current_user(), reason=NO_REASON))
 
 
 def release(run: str) -> None:
@@ -176,7 +180,7 @@ def release(run: str) -> None:
 
     def released(entry: StoredEntry) -> StoredEntry:
         after = tuple(each for each in entry.request.after if will_finish(each))
-        return replace(entry, hold_reason="", reason="", request=replace(entry.request, after=after))
+        return replace(entry, hold_reason="", reason=NO_REASON, request=replace(entry.request, after=after))
 
     _change(run, released)
     ensure_waiter()
@@ -264,6 +268,8 @@ def why_waits(run: str) -> str:
 
     A run whose job has ended before its engine started has failed, and is ended.
     """
+    if ":" in run:  # on a host
+        return printable_line(host_function("mirrored_runs:why_waits")(run))
     directory = runs_directory() / run
     try:
         if placed := _place_of(directory):
@@ -287,7 +293,7 @@ def _place_of(directory: Path) -> PlacedRun | None:
 def _why_waits_at_place(directory: Path, placed: PlacedRun) -> str:
     state = state_of(placed)
     if state.is_over:
-        end_cancelled(directory, f"{state.reason} before its engine has started", Outcome.FAILED)
+        end_waiting(directory, f"{state.reason} before its engine has started", Outcome.FAILED)
     return state.reason
 
 
@@ -329,7 +335,8 @@ def _entry(stored: StoredEntry, position: int) -> QueueEntry:
         is_held=bool(stored.hold_reason) or after.is_blocked,
         is_started=stored.state == "started",
         devices=stored.devices,
-        reason=stored.hold_reason or after.reason or stored.reason,
+        reason=stored.hold_reason or after.reason or stored.reason.text,
+        others=() if stored.hold_reason or after.reason else stored.reason.others,
         added=stored.added,
         has_failed=bool(stored.hold_reason) and not stored.hold_reason.startswith(HELD_BY),
     )

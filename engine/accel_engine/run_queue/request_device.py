@@ -22,7 +22,7 @@ from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import ModelBuilt
 from accel_engine.memory import available_memory
 from accel_engine.plan.array_bytes import FLOAT32_BYTES
-from accel_engine.requests.protocol.model_reference import EXAMPLES_AT_A_TIME
+from accel_engine.requests.protocol.model_reference import EXAMPLES_AT_A_TIME, host_of_request
 from accel_engine.requests.protocol.request import ComputeDevice, DeviceRequest, EngineRequest
 from accel_engine.run import diagnostics
 from accel_engine.run.directory.lock import WriterLock
@@ -30,7 +30,8 @@ from accel_engine.run.directory.run_paths import home, make_private
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.store.database import reading
 from accel_engine.run.store.stored_events import last_event
-from accel_engine.run_queue.machine import IDLE_SECONDS, STAYS_IDLE, MachineReader, active_runs, reservation
+from accel_engine.run_queue.decision import IDLE_SECONDS, STAYS_IDLE
+from accel_engine.run_queue.machine import MachineReader, active_runs, reservation
 from accel_engine.run_queue.queue_database import changing_queue, database_path
 from accel_engine.run_queue.queue_entries import StoredEntry
 from accel_engine.words import numbers
@@ -64,7 +65,8 @@ def _read_gpus() -> MachineReader:
 def placed(request: _Request, reader: Reader = _read_gpus) -> Iterator[_Request]:
     """The request with its device, which no other request and no run of the queue gets before the end of the block.
 
-    Other requests than a :class:`DeviceRequest` stay as they are. Where ``auto`` may find an idle GPU, it takes
+    Other requests than a :class:`DeviceRequest` stay as they are, and so do those that a host answers with its devices.
+    Where ``auto`` may find an idle GPU, it takes
     :data:`IDLE_SECONDS` to see that it stays idle.
 
     Args:
@@ -74,7 +76,7 @@ def placed(request: _Request, reader: Reader = _read_gpus) -> Iterator[_Request]
     Raises:
         UsageError: The GPU that the user chose does not exist, cannot be used, or has too little free memory.
     """
-    if not isinstance(request, DeviceRequest) or request.wanted_device == "cpu":
+    if not isinstance(request, DeviceRequest) or request.wanted_device == "cpu" or host_of_request(request):
         yield request
         return
     with ExitStack() as kept:

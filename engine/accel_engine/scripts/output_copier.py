@@ -102,8 +102,8 @@ class OutputCopier:
 
     @property
     def last_words(self) -> str:
-        """Why the script failed, by the end of its output; see :func:`last_words`."""
-        return last_words(self._last.decode(errors="replace"))
+        """Why the script failed, by the end of its output; see :func:`end_of_output`."""
+        return end_of_output(self._last.decode(errors="replace"))
 
     def _copy(self) -> None:
         while self._open:
@@ -168,7 +168,7 @@ class OutputCopier:
             self._selector.modify(terminal, events, TERMINAL)
 
 
-def last_words(output: str) -> str:
+def end_of_output(output: str) -> str:
     """What an output says of the end: ``: ValueError: ...`` of the last traceback, or the last line as such."""
     *_, end = output.rpartition("Traceback (most recent call last):")
     lines = [line for line in end.splitlines() if line.strip()]

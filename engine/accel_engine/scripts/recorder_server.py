@@ -157,14 +157,14 @@ class Recording:
 
     def _reduce_profile(self, command: Command, values: dict[str, Any]) -> None:
         """Reduce a trace here, where that slows the script less than in its process; what follows waits."""
-        from accel_engine.op_profile.options import check_size, traced_text  # seldom needed
+        from accel_engine.op_profile.options import check_trace_size, traced_text  # seldom needed
         from accel_engine.op_profile.reduction import TraceFacts, reduce_trace
 
         run, folder = self.run, str(values["folder"])
         try:
             if not (run.directory / folder).resolve().is_relative_to(run.directory.resolve()):
                 raise RunError(f"the trace {folder} is not in the run's directory")
-            check_size(run.directory / folder)
+            check_trace_size(run.directory / folder)
             notes = tuple(map(str, values["notes"]))
             found = reduce_trace(run.directory / folder, TraceFacts(notes=notes, path=folder))
             if not found.operations:

@@ -88,7 +88,7 @@ def resume_study(directory: Path) -> None:
     leave(start_search_process(directory))
 
 
-def last_words(directory: Path) -> str:
+def last_log_line(directory: Path) -> str:
     """The last line that the process of a search has written to its log, made printable; empty if there is none."""
     try:
         with (directory / LOG).open("rb") as file:

@@ -177,7 +177,8 @@ def _first(url: ServiceUrl, tries: Sequence[tuple[str, Callable[[str], ServiceRu
         raise next(iter(refused.values()))
     server, names = f"{url.scheme}://{url.address}", " or ".join(filter(None, refused))
     example = f"{server}/NAME" if url.is_grpc else f"{server}/v2/models/NAME"
-    raise ServiceError(f"{server} has no model of the name {names}: give its name in the URL, such as {example}")
+    what = f"{server} has no model of the name {names}" if names else f"{server} does not tell which models it has"
+    raise ServiceError(f"{what}: give its name in the URL, such as {example}")
 
 
 def _models(url: ServiceUrl, names: Sequence[str], listed: Callable[[], Sequence[str]]) -> Iterator[str]:

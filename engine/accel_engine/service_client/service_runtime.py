@@ -46,10 +46,11 @@ class ServiceRuntime(ABC):
         check_inputs(inputs, self.inputs)
         count = len(next(iter(inputs.values())))
         has_nan = any(array.dtype.kind == "f" and bool(np.isnan(array).any()) for array in inputs.values())
+        had_null = self.nan_as_null  # which another thread may find meanwhile
         try:
             parts = self._parts(inputs, count)
         except ServiceError as error:
-            if error.status != BAD_REQUEST or self.nan_as_null or not has_nan:
+            if error.status != BAD_REQUEST or had_null or not has_nan:
                 raise
             self.nan_as_null = True
             parts = self._parts(inputs, count)

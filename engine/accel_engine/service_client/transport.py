@@ -152,7 +152,7 @@ class Transport:
         self.close()
 
 
-def read_token(path: str) -> str:
+def read_client_token(path: str) -> str:
     """The token in a file.
 
     Raises:

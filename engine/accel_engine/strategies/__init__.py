@@ -31,6 +31,8 @@ class StrategyEntry:
     """Supported methods of summing gradients over replicas."""
     processes: bool = False
     """Whether it runs in several processes, which may be on several machines."""
+    staged: bool = False
+    """Whether each device has a part of the model, and all together are one replica."""
     coordinated: bool = False
     """Whether a coordinator schedules whole steps on workers."""
     kind: str = ""
@@ -66,6 +68,13 @@ CATALOGUE: dict[str, StrategyEntry] = {
             ("two devices of the same kind, or ", FieldValue("virtual_cpus", "2")),
             minimum_devices=2,
             reductions=("auto", "nccl", "hierarchical-copy", "one-device"),
+        ),
+        _entry(
+            "pipeline",
+            "A part of the model on each device, for a model that is too large for one",
+            ("two devices of the same kind, or ", FieldValue("virtual_cpus", "2")),
+            minimum_devices=2,
+            staged=True,
         ),
         _entry(
             "tpu",

@@ -15,6 +15,12 @@ from accel_engine.errors import UsageError
 BASE_PORT = 12345
 """Base port of workers under Slurm; an offset distinguishes jobs on one machine and tasks of one job."""
 
+PORTS = 8
+"""Ports of a job's step on each node, unless Slurm has reserved others."""
+
+RESERVED_PORTS = "SLURM_STEP_RESV_PORTS"
+"""Environment variable with the ports of ``srun --resv-ports``."""
+
 LOCAL = "ACCEL_TUI_LOCAL_WORKERS"
 """Environment variable that marks workers started by an engine on its own machine."""
 
@@ -142,8 +148,12 @@ class ClusterSpec:
             counts = environment.get("SLURM_STEP_TASKS_PER_NODE") or environment["SLURM_TASKS_PER_NODE"]
             hosts = expand_hosts(nodes)
             places = _task_places(expand_counts(counts), environment)
-            port = _slurm_port(environment)
-            workers = tuple(f"{hosts[node]}:{port + local}" for node, local in places)
+            ports = _slurm_ports(environment)
+            most = max((local + 1 for _, local in places), default=0)
+            if most > len(ports):
+                raise ValueError(f"{most} tasks of a node have {len(ports)} ports")
+            _check_gpus(most, environment)
+            workers = tuple(f"{hosts[node]}:{ports[local]}" for node, local in places)
             index = int(environment["SLURM_PROCID"])
         except (KeyError, ValueError, IndexError) as error:
             raise UsageError(f"Slurm's variables do not describe a cluster: {error}") from error
@@ -162,34 +172,64 @@ def _has_slurm_tasks(environment: Mapping[str, str]) -> bool:
     return "SLURM_PROCID" in environment and environment.get("SLURM_NTASKS", "1") != "1"
 
 
-def _slurm_port(environment: Mapping[str, str]) -> int:
-    """The first port of a step's tasks on each node, which differs by job and by step."""
+def _slurm_ports(environment: Mapping[str, str]) -> range:
+    """The ports of a step's tasks on each node: those that Slurm has reserved, or else others for each job and step."""
+    first, dash, last = environment.get(RESERVED_PORTS, "").partition("-")
+    if dash:
+        return range(int(first), int(last) + 1)
     step = environment.get("SLURM_STEP_ID") or environment.get("SLURM_STEPID") or "0"
-    return BASE_PORT + (int(environment.get("SLURM_JOB_ID", "0")) * 31 + int(step)) % 1000 * 8
+    start = BASE_PORT + (int(environment.get("SLURM_JOB_ID", "0")) * 31 + int(step)) % 1000 * PORTS
+    return range(start, start + PORTS)
+
+
+def _check_gpus(tasks: int, environment: Mapping[str, str]) -> None:
+    """Check that the tasks of a node have GPUs each.
+
+    Raises:
+        ValueError: They all see the same ones.
+    """
+    seen = [each for each in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if each.strip()]
+    of_node = environment.get("SLURM_GPUS_ON_NODE", "")
+    is_bound = any(name in environment for name in ("SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND", "SLURM_TRES_PER_TASK"))
+    if tasks > 1 and not is_bound and of_node.isdecimal() and 0 < int(of_node) == len(seen):
+        raise ValueError(f"{tasks} tasks of a node see the same GPUs: give each its own with srun --gpus-per-task=1")
 
 
 def _task_places(counts: list[int], environment: Mapping[str, str]) -> list[tuple[int, int]]:
-    """The node and the place on it of each task: in blocks of a node's, or from node to node.
+    """The node and the place on it of each task: in blocks of a node's, from node to node, or in planes.
 
     Args:
         counts: Number of tasks of each node.
         environment: Says where this task is.
 
     Raises:
-        ValueError: This task is at another place than either distribution gives it.
+        ValueError: This task is at another place than these distributions give it.
     """
-    blocks = [(node, local) for node, count in enumerate(counts) for local in range(count)]
-    cycles = sorted(blocks, key=lambda place: (place[1], place[0]))
     index = int(environment["SLURM_PROCID"])
     own = tuple(int(environment.get(name, -1)) for name in ("SLURM_NODEID", "SLURM_LOCALID"))
-    if -1 in own or index >= len(blocks):
-        return blocks
-    for places in (blocks, cycles):
+    planes = int(environment.get("SLURM_DIST_PLANESIZE") or 0)
+    # A block of all of a node's tasks comes first, then planes, of which cyclic has one task each.
+    sizes = [planes] if planes > 0 else [max(counts, default=1), 1]
+    found = [_in_planes(counts, size) for size in sizes]
+    if -1 in own or index >= len(found[0]):
+        return found[0]
+    for places in found:
         if places[index] == own:
             return places
     raise ValueError(
-        f"task {index} is task {own[1]} of node {own[0]}: only --distribution block and cyclic are supported"
+        f"task {index} is task {own[1]} of node {own[0]}: only --distribution block, cyclic and plane are supported"
     )
+
+
+def _in_planes(counts: list[int], size: int) -> list[tuple[int, int]]:
+    """The node and the place on it of each task, if each node in turn gets some of its tasks."""
+    rounds = range(0, max(counts, default=0), size)
+    return [
+        (node, local)
+        for first in rounds
+        for node, count in enumerate(counts)
+        for local in range(first, min(first + size, count))
+    ]
 
 
 def expand_hosts(text: str) -> list[str]:

@@ -14,6 +14,9 @@ LOCAL = "local"
 VARIABLES = ("COLAB_TPU_ADDR", "TPU_NAME")
 """Environment variables that may name a TPU; the first one that is set counts."""
 
+ELSEWHERE = "ACCEL_TUI_ELSEWHERE"
+"""Environment variable in checks of plans that another machine trains, whose TPU and TensorFlow are not here."""
+
 PORT = 8470
 """Default port of a TPU's address."""
 

@@ -51,7 +51,7 @@ class EventFile:
 
     def restart(self, step: int) -> None:
         """Make TensorBoard discard the steps from ``step`` on."""
-        self._file.write(records.restart(clock.now(), step))
+        self._file.write(records.restart_record(clock.now(), step))
 
     def add(
         self, tag: str, times: npt.NDArray[np.float64], steps: npt.NDArray[np.int64], values: npt.NDArray[np.float32]

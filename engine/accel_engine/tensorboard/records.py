@@ -34,7 +34,7 @@ def version_record(time: float) -> bytes:
     return _record(double_field(_WALL_TIME, time) + text_field(_FILE_VERSION, "brain.Event:2"))
 
 
-def restart(time: float, step: int) -> bytes:
+def restart_record(time: float, step: int) -> bytes:
     """Encode the record that makes TensorBoard discard the steps from ``step`` on."""
     started = bytes_field(_SESSION_LOG, integer_field(_STATUS, _START))
     return _record(double_field(_WALL_TIME, time) + integer_field(_STEP, step) + started)

@@ -22,7 +22,7 @@ SUFFIXES = {
 """The suffixes of files with examples, by the kind of an example; arrays for all others."""
 
 
-def check_files(run: str, form: DataFormat, files: Sequence[Path]) -> None:
+def check_example_files(run: str, form: DataFormat, files: Sequence[Path]) -> None:
     """Raise if a file has no examples for a run's model.
 
     Args:

@@ -16,7 +16,7 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import TensorFlowDevice
 
 
-def free_memory() -> None:
+def release_memory() -> None:
     """Free the memory of models that are not used any more, and give it back to the system where the C library can."""
     gc.collect()
     with suppress(AttributeError):  # not glibc

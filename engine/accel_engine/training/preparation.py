@@ -10,7 +10,7 @@ from functools import partial
 import keras
 import tensorflow as tf
 
-from accel_engine.data_profile import ProfiledData, profile
+from accel_engine.data_profile import ProfiledData, profile_data
 from accel_engine.devices.device_types import Inventory
 from accel_engine.events import Phase, Warned
 from accel_engine.keras_support.optimizers import set_rate
@@ -30,7 +30,7 @@ from accel_engine.training.core.batches import Batches, training_batches
 from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.core.metric_states import MAX_EPOCH_STATE
 from accel_engine.training.distributed import strategy_builders
-from accel_engine.training.distributed.strategy_builders import explain, reduction_over_workers
+from accel_engine.training.distributed.strategy_builders import explain_connection, reduction_over_workers
 from accel_engine.training.distributed.worker_sync import WorkerSync, link_worker_runs
 from accel_engine.training.epochs import Epochs
 from accel_engine.training.evaluation.validation import validation_of
@@ -226,7 +226,7 @@ class Preparation:
             return device_visibility.configure(self.resolved, self._inventory, self._threads.choice.setting)
         self._reporter.enter_phase(Phase.BUILDING, f"connecting to the TPU: {endpoint.target}")
         limit = strategy_builders.TPU_CONNECT_TIMEOUT_SECONDS
-        with self._deadline.within(limit, partial(explain, endpoint, f"no answer within {limit:g} s")):
+        with self._deadline.within(limit, partial(explain_connection, endpoint, f"no answer within {limit:g} s")):
             return strategy_builders.connect_tpu(endpoint)
 
     def _sync_start_step(self, strategy: tf.distribute.Strategy, names: tuple[str, ...]) -> None:
@@ -262,7 +262,7 @@ def start_profiling(assembly: Assembly, reporter: RunReporter) -> Callable[[], N
 
     def write() -> None:
         try:
-            if (found := profile(data)) is not None:
+            if (found := profile_data(data)) is not None:
                 reporter.run.write_diagnostics(found, step)
         except Exception as error:  # noqa: BLE001 (a user's file may raise anything; training does not need this)
             print_traceback(error)

@@ -1,11 +1,12 @@
 """Amounts as text: durations, sizes, counts, numbers, rates and percentages, each with its style and its unit."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 _DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
-_LENGTHS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+LENGTHS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+"""Units of time in seconds, the longest first."""
 
 _BINARY = ("B", "K", "M", "G", "T")
 
@@ -37,7 +38,7 @@ def span(seconds: float, digits: int = 2) -> str:
         seconds: The time.
         digits: Significant digits, at least.
     """
-    length, unit = next((each for each in _LENGTHS if seconds >= each[0]), _LENGTHS[-1])
+    length, unit = next((each for each in LENGTHS if seconds >= each[0]), LENGTHS[-1])
     number = seconds / length
     return f"{number:.0f} {unit}" if number >= 10**digits - 0.5 else f"{number:.{digits}g} {unit}"
 
@@ -117,6 +118,45 @@ def size_of(part: float, whole: float) -> str:
     text = size(whole)
     step = _BINARY.index(text.rpartition(" ")[2][0])
     return f"{part / 1024**step:.1f} / {text}"
+
+
+def in_one_form(text: Callable[[float], str], values: Iterable[float]) -> Callable[[float], str]:
+    """The form in which a column writes its numbers: all in the unit of the largest one, with equal decimals.
+
+    Args:
+        text: How one number is written: :func:`metric`, :func:`compact`, :func:`latency` or :func:`size`.
+        values: The numbers of the column.
+
+    Returns:
+        ``text`` itself where nothing has a unit, or where the smallest number would have less than two digits.
+    """
+    sizes = [abs(each) for each in values if each and math.isfinite(each)]
+    if text not in _FORMS or not sizes:
+        return text
+    low, high = min(sizes), max(sizes)
+    suffix = text(high).lstrip("0123456789.")
+    units, digits = _FORMS[text]
+    unit = units.get(suffix)
+    if unit is None or (not suffix and text(low).lstrip("0123456789.") == suffix):
+        return text
+    own = len(text(high).removesuffix(suffix).partition(".")[2])
+    decimals = max(digits - len(f"{high / unit:.0f}"), own)
+    while decimals < _MOST_DECIMALS and low / unit * 10**decimals < _TWO_DIGITS:
+        decimals += 1
+    if low / unit * 10**decimals < _TWO_DIGITS:
+        return text
+    return lambda number: f"{number / unit:.{decimals}f}{suffix}" if math.isfinite(number) else text(number)
+
+
+_MOST_DECIMALS, _TWO_DIGITS = 3, 9.5
+
+_FORMS: dict[Callable[[float], str], tuple[dict[str, float], int]] = {
+    metric: ({name: unit for unit, name in _DECIMAL}, 4),
+    compact: ({name: unit for unit, name in ((1e18, "E"), (1e15, "P"), *_DECIMAL)}, 3),
+    latency: ({" µs": 1e-6, " ms": 1e-3, " s": 1.0}, 3),
+    size: ({" B": 1.0, **{f" {name}iB": 1024.0**power for power, name in enumerate("KMGT", 1)}}, 0),
+}
+"""The units of a form by their names, and how many digits the largest number of a column has."""
 
 
 def percent(share: float, digits: int | None = None) -> str:

@@ -1,11 +1,11 @@
 """A rule that fails does not silence the others, and is not silent itself."""
 
-import importlib
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from accel_engine import advice
 from accel_engine.advice import FailedRule, Finding, find_troubles, quality
 from accel_engine.advice.quality.learning import Learning
 from accel_engine.advice.rule import RulesFailedError
@@ -46,7 +46,7 @@ def test_a_rule_that_fails_after_a_finding_has_found_it(monkeypatch: pytest.Monk
         yield known
         raise KeyError("x")
 
-    monkeypatch.setattr(importlib.import_module("accel_engine.advice.advise"), "RULES", (rule, rule))
+    monkeypatch.setattr(advice, "RULES", (rule, rule))
     failed = list[FailedRule]()
 
     assert find_troubles(learned(falling()), failed) == (known, known)

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from accel_engine.data.dataset import Split
-from accel_engine.data_profile import ProfiledData, profile
+from accel_engine.data_profile import ProfiledData, profile_data
 from accel_engine.data_profile.equal_rows import row_hashes
 from accel_engine.data_profile.values import MAX_ROWS
 from accel_engine.run import diagnostics
@@ -40,7 +40,7 @@ def classes(count: int = 600, noise: float = 0.3) -> Split:
 
 
 def profiled(train: Any, validation: Any = None, **others: Any) -> DataProfile:
-    found = profile(ProfiledData(train, validation, **others))
+    found = profile_data(ProfiledData(train, validation, **others))
     assert found is not None
     return found
 
@@ -193,14 +193,14 @@ def test_streams_are_left_alone() -> None:
         def read(self, epoch: int, position: int) -> Any:
             raise AssertionError("a stream can be read only once")
 
-    assert profile(ProfiledData(Stream())) is None  # type: ignore[arg-type]
+    assert profile_data(ProfiledData(Stream())) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 49])
 def test_few_examples_are_no_error(count: int) -> None:
     train = classes(count) if count else Split(np.zeros((0, 4)), np.zeros(0, int))
 
-    found = profile(ProfiledData(train, train, classes=2))
+    found = profile_data(ProfiledData(train, train, classes=2))
 
     assert (found is None) == (count == 0)
 

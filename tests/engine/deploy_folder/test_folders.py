@@ -262,6 +262,27 @@ def test_every_task_has_an_example(form: str, tmp_path, monkeypatch) -> None:
         assert all(bool(cell) is (each.kind != "date") for cell, each in zip(row, files.columns, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("date_format", "hour", "written"),
+    [
+        ("ISO 8601", 0, "2024-02-29"),
+        ("ISO 8601", 13.75, "2024-02-29 13:45:00"),
+        ("%d.%m.%Y", 0, "29.02.2024"),
+        ("Unix milliseconds", 0.5, "1709166600000"),
+        ("ISO 8601", np.nan, ""),
+    ],
+)
+def test_a_date_of_an_example_is_as_the_training_file_wrote_it(date_format, hour, written, tmp_path) -> None:
+    parts = {"year": 2024, "month": 2, "day": 29, "weekday": 3, "hour": hour}
+    files = UploadForm(kind="table", columns=(ColumnFormat("born on", "date", date_format),))
+    service = service_of(inputs=tuple(Tensor(f"born_on_{part}", (1,), "float32") for part in parts), files=files)
+    values = {f"born_on_{part}": np.array([[value]], np.float32) for part, value in parts.items()}
+    write_servable(tmp_path / "model", service, values)
+    (tmp_path / "clients").mkdir()
+    container.write_client_examples(tmp_path / "model", tmp_path / "clients")
+    assert (tmp_path / "clients/example.csv").read_text().splitlines() == ["born on", written or '""']
+
+
 def test_an_example_of_several_lines_is_one_cell(tmp_path) -> None:
     inputs, files, _ = FORMS["text"]
     texts = {"review": np.array(['so "good"\nagain'], object)}

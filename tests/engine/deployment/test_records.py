@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +12,10 @@ import pytest
 from accel_engine.deployment import server_control
 from accel_engine.deployment.deploy_options import DeployOptions
 from accel_engine.deployment.deployments import (
+    BESIDE,
     CURRENT,
     RECORD,
+    SERVER,
     STATE,
     DeployedVersion,
     DeployError,
@@ -29,9 +33,10 @@ from accel_engine.deployment.deployments import (
     write_deployment,
 )
 from accel_engine.deployment.server_metrics import ScrapedMetrics, figures_between, parse_metrics, quantile
-from accel_engine.deployment.sizing import Sizing, choose, read_sizing, write_sizing
+from accel_engine.deployment.sizing import Sizing, batch_sizes_to, choose, other_batches, read_sizing, write_sizing
 from accel_engine.deployment.status import STOPPED, StatusReader
 from accel_engine.errors import UsageError
+from waiting import wait_until
 
 FIRST = DeployedVersion(1, "k3fp-cnn", 69, "onnx", 1.0)
 
@@ -95,6 +100,21 @@ def test_what_was_not_deployed_leaves_nothing() -> None:
     with pytest.raises(ValueError, match="broken"), changing("new") as directory:
         raise ValueError("broken")
     assert not directory.exists()
+
+
+def test_what_a_killed_command_has_left_is_ended(digits: Deployment) -> None:
+    state = digits.directory / BESIDE
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", SERVER, "--state-file", str(state)])
+    with changing("digits"):  # a command that lives keeps what it has
+        state.write_text(f'{{"pid": {left.pid}, "host": "127.0.0.1", "port": 8501, "started": 1.0}}')
+        serve_version(digits, 2)  # which its record does not have
+        wait_until(lambda: server_process(digits.directory, BESIDE) is not None)
+        StatusReader().read()
+        assert left.poll() is None
+    StatusReader().read()
+    assert left.poll() is not None
+    assert not state.exists()
+    assert (digits.directory / CURRENT).resolve() == digits.folder(1)
 
 
 def test_the_process_of_another_program_is_no_server(digits: Deployment) -> None:
@@ -178,6 +198,12 @@ def test_a_quantile_beyond_the_last_bound_is_that_bound() -> None:
     assert quantile(buckets, 0.25) == pytest.approx(0.15)
     assert quantile(buckets, 0.99) == 0.2
     assert quantile({}, 0.5) is None
+
+
+def test_larger_batches_are_tried_where_they_fill() -> None:
+    assert batch_sizes_to(8) == (1, 2, 4, 8)
+    assert other_batches(Sizing(format="onnx", batch=1.1)) == (8,)
+    assert other_batches(Sizing(format="onnx", batch=20.0)) == (8, 128)
 
 
 def test_the_highest_rate_within_the_latency_is_chosen(digits: Deployment) -> None:

@@ -16,8 +16,7 @@ from accel_engine.formats.serving_warmup import FILE, write_warmup
 from accel_engine.formats.tflite_format import write_tflite
 from accel_engine.inference.output_differences import Differences, Divisor, OutputScale
 from accel_engine.model_export.artefacts import MAX_STEPS, is_recurrent, unrolled
-from accel_engine.model_export.judgement import worsened
-from accel_engine.model_export.proof import median_seconds
+from accel_engine.model_export.proof import median_seconds, worsened
 from accel_engine.protobuf import Message
 
 

@@ -17,7 +17,7 @@ from accel_engine.model_export.serving_batching import (
     Batching,
     _thread_counts,
     best_size,
-    choose,
+    choose_batching,
     is_ours,
     write_batching,
 )
@@ -68,7 +68,7 @@ def test_where_batches_have_no_use_they_are_refused(sizes: list[Candidate], targ
 
 def test_threads_are_the_fewest_near_the_best_throughput() -> None:
     by_threads = [(1, candidate(4, 3000, 1.3, 4)), (2, candidate(4, 2500, 1.6, 5)), (4, candidate(4, 1300, 3, 8))]
-    assert choose(SIZES, by_threads, 4, None) == Batching(
+    assert choose_batching(SIZES, by_threads, 4, None) == Batching(
         max_batch_size=4,
         batch_timeout_micros=1000,  # a lone request takes at most twice as long
         max_enqueued_batches=400,  # the last one waits for a second
@@ -79,13 +79,13 @@ def test_threads_are_the_fewest_near_the_best_throughput() -> None:
 
 def test_a_target_limits_threads_waiting_and_the_queue() -> None:
     by_threads = [(1, candidate(4, 3000, 1.3, 4)), (2, candidate(4, 2500, 1.6, 5))]
-    within = choose(SIZES, by_threads, 4, 0.0098)
+    within = choose_batching(SIZES, by_threads, 4, 0.0098)
     assert (within.num_batch_threads, within.batch_timeout_micros, within.max_enqueued_batches) == (1, 1000, 1)
-    near = choose(SIZES, by_threads, 4, 0.0083)
+    near = choose_batching(SIZES, by_threads, 4, 0.0083)
     assert near.batch_timeout_micros == pytest.approx(300, abs=1)  # what is left after two batches
-    more = choose(SIZES, by_threads, 4, 0.1)
+    more = choose_batching(SIZES, by_threads, 4, 0.1)
     assert (more.num_batch_threads, more.max_enqueued_batches) == (2, 37)  # 100 = 1 + 5 + 37 / 2 * 5
-    late = choose(SIZES, [(1, candidate(4, 3000, 1.3, 9)), (2, candidate(4, 0, 0, 0, "no memory"))], 4, 0.01)
+    late = choose_batching(SIZES, [(1, candidate(4, 3000, 1.3, 9)), (2, candidate(4, 0, 0, 0, "no memory"))], 4, 0.01)
     assert (late.num_batch_threads, late.batch_timeout_micros, late.max_enqueued_batches) == (1, 0, 1)
 
 

@@ -118,7 +118,11 @@ class Server:
         return max(server.children(), key=lambda child: child.create_time(), default=server)
 
     def has_other_back_end(self, than: psutil.Process) -> bool:
-        return self.ask("/readyz").status == 200 and self.back_end.pid not in (than.pid, self.process.pid)
+        """Whether another one is ready. The process is looked at first: only it can make the server ready then."""
+        return self.is_started_again(than) and self.ask("/readyz").status == 200
+
+    def is_started_again(self, than: psutil.Process) -> bool:
+        return self.back_end.pid not in (than.pid, self.process.pid)
 
     def ask(self, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
         if body is not None and not isinstance(body, bytes):

@@ -8,7 +8,7 @@ from accel_engine.errors import RunError
 from accel_engine.op_profile.op_names import innermost_mark, scopes, shown_name, split_operation
 from accel_engine.op_profile.reduction import OperationCost, TraceFacts, reduce_planes, reduce_trace
 from accel_engine.protobuf import bytes_field, text_field
-from accel_engine.run.diagnostics.op_profile import LAYERS, SCOPES, OpProfile
+from accel_engine.run.diagnostics.model_items import LAYERS, SCOPES, OpProfile
 
 from .traces import TraceBuilder
 

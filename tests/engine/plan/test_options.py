@@ -8,7 +8,7 @@ from accel_engine.errors import PlanError, UsageError
 from accel_engine.finders.learning_rate_finder import RampOptions
 from accel_engine.finders.throughput import SizeOptions
 from accel_engine.model_export.export_targets import ExportOptions
-from accel_engine.plan.options import OptionSpec, default_of, option, parse_latency, problem_of, specs_of, text_of
+from accel_engine.plan.options import OptionSpec, default_of, option, option_problem, parse_latency, specs_of, text_of
 from accel_engine.race.race import RaceOptions
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.evaluate import EvaluationOptions
@@ -63,12 +63,12 @@ def test_a_text_gives_a_value_of_the_type(name, text, value):
 def test_what_is_wrong_with_a_text_is_said(name, text, message):
     with pytest.raises(UsageError) as raised:
         specs_of(Oven)[name].value_of(name, text)
-    assert message in problem_of(raised.value, text)
+    assert message in option_problem(raised.value, text)
 
 
 def test_an_error_that_is_about_no_field_is_said_as_it_is():
-    assert problem_of(UsageError("give a target latency"), "20") == "give a target latency"
-    assert problem_of(PlanError("tray", "attic", "no such tray"), "attic") == "'attic': no such tray"
+    assert option_problem(UsageError("give a target latency"), "20") == "give a target latency"
+    assert option_problem(PlanError("tray", "attic", "no such tray"), "attic") == "'attic': no such tray"
 
 
 @pytest.mark.parametrize("kind", KINDS)

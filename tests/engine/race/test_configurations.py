@@ -44,7 +44,7 @@ def test_a_cpu_has_these_configurations() -> None:
 
 def test_what_the_machine_refuses_is_listed_with_its_reason() -> None:
     refused = {each.configuration.title: each.reason for each in configurations_of().refused}
-    assert set(refused) == {"tpu", "central-storage", "multi-worker", "parameter-server", "mixed_float16"}
+    assert set(refused) == {"tpu", "pipeline", "central-storage", "multi-worker", "parameter-server", "mixed_float16"}
     assert "slower than float32 on a CPU" in refused["mixed_float16"]
     assert refused["multi-worker"] == "needs TF_CONFIG, a Slurm job started with srun, or --local-workers 2"
     assert "different times" in refused["parameter-server"]
@@ -57,7 +57,7 @@ def test_what_the_machine_refuses_is_listed_with_its_reason() -> None:
 def test_gpus_bring_devices_strategies_and_precisions_and_no_threads(monkeypatch) -> None:
     monkeypatch.setattr(network_namespace, "why_not", lambda: "")
     found = titles(configurations_of(devices=GPUS))
-    strategies = {"mirrored on 2 GPUs", "central-storage on 2 GPUs", "multi-worker on 2 GPUs"}
+    strategies = {"mirrored on 2 GPUs", "pipeline on 2 GPUs", "central-storage on 2 GPUs", "multi-worker on 2 GPUs"}
     assert {"cpu:0", "mixed_float16"} | strategies <= set(found)
     assert "gpu:0" not in found  # the reference trains on it
     assert not any("thread" in title or "kernels" in title for title in found)

@@ -71,7 +71,7 @@ def test_without_a_standard_error_a_warning_is_lost(monkeypatch: pytest.MonkeyPa
 
 def test_a_warning_that_the_supervisor_has_taken_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str] = []
-    monkeypatch.setattr(error_guard.run_link, "report", lambda message: taken.append(message) is None)
+    monkeypatch.setattr(error_guard.run_link, "report_to_run", lambda message: taken.append(message) is None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn("oh no")

@@ -109,7 +109,7 @@ def test_a_fault_is_reported_and_raises_nothing(monkeypatch: pytest.MonkeyPatch)
 
     reports: list[str] = []
     monkeypatch.setattr(fit_calls, "observe", fail)
-    monkeypatch.setattr(run_link, "report", reports.append)
+    monkeypatch.setattr(run_link, "report_to_run", reports.append)
 
     hook._observe_fit()
 

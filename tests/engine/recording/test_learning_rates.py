@@ -14,14 +14,14 @@ import tensorflow as tf
 from accel_engine import RunRecorder
 from accel_engine.events import LearningRateChanged, Outcome, RunEnded, Warned
 from accel_engine.recording import fit_session as fitting
-from accel_engine.recording import rate_schedule
+from accel_engine.recording import learning_rates
 from accel_engine.recording.learning_rates import (
     FIRST_READS,
     LearningRates,
+    RateSchedule,
     learning_rate_series_name,
     optimizers_in_use,
 )
-from accel_engine.recording.rate_schedule import RateSchedule
 
 from .conftest import Read, examples, tiny
 
@@ -274,8 +274,8 @@ def test_each_way_to_compute_many_rates_gives_those_of_single_steps(monkeypatch:
 
     schedule: Any = Schedules.ExponentialDecay(0.1, 10, 0.9) if way == "as it is" else Halves()
     if way == "one by one":
-        monkeypatch.setattr(rate_schedule, "_vectorized", refuse)
-        monkeypatch.setattr(rate_schedule, "SINGLE_SECONDS", 60.0)
+        monkeypatch.setattr(learning_rates, "_vectorized", refuse)
+        monkeypatch.setattr(learning_rates, "SINGLE_SECONDS", 60.0)
     many = RateSchedule(schedule)
 
     for first in (0, 7, 100):
@@ -289,8 +289,8 @@ def test_what_there_is_no_time_for_is_missing(monkeypatch: pytest.MonkeyPatch) -
             raise TypeError("one only")
         return keras.ops.cast(step, "float32")
 
-    monkeypatch.setattr(rate_schedule, "_vectorized", lambda *_: slow)
-    monkeypatch.setattr(rate_schedule, "SINGLE_SECONDS", 1e-9)
+    monkeypatch.setattr(learning_rates, "_vectorized", lambda *_: slow)
+    monkeypatch.setattr(learning_rates, "SINGLE_SECONDS", 1e-9)
 
     rates = RateSchedule(slow).rates(np.arange(50, dtype=np.int32))
 
@@ -304,9 +304,9 @@ def test_rates_that_are_computed_one_by_one_are_evenly_spaced(monkeypatch: pytes
         return keras.ops.cast(step, "float32") + 1.0
 
     ticks = count()
-    monkeypatch.setattr(rate_schedule, "_vectorized", lambda *_: single)
-    monkeypatch.setattr(rate_schedule, "SINGLE_SECONDS", 2.5)
-    monkeypatch.setattr(rate_schedule.time, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(learning_rates, "_vectorized", lambda *_: single)
+    monkeypatch.setattr(learning_rates, "SINGLE_SECONDS", 2.5)
+    monkeypatch.setattr(learning_rates.time, "perf_counter", lambda: float(next(ticks)))
     schedule = RateSchedule(single)
 
     assert schedule.rates(np.array([7])).tolist() == [8.0]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from accel_engine.recording.rate_schedule import RateSchedule, _vectorized
+from accel_engine.recording.learning_rates import RateSchedule, _vectorized
 
 
 def test_a_schedule_that_gives_other_rates_for_an_array_is_not_called_with_one() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import DataError
-from accel_engine.recording.value_snapshots import array_of, snapshot_value
+from accel_engine.recording.value_snapshots import snapshot_array, snapshot_value
 from accel_engine.run.store.series_names import MAX_ELEMENTS
 
 
@@ -46,7 +46,7 @@ def is_copied(tensor: Tensor, **options: bool) -> bool:
 @pytest.mark.parametrize("plain", [True, 3, 0.5, np.float32(0.5), np.int8(3), np.True_])
 def test_a_number_is_held_as_it_is(plain: Any) -> None:
     assert snapshot_value(plain) is plain
-    assert array_of(snapshot_value(plain)).item() == plain
+    assert snapshot_array(snapshot_value(plain)).item() == plain
 
 
 def test_tensors_are_copied_only_where_they_must_be() -> None:
@@ -62,7 +62,7 @@ def test_tensors_are_copied_only_where_they_must_be() -> None:
 
 
 def test_a_tensor_of_a_type_that_numpy_lacks_is_converted() -> None:
-    assert array_of(snapshot_value(Tensor([0.5, 1.5], half=True))).tolist() == [0.5, 1.5]
+    assert snapshot_array(snapshot_value(Tensor([0.5, 1.5], half=True))).tolist() == [0.5, 1.5]
 
 
 @pytest.mark.parametrize(("value", "advice"), [(1.0, " or loss.item()"), ([1.0, 2.0], "")])
@@ -72,7 +72,7 @@ def test_a_tensor_that_has_changed_has_no_value(value: Any, advice: str) -> None
     tensor._version = 1
 
     with pytest.raises(DataError, match="changed in place") as caught:
-        array_of(kept, "loss")
+        snapshot_array(kept, "loss")
     assert str(caught.value).endswith(f": log loss.detach().clone(){advice} instead")
 
 
@@ -81,9 +81,9 @@ def test_what_may_change_is_copied_and_nested_values_are_held_each() -> None:
     kept = snapshot_value({"a": array, "b": inner, "c": (1, Tensor(3.0))}, copies=True)
     array[:] = inner[0] = 9.0
 
-    assert array_of(kept["a"]).tolist() == [0.0, 0.0]
-    assert array_of(kept["b"]).tolist() == [1.0, 2.0]
-    assert array_of(kept["c"]).tolist() == [1.0, 3.0]
+    assert snapshot_array(kept["a"]).tolist() == [0.0, 0.0]
+    assert snapshot_array(kept["b"]).tolist() == [1.0, 2.0]
+    assert snapshot_array(kept["c"]).tolist() == [1.0, 3.0]
     assert kept["c"][1].tensor.clones == 1
 
 
@@ -124,12 +124,12 @@ def test_what_is_nothing_of_these_is_converted_at_once() -> None:
 )
 def test_what_is_no_number_says_why(value: Any, reason: str) -> None:
     with pytest.raises(DataError, match=reason):
-        array_of(snapshot_value(value))
+        snapshot_array(snapshot_value(value))
 
 
 @pytest.mark.parametrize("value", [True, 3, 0.5, np.uint8(7)])
 def test_each_kind_of_number_is_one(value: Any) -> None:
-    assert array_of(np.asarray(value)).item() == value
+    assert snapshot_array(np.asarray(value)).item() == value
 
 
 @pytest.mark.parametrize(("module", "is_kept"), [("jaxlib._jax", True), ("jax", True), ("mine.jax", False)])

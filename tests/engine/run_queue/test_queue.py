@@ -15,8 +15,8 @@ from accel_engine.run import RunReader, Status
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.database import writing
+from accel_engine.run.writing.waiting_run import end_waiting
 from accel_engine.run_queue import queue
-from accel_engine.run_queue.dependencies import end_cancelled
 from accel_engine.run_queue.queue_database import DATABASE, changing_queue
 from accel_engine.run_queue.queue_entries import QueueRequest
 from engine.run_queue.conftest import Make, queued
@@ -124,10 +124,10 @@ def test_a_run_that_another_process_ends_meanwhile(asleep: list[str]) -> None:
         with writing(directory) as database:
             database.set_meta(queued=1)  # as it was when this process looked
         with pytest.raises(RunError, match="already being trained"):
-            end_cancelled(directory, "cancelled")
+            end_waiting(directory, "cancelled")
         with writing(directory) as database:
             database.set_meta(queued=None)
-        end_cancelled(directory, "cancelled")
+        end_waiting(directory, "cancelled")
 
 
 def test_a_cancelled_continuation_is_as_it_was(asleep: list[str]) -> None:

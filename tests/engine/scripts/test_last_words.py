@@ -2,7 +2,7 @@
 
 import pytest
 
-from accel_engine.scripts.output_copier import last_words
+from accel_engine.scripts.output_copier import end_of_output
 
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -29,4 +29,4 @@ Traceback (most recent call last):
     ],
 )
 def test_the_exception_of_the_last_traceback_counts_or_the_last_line(output: str, found: str) -> None:
-    assert last_words(output) == found
+    assert end_of_output(output) == found

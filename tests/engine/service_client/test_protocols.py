@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from pathlib import Path
+from threading import Barrier, Thread
 from typing import Any
 
 import grpc
@@ -12,7 +13,11 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import ModelError, UsageError
+from accel_engine.inference.candidate import Candidate
 from accel_engine.protobuf import Message, bytes_field, text_field, varint
+from accel_engine.requests.bench_models import BenchOptions
+from accel_engine.requests.check_service import CheckOptions
+from accel_engine.service_client.bench import check_bench_options, find_target, measure_service
 from accel_engine.service_client.datatypes import from_bytes, from_json, to_bytes, to_json
 from accel_engine.service_client.find_service import ServiceUrl, find_service, parse_url
 from accel_engine.service_client.rest_v2 import RestV2
@@ -142,6 +147,23 @@ def test_a_server_that_takes_no_nan_gets_null(stand: Any) -> None:
     assert b"null" in service.prepare({"x": NUMBERS, "t": TEXTS})
 
 
+def test_several_threads_find_at_once_that_a_server_takes_no_nan(stand: Any) -> None:
+    stand.takes_nan, stand.speaks = False, ("v1",)
+    service = find_service(parse_url(f"{stand.url}/v1/models/m"), ())
+    both = Barrier(2)
+    send = service.send
+
+    def send_together(request: Any) -> Any:
+        if b"NaN" in request:
+            both.wait(30)
+        return send(request)
+
+    service.send = send_together
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: service.run({"x": NUMBERS, "t": TEXTS})["x"], range(2)))
+    np.testing.assert_array_equal(found, [2 * NUMBERS] * 2)
+
+
 def test_many_examples_are_several_requests_and_a_busy_server_is_asked_again(stand: Any) -> None:
     service = RestV2(Transport(stand.url), "m")
     stand.busy = 2
@@ -244,3 +266,53 @@ def test_numbers_come_back_over_grpc() -> None:
         server.stop(None)
     with pytest.raises(UnreachableError, match="cannot be reached"):
         find_service(parse_url("grpc://127.0.0.1:9/m"), ())
+
+
+def bench(url: str, tmp_path: Path, **options: Any) -> list[Candidate]:
+    wanted = BenchOptions(**{"seconds": 0.1, "batch_sizes": (1, 4), **options})
+    np.savez(tmp_path / "examples.npz", **{"inputs/x": NUMBERS, "inputs/t": TEXTS.astype("U")})
+    return list(measure_service(find_target(url, wanted, CheckOptions()), wanted, 2))
+
+
+@pytest.mark.parametrize("scenario", ["single-stream", "multi-stream", "offline", "server"])
+def test_a_service_is_measured_in_each_scenario(stand: Any, tmp_path: Path, scenario: str) -> None:
+    options = {"target_latency": 30.0, "batch_sizes": None} if scenario == "server" else {}
+    options |= {"batch_sizes": None} if scenario == "single-stream" else {}
+    found = bench(f"{stand.url}/v2/models/m", tmp_path, scenario=scenario, data=str(tmp_path), **options)
+    assert [each.batch_size for each in found] == ([1, 4] if scenario in ("multi-stream", "offline") else [1])
+    assert all(each.throughput > 0 and not each.problem for each in found)
+    assert all(bool(each.percentiles) == (scenario != "offline") for each in found)
+    assert found[0].title == f"m on {stand.url}, v2 REST, binary"
+
+
+def test_a_service_gets_random_examples_and_what_it_refuses_is_told(stand: Any, tmp_path: Path) -> None:
+    stand.speaks = ("v1",)
+    (found,) = bench(f"{stand.url}/v1/models/m", tmp_path, batch_sizes=(3,))
+    assert found.format == "v1 REST"
+    assert np.shape(json.loads(stand.bodies[0])["inputs"]["x"]) == (3, 2)
+    stand.busy = 1  # asked again, and measured all the same
+    assert not bench(f"{stand.url}/v1/models/m", tmp_path, batch_sizes=(3,))[0].problem
+    stand.busy = 1000
+    refused = bench(f"{stand.url}/v1/models/m", tmp_path)
+    assert [each.problem for each in refused] == ["/v1/models/m:predict: 429 Too Many Requests: full"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"xla": "on"}, "--xla is for models that are measured here"),
+        ({"precisions": ("float32",)}, "--precision is for models"),
+        ({"scenario": "server", "target_latency": 1.0, "batch_sizes": (2,)}, "leave out --batch-sizes"),
+    ],
+)
+def test_options_of_models_do_not_go_with_a_service(options: Any, error: str) -> None:
+    with pytest.raises(UsageError, match=error):
+        check_bench_options(BenchOptions(**options))
+
+
+def test_examples_that_are_not_the_models_are_told(stand: Any, tmp_path: Path) -> None:
+    (tmp_path / "no.npz").write_text("none")
+    np.savez(tmp_path / "other.npz", y=NUMBERS)
+    for name, error in (("no.npz", "is no file .npz"), ("other.npz", "takes the inputs t, x, not y"), ("a", "cannot")):
+        with pytest.raises(UsageError, match=error):
+            bench(f"{stand.url}/v2/models/m", tmp_path, data=str(tmp_path / name))

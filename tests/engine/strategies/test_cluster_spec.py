@@ -93,8 +93,37 @@ def test_a_task_is_where_slurm_says(node: str, local: str, workers: tuple[str, .
 
 
 def test_a_distribution_that_is_not_known_is_refused() -> None:
-    with pytest.raises(UsageError, match="task 2 is task 1 of node 1: only --distribution block and cyclic"):
+    with pytest.raises(UsageError, match="task 2 is task 1 of node 1: only --distribution block, cyclic and plane"):
         ClusterSpec.find(SLURM | {"SLURM_NODEID": "1", "SLURM_LOCALID": "1"})
+
+
+def test_tasks_in_planes_are_where_slurm_says() -> None:
+    counts = {"SLURM_NTASKS": "6", "SLURM_TASKS_PER_NODE": "4,2", "SLURM_DIST_PLANESIZE": "2"}
+    # Two tasks of the first node, the two of the second, and the other two of the first.
+    hosts = ("gpu01:12593", "gpu01:12594", "gpu02:12593", "gpu02:12594", "gpu01:12595", "gpu01:12596")
+    found = ClusterSpec.find(SLURM | counts | {"SLURM_PROCID": "4", "SLURM_NODEID": "0", "SLURM_LOCALID": "2"})
+    assert found is not None
+    assert found.workers == hosts
+
+
+def test_ports_that_slurm_has_reserved_are_taken() -> None:
+    found = ClusterSpec.find(SLURM | {"SLURM_STEP_RESV_PORTS": "23000-23001"})
+    assert found is not None
+    assert found.workers == ("gpu01:23000", "gpu01:23001", "gpu02:23000")
+
+
+def test_more_tasks_of_a_node_than_ports_are_refused() -> None:
+    counts = {"SLURM_NTASKS": "10", "SLURM_TASKS_PER_NODE": "9,1"}
+    with pytest.raises(UsageError, match="9 tasks of a node have 8 ports"):
+        ClusterSpec.find(SLURM | counts)
+
+
+def test_tasks_of_a_node_that_see_the_same_gpus_are_refused() -> None:
+    gpus = {"SLURM_GPUS_ON_NODE": "4", "CUDA_VISIBLE_DEVICES": "0,1,2,3"}
+    with pytest.raises(UsageError, match="2 tasks of a node see the same GPUs: give each its own with srun --gpus-per"):
+        ClusterSpec.find(SLURM | gpus)
+    assert ClusterSpec.find(SLURM | gpus | {"CUDA_VISIBLE_DEVICES": "2,3"}) is not None
+    assert ClusterSpec.find(SLURM | gpus | {"SLURM_GPUS_PER_TASK": "2"}) is not None
 
 
 def test_two_steps_of_a_job_have_other_ports() -> None:

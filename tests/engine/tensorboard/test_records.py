@@ -77,6 +77,6 @@ def test_only_event_files_are_removed(tmp_path: Path) -> None:
 
 
 def test_a_record_is_a_message_of_protobuf() -> None:
-    length = int.from_bytes(records.restart(2.5, 300)[:8], "little")
-    message = Message(records.restart(2.5, 300)[12 : 12 + length])
+    length = int.from_bytes(records.restart_record(2.5, 300)[:8], "little")
+    message = Message(records.restart_record(2.5, 300)[12 : 12 + length])
     assert (message.double(1), message.integer(2), message.message(7).integer(1)) == (2.5, 300, 1)

@@ -55,6 +55,6 @@ def test_data_that_cannot_be_profiled_is_trained(gym: Gym, monkeypatch: pytest.M
     def fail(data: object) -> None:
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(preparation, "profile", fail)
+    monkeypatch.setattr(preparation, "profile_data", fail)
 
     assert gym.train(PLAN).ended.outcome is Outcome.FINISHED

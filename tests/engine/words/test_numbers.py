@@ -1,6 +1,7 @@
 """Durations, rates and metrics for people."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 
@@ -151,3 +152,27 @@ def test_a_noun_agrees_with_its_number() -> None:
 )
 def test_a_part_has_the_unit_of_the_whole(part: float, whole: float, text: str) -> None:
     assert numbers.size_of(part, whole) == text
+
+
+@pytest.mark.parametrize(
+    ("form", "values", "texts"),
+    [
+        (numbers.metric, [14_990.0, 8089.0, -523.4], ["14.99k", "8.09k", "-0.52k"]),
+        (numbers.metric, [0.9944, 12.35, 250.0], ["0.9944", "12.35", "250"]),
+        (numbers.metric, [14_990.0, math.nan, 0.0, 20_000.0], ["14.99k", "nan", "0.00k", "20.00k"]),
+        (numbers.metric, [6.998e8, 0.04], ["699.8M", "0.0400"]),
+        (numbers.metric, [2.15e20, 3e3], ["2.15e20", "3000"]),
+        (numbers.compact, [62_345.0, 648.0], ["62.34k", "0.65k"]),
+        (numbers.compact, [648.0, 7.25], ["648", "7.25"]),
+        (numbers.latency, [0.0005, 0.002], ["0.50 ms", "2.00 ms"]),
+        (numbers.latency, [0.0000012, 2.0], ["1.20 µs", "2.00 s"]),
+        (numbers.size, [1126 << 10, 39_936], ["1.100 MiB", "0.038 MiB"]),
+        (numbers.size, [177 << 20, 45 << 20], ["177 MiB", "45 MiB"]),
+        (numbers.percent, [0.5, 0.001], ["50%", "0.1%"]),
+        (numbers.metric, [], []),
+    ],
+)
+def test_the_numbers_of_a_column_have_one_unit(
+    form: Callable[[float], str], values: list[float], texts: list[str]
+) -> None:
+    assert list(map(numbers.in_one_form(form, values), values)) == texts

@@ -12,6 +12,7 @@ from accel_tui.appearance.theme import (
     ANSI,
     CONTRAST,
     DARK,
+    HEATS,
     LIGHT,
     LOADS,
     MEASURES,
@@ -107,7 +108,7 @@ def test_what_is_measured_stands_out_and_a_validation_from_its_training(theme: T
 
 def test_textuals_own_themes_have_a_colour_for_everything_measured() -> None:
     for theme in BUILTIN_THEMES.values():
-        assert set(measure_colours(theme)) == {*MEASURES, *LOADS}
+        assert set(measure_colours(theme)) == {*MEASURES, *LOADS, *HEATS}
         assert all(measure_colours(theme).values())
 
 
@@ -139,3 +140,11 @@ def test_changing_goes_between_dark_and_light() -> None:
     assert counterpart(LIGHT) is DARK
     assert counterpart(CONTRAST) is LIGHT
     assert counterpart(BUILTIN_THEMES["solarized-light"]) is DARK
+
+
+@pytest.mark.parametrize("theme", [*MIXED, BUILTIN_THEMES["gruvbox"], BUILTIN_THEMES["solarized-light"]])
+def test_a_better_level_of_a_heat_map_stands_out_more(theme: Theme) -> None:
+    colours = measure_colours(theme)
+    steps = [contrast(colours[name], theme.background or "#121212") for name in HEATS]
+    assert steps == sorted(steps)
+    assert steps[-1] >= 4

@@ -72,8 +72,8 @@ def test_a_table_has_a_line_for_each_batch_size(run_command, asked, monkeypatch)
     assert result.lines[1].split()[:5] == ["BATCH", "P50", "P90", "P99", "(95%)"]
     assert result.lines[1].endswith("STABLE")
     assert "FIRST CALL" in result.lines[1]
-    assert "1.00 ms (900 µs to 1.10 ms)" in result.lines[2]
-    assert "(2.00 ms)" in result.lines[2]
+    assert "1.00 ms (0.90 ms to 1.10 ms)" in result.lines[2]
+    assert "(2.0 ms)" in result.lines[2]
     assert "3.0 MiB" in result.lines[2]
     assert result.lines[2].endswith("yes")
     assert result.lines[3].endswith("0.025      no, ±12%")
@@ -204,6 +204,8 @@ def test_options_reach_the_engine(run_command, asked):
         ("--seconds nan", "'nan' must be a number from 0.1 to 3600"),
         (f"--target-latency {'9' * 400}s", "give one with its unit"),
         (f"--batch-sizes {'9' * 5000}", "give positive whole numbers"),
+        ("--protocol v1", "--protocol is for the URL of a service"),
+        ("http://127.0.0.1:9", "last is no URL, and services are measured apart"),
     ],
 )
 def test_wrong_usage_starts_no_engine(run_command, asked, options, message):

@@ -182,8 +182,8 @@ def test_the_verdict_names_those_whose_intervals_overlap_with_the_fastest_one() 
         _faster("1 thread", 12.0, (11.0, 13.0)),
         _faster("1 thread", 2.0, (1.9, 2.1)),
     )
-    assert race_text.verdict([fastest, slower]) == "The fastest is XLA, 17 times as fast as this plan: --xla on"
-    assert race_text.verdict([close, fastest]) == (
+    assert race_text.race_verdict([fastest, slower]) == "The fastest is XLA, 17 times as fast as this plan: --xla on"
+    assert race_text.race_verdict([close, fastest]) == (
         "XLA and 1 thread are about as fast; the first is 17 times as fast as this plan: --xla on"
     )
     assert [numbers.times(ratio) for ratio in (1.254, 2.64, 123.0)] == ["1.25 times", "2.6 times", "123 times"]

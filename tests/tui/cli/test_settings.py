@@ -29,7 +29,7 @@ def test_the_path_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_first_file_changes_nothing_and_can_be_uncommented(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["settings", "init"]) == 0
     assert capsys.readouterr().out == f"{file}\n"
-    assert user_settings.load() == Settings()
+    assert user_settings.load_settings() == Settings()
     uncommented = [
         line.removeprefix("# ") if " = " in line and not line.startswith("# Settings") else line
         for line in file.read_text().splitlines()

@@ -8,7 +8,7 @@ from accel_engine import data
 from accel_engine.errors import DataError, PlanError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_tui.plan.data_look import SurveyError, survey, survey_subject
+from accel_tui.plan.data_look import SurveyError, survey_form, survey_subject
 
 
 def raises(error: Exception) -> Callable[..., None]:
@@ -31,4 +31,4 @@ def test_every_error_is_said_at_its_field(
 ) -> None:
     resolved = resolve(Plan(data="digits"), ())
     monkeypatch.setattr(data, "survey", raises(error))
-    assert survey(resolved) == SurveyError(survey_subject(resolved.plan), field, (said,))
+    assert survey_form(resolved) == SurveyError(survey_subject(resolved.plan), field, (said,))

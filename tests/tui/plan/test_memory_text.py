@@ -56,7 +56,7 @@ def test_a_gpu_counts_with_its_memory_or_its_limit() -> None:
         assert training.memory == expected * GIB
     unknown = memory_text.training_of(form.resolve_form({}, (CPU, Device("gpu:0", "gpu", "GPU"))), LARGE)
     assert unknown is not None
-    assert (unknown.memory, memory_text.memory_of(unknown)) == (None, "")
+    assert (unknown.memory, memory_text.available_memory_text(unknown)) == (None, "")
 
 
 def test_there_is_no_estimate_without_a_model_or_steps() -> None:

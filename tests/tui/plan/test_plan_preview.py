@@ -154,12 +154,12 @@ def test_plain_float32_goes_without_saying() -> None:
 
 def test_a_field_is_noted_with_what_its_value_means_unless_it_is_wrong() -> None:
     filled = form.resolve_form({}, CPU)
-    notes = plan_preview.notes(filled, plan_preview.rows(filled, COUNTED, ""))
+    notes = plan_preview.field_notes(filled, plan_preview.rows(filled, COUNTED, ""))
     assert notes["model"].startswith("cnn: ")
     assert (notes["data"], notes["epochs"]) == ("8x8x1 → 10 classes", "23 per epoch, 230 total")
     assert notes["batch_size"] == "64 on cpu:0, last 29"
     wrong = form.resolve_form({"data": "x", "epochs": "many"}, CPU)
-    found = plan_preview.notes(wrong, plan_preview.rows(wrong, None, ""))
+    found = plan_preview.field_notes(wrong, plan_preview.rows(wrong, None, ""))
     assert not {"data", "epochs"} & found.keys()
     assert found["batch_size"] == ""
 

@@ -131,7 +131,7 @@ def test_a_regression_has_its_errors_and_the_metric_that_counts_its_baseline() -
 def test_columns_without_a_value_make_room_for_others() -> None:
     regression, labels = run("a", metrics={"validation_mean_absolute_error": 2.0}), run("b", metrics={"loss": 1.0})
     titles = [
-        {column.title for column in fitting_columns(COLUMNS, 151, shown)} for shown in ((regression, labels), (labels,))
+        {column.title for column in fitting_columns(COLUMNS, 153, shown)} for shown in ((regression, labels), (labels,))
     ]
     assert ["val mae" in each for each in titles] == [True, False]
     assert all("val acc" not in each for each in titles)

@@ -25,7 +25,7 @@ from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
-from accel_tui.settings.user_settings import read
+from accel_tui.settings.user_settings import read_settings
 from accel_tui.widgets import runs_table as runs_table
 from accel_tui.widgets.run_card import RunCard
 from accel_tui.widgets.runs_table import RunsTable
@@ -352,7 +352,7 @@ async def test_the_columns_are_chosen_and_saved(
         await shows(pilot, "[x] status")
         await pilot.press("space", "escape")  # the status is the first
         await until(pilot, lambda: table(pilot).visible_titles == titles[1:], "the other columns")
-        assert read(tmp_path / "settings.toml")[0].runs_columns == titles[1:]
+        assert read_settings(tmp_path / "settings.toml")[0].runs_columns == titles[1:]
         await pilot.press("p", "r")
         await until(pilot, lambda: table(pilot).visible_titles == titles[1:], "the same columns")
 

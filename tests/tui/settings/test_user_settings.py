@@ -11,7 +11,7 @@ from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.fields import PlanFields
 from accel_tui.settings import user_settings
-from accel_tui.settings.user_settings import SETTINGS, Settings, SettingsError, read, save_setting
+from accel_tui.settings.user_settings import SETTINGS, Settings, SettingsError, read_settings, save_setting
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "settings.md"
 
@@ -28,7 +28,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def mistakes(file: Path, text: str) -> list[str]:
     file.write_text(text)
     with pytest.raises(SettingsError) as error:
-        user_settings.load()
+        user_settings.load_settings()
     assert error.value.exit_status == 2
     assert str(error.value).splitlines()[1:] == list(error.value.errors)
     return [mistake.removeprefix(str(file)) for mistake in error.value.errors]
@@ -40,7 +40,7 @@ def test_without_a_file_all_is_as_built_in(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("HOME", str(tmp_path))
     assert user_settings.settings_path().name == "settings.toml"
     assert user_settings.settings_path().is_relative_to(tmp_path)
-    assert user_settings.load() == Settings()
+    assert user_settings.load_settings() == Settings()
 
 
 def test_everything_can_be_set(file: Path) -> None:
@@ -68,7 +68,7 @@ title = false
 "run.pause" = "space"
 charts.in = ["z", ","]
 """)
-    assert user_settings.load() == Settings(
+    assert user_settings.load_settings() == Settings(
         theme="nord",
         colours="256",
         glyphs="ascii",
@@ -86,16 +86,16 @@ charts.in = ["z", ","]
 def test_a_file_that_the_environment_names_must_be_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(tmp_path / "none.toml"))
     with pytest.raises(SettingsError, match=r"none\.toml: no such file .set by ACCEL_TUI_SETTINGS."):
-        user_settings.load()
+        user_settings.load_settings()
 
 
 def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_bytes(b"theme = '\xff'")
     with pytest.raises(SettingsError, match="is not UTF-8: invalid start byte at byte 9"):
-        user_settings.load()
+        user_settings.load_settings()
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(file.parent))
     with pytest.raises(SettingsError, match="cannot be read: it is a directory"):
-        user_settings.load()
+        user_settings.load_settings()
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_what_is_wrong_is_said_with_its_line_and_what_would_be_right(file: Path,
 
 def test_a_field_without_effect_is_a_default_for_plans_in_which_it_has_one(file: Path) -> None:
     file.write_text('[plan]\noptimizer = "adam"\nmomentum = 0.9\nmin_delta = 1\nwarmup = "5%"\ndevices = ["cpu:0"]')
-    settings = user_settings.load()
+    settings = user_settings.load_settings()
     values = {"optimizer": "adam", "momentum": 0.9, "min_delta": 1.0, "warmup": 0.05, "devices": ["cpu:0"]}
     assert settings.plan == values
     assert settings.plan_defaults == PlanFields(**{**values, "devices": ("cpu:0",)})
@@ -204,14 +204,14 @@ def test_a_source_says_the_nearest_place() -> None:
 def test_huge_numbers_names_and_nesting_are_explained_in_a_line(tmp_path: Path, text: str, expected: str) -> None:
     path = tmp_path / "settings.toml"
     path.write_text(text)
-    _, errors = read(path)
+    _, errors = read_settings(path)
     assert expected in "\n".join(errors)
     assert len("\n".join(errors)) < 600
 
 
 def test_settings_are_in_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "settings.toml")
-    _, errors = read(tmp_path / "settings.toml")
+    _, errors = read_settings(tmp_path / "settings.toml")
     assert errors == [f"{tmp_path / 'settings.toml'}: cannot be read: it is a pipe, not a file"]
     with pytest.raises(UsageError, match="it is a pipe, not a file; add it yourself"):
         save_setting(tmp_path / "settings.toml", "theme", "nord")

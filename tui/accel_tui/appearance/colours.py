@@ -1,15 +1,12 @@
-"""Colour scales for shares, with a fallback of shading characters.
+"""The colours of all heat maps, with a fallback of shading characters.
 
 Blue for correct and orange for incorrect can be distinguished with colour blindness. They are mixed in OKLab (Ottosson,
 "A perceptual color space for image processing", 2020), so that equal steps look equal.
 """
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-
-import numpy as np
-import numpy.typing as npt
 
 from accel_tui.settings.user_settings import Settings
 
@@ -32,26 +29,28 @@ _ENDS: dict[tuple[str, bool], Colour] = {
 _MIN_DISTANCE = 0.2
 """Minimum distance from the background, so that the smallest share is visible."""
 
-_TO_CONES = np.array([[0.4122, 0.5363, 0.0515], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.63]])
-_TO_LAB = np.array([[0.2105, 0.7936, -0.0041], [1.978, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]])
+_Vector = Sequence[float]
+
+_TO_CONES = ((0.4122, 0.5363, 0.0515), (0.2119, 0.6807, 0.1074), (0.0883, 0.2817, 0.63))
+_TO_LAB = ((0.2105, 0.7936, -0.0041), (1.978, -2.4286, 0.4506), (0.0259, 0.7828, -0.8087))
 
 
 @lru_cache(4096)
 def scale_colour(share: float, hue: str, background: Colour, *, dark: bool) -> Colour:
-    """The colour of a share from 0 to 1; the background's for 0."""
+    """The colour of a share from 0 to 1, as all heat maps have it; the background's for 0."""
     if share <= 0:
         return background
     ends = [_lab(colour) for colour in (background, _ENDS[hue, dark])]
-    mixed = ends[0] + (_MIN_DISTANCE + (1 - _MIN_DISTANCE) * min(share, 1.0) ** 0.5) * (ends[1] - ends[0])
-    linear = np.linalg.solve(_TO_CONES, np.linalg.solve(_TO_LAB, mixed) ** 3).clip(0, 1)
-    gamma_encoded = np.where(linear > 0.0031308, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear)
-    red, green, blue = np.rint(255 * gamma_encoded).astype(int).tolist()
+    part = _MIN_DISTANCE + (1 - _MIN_DISTANCE) * min(share, 1.0) ** 0.5
+    mixed = [low + part * (high - low) for low, high in zip(*ends, strict=True)]
+    linear = _solved(_TO_CONES, [cone**3 for cone in _solved(_TO_LAB, mixed)])
+    red, green, blue = (round(255 * _gamma_encoded(min(max(each, 0.0), 1.0))) for each in linear)
     return red, green, blue
 
 
 def contrasting_text_colour(background: Colour) -> Colour:
     """Black or white, whichever has the higher contrast with a colour."""
-    luminance = np.array([0.2126, 0.7152, 0.0722]) @ _linear(background)
+    luminance = _dot((0.2126, 0.7152, 0.0722), _linear(background))
     # Equal contrast with both, by the Web Content Accessibility Guidelines 2.1.
     return (0, 0, 0) if luminance > (1.05 * 0.05) ** 0.5 - 0.05 else (255, 255, 255)
 
@@ -63,14 +62,38 @@ def shading_character(share: float) -> str:
     return SHADES[max(1, min(len(SHADES) - 1, round(share**0.5 * (len(SHADES) - 1))))]
 
 
-def _lab(colour: Colour) -> npt.NDArray[np.float64]:
-    found: npt.NDArray[np.float64] = _TO_LAB @ np.cbrt(_TO_CONES @ _linear(colour))
-    return found
+def _lab(colour: Colour) -> list[float]:
+    linear = _linear(colour)
+    cones = [_dot(row, linear) ** (1 / 3) for row in _TO_CONES]
+    return [_dot(row, cones) for row in _TO_LAB]
 
 
-def _linear(colour: Colour) -> npt.NDArray[np.float64]:
-    gamma_encoded = np.array(colour) / 255
-    return np.where(gamma_encoded > 0.04045, ((gamma_encoded + 0.055) / 1.055) ** 2.4, gamma_encoded / 12.92)
+def _linear(colour: Colour) -> list[float]:
+    encoded = (part / 255 for part in colour)
+    return [((part + 0.055) / 1.055) ** 2.4 if part > 0.04045 else part / 12.92 for part in encoded]
+
+
+def _gamma_encoded(linear: float) -> float:
+    return 1.055 * linear ** (1 / 2.4) - 0.055 if linear > 0.0031308 else 12.92 * linear
+
+
+def _dot(one: _Vector, other: _Vector) -> float:
+    return sum(left * right for left, right in zip(one, other, strict=True))
+
+
+def _solved(matrix: Sequence[_Vector], right: _Vector) -> list[float]:
+    """The solution of three linear equations, by Cramer's rule; themes need it before NumPy is imported."""
+    columns = [[row[at] for row in matrix] for at in range(3)]
+    whole = _determinant(columns)
+    return [
+        _determinant([right if at == place else column for at, column in enumerate(columns)]) / whole
+        for place in range(3)
+    ]
+
+
+def _determinant(columns: Sequence[_Vector]) -> float:
+    (a, b, c), (d, e, f), (g, h, i) = columns
+    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
 
 
 TRUE_COLOUR = 1 << 24

@@ -6,6 +6,8 @@ The hues of series can be distinguished with colour blindness, as the tests comp
 from textual.color import Color
 from textual.theme import Theme
 
+from accel_tui.appearance.colours import CORRECT, scale_colour
+
 
 def _theme(
     name: str,
@@ -216,15 +218,24 @@ LOADS = tuple(f"load-{level}" for level in range(5))
 """The colours of loads, from none to full."""
 
 
+HEATS = tuple(f"heat-{level}" for level in range(5))
+"""The colours of the levels of a heat map, from the worst to the best."""
+
+
 def measure_colours(theme: Theme) -> dict[str, str]:
-    """The colours of what is measured, for a theme of Textual, and of loads from none to full."""
+    """The colours of what is measured, of loads from none to full, and of levels, for a theme of Textual."""
     measures = {name: getattr(theme, colour) or theme.primary for name, colour in MEASURES.items()}
     low, half, full = (str(colour or theme.primary) for colour in (theme.success, theme.warning, theme.error))
     if low.startswith("ansi"):
-        return measures | dict(zip(LOADS, (low, low, half, half, full), strict=True))
+        ansi = ("ansi_bright_black", "ansi_blue", "ansi_cyan", "ansi_green", "ansi_yellow")
+        levels = zip((*LOADS, *HEATS), (low, low, half, half, full, *ansi), strict=True)
+        return measures | dict(levels)
     ends = [Color.parse(colour) for colour in (low, half, full)]
     shades = (ends[0], ends[0].blend(ends[1], 0.5), ends[1], ends[1].blend(ends[2], 0.5), ends[2])
-    return measures | {name: shade.hex for name, shade in zip(LOADS, shades, strict=True)}
+    background = Color.parse(theme.background or ("#121212" if theme.dark else "#efefef")).rgb  # Textual's own
+    shares = [((level + 0.5) / len(HEATS)) ** 2 for level in range(len(HEATS))]  # equal steps on the scale
+    heats = [Color(*scale_colour(share, CORRECT, background, dark=theme.dark)) for share in shares]
+    return measures | {name: shade.hex for name, shade in zip((*LOADS, *HEATS), (*shades, *heats), strict=True)}
 
 
 def counterpart(theme: Theme) -> Theme:

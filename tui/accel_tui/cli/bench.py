@@ -1,6 +1,6 @@
 """``accel-tui bench``: latency, throughput and memory of trained models, by batch size."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,18 @@ from accel_engine.inference.comparison import ModelComparison, choose_model, com
 from accel_engine.inference.measurement.percentiles import RANKS
 from accel_engine.models.model_files import is_saved_model
 from accel_engine.plan import Plan
+from accel_engine.plan.options import default_of
 from accel_engine.process.inference_bench import ModelFile
 from accel_engine.process.inference_bench import measure_models as bench_models
 from accel_engine.requests.bench_models import BenchOptions
+from accel_engine.requests.check_service import CheckOptions
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.user_paths import exists, user_path
 from accel_engine.words import numbers
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import run_or_file
-from accel_tui.formatting.bench import conclusions, line, notes, setup_tables
+from accel_tui.formatting.bench import bench_notes, conclusions, line, setup_tables
 from accel_tui.formatting.runs import device_warnings
 
 EPILOG = """\b
@@ -34,18 +36,26 @@ Examples:
   accel-tui bench last --scenario server --target-latency 10ms
   accel-tui bench k3fp k3fp-int8.tflite        what does int8 cost and gain?
   accel-tui bench model.tflite --batch-sizes 1,8 --json | jq .p99
+  accel-tui bench http://127.0.0.1:8501        a service, over its protocol
 """
+
+OF_SERVICES = ("protocol", "connections", "token_file", "ca")
+"""Options that only services have."""
+
+Measure = Callable[[Callable[[object], object]], Sequence[str]]
+"""Measures all targets, calls a function with each candidate, and returns notes for the user."""
 
 _ON_CPU = tuple(suffix for each in all_formats() if not each.by_tensorflow for suffix in each.suffixes)
 """Files of models whose runtimes use the CPU only."""
 
 
 @click.command(epilog=EPILOG)
-@click.argument("targets", metavar="RUN|MODEL|EXPORTED...", nargs=-1, required=True)
+@click.argument("targets", metavar="RUN|MODEL|EXPORTED|URL...", nargs=-1, required=True)
 @takes(BenchOptions, "options")
+@takes(CheckOptions, "service", only=OF_SERVICES)
 @click.option("--save/--no-save", default=True, help="Save the measurements as runs.  [default: --save]")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per candidate; the last line is a verdict.")
-def bench(targets: tuple[str, ...], options: BenchOptions, save: bool, as_json: bool) -> None:
+def bench(targets: tuple[str, ...], options: BenchOptions, service: CheckOptions, save: bool, as_json: bool) -> None:
     """Measure the latency, the throughput and the memory of each RUN, MODEL or EXPORTED file.
 
     Each batch size is measured until its last three windows are within 5%, on each device, in each precision, with
@@ -54,13 +64,13 @@ def bench(targets: tuple[str, ...], options: BenchOptions, save: bool, as_json: 
     highest rate with p99 within --target-latency. Models of a run, and files that were exported from one, are
     compared by their metrics, too, on the examples of its test split, or of its validation split.
 
+    At the URL of a service (http, https, grpc or grpcs; any server that 'accel-tui deploy check' speaks with), its
+    model is measured with random examples of the shapes that the service tells, or with those of --data FILE.npz.
+
     The measurements are saved as runs, to be listed and compared like others.
     """
-    models = [_model(target, options.data) for target in targets]
-    for warning in device_warnings(
-        ("cpu",) if all(target.endswith(_ON_CPU) for target in targets) else options.devices
-    ):
-        print_to_stderr(warning)
+    measure = _services if any("://" in target for target in targets) else _models
+    measured = measure(targets, options, service)
     candidates: list[Candidate] = []
     saved = BenchRuns(options)
 
@@ -75,7 +85,7 @@ def bench(targets: tuple[str, ...], options: BenchOptions, save: bool, as_json: 
             print_to_stderr(line(candidate))
 
     try:
-        notes = bench_models(models, options, show)
+        notes = measured(show)
     except AccelError:
         if candidates and not as_json:  # what was measured before, which may have taken minutes
             write("\n\n".join(_page(candidates)))
@@ -85,6 +95,36 @@ def bench(targets: tuple[str, ...], options: BenchOptions, save: bool, as_json: 
     for note in notes:
         print_to_stderr(note)
     _report(candidates, options, runs, as_json=as_json)
+
+
+def _models(targets: Sequence[str], options: BenchOptions, service: CheckOptions) -> Measure:
+    """What measures models in processes here; tells which runs disturb that."""
+    if given := [name for name in OF_SERVICES if getattr(service, name) != default_of(CheckOptions, name)]:
+        raise UsageError(f"--{given[0].replace('_', '-')} is for the URL of a service: leave it out")
+    models = [_model(target, options.data) for target in targets]
+    for warning in device_warnings(
+        ("cpu",) if all(target.endswith(_ON_CPU) for target in targets) else options.devices
+    ):
+        print_to_stderr(warning)
+    return lambda show: bench_models(models, options, show)
+
+
+def _services(targets: Sequence[str], options: BenchOptions, service: CheckOptions) -> Measure:
+    """What measures services, which are all found before."""
+    from accel_engine.service_client.bench import check_bench_options, find_target, measure_service
+
+    if others := [target for target in targets if "://" not in target]:
+        raise UsageError(f"{others[0]} is no URL, and services are measured apart from models: leave it out")
+    check_bench_options(options)
+    found = [find_target(target, options, service) for target in targets]
+
+    def measure(show: Callable[[object], object]) -> tuple[str, ...]:
+        for each in found:
+            for candidate in measure_service(each, options, service.connections):
+                show(candidate)
+        return ("the clients ran on this machine: a server that is here, too, shared its processors with them",)
+
+    return measure
 
 
 def _save(saved: BenchRuns) -> tuple[str, ...]:
@@ -145,7 +185,7 @@ def _page(candidates: Sequence[Candidate]) -> Iterator[str]:
     """A table for each setup, and what brackets in them mean."""
     for each in setup_tables(candidates):
         yield f"{each.title}\n{table(each.header, each.rows)}"
-    if words := list(notes(candidates)):
+    if words := list(bench_notes(candidates)):
         yield "\n".join(words)
 
 

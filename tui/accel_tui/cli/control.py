@@ -14,7 +14,7 @@ from accel_engine.plan import SPECS
 from accel_engine.plan.changed_plan import BY_COMMAND, INTERVALS, command_argument, command_problem
 from accel_engine.plan.interval import parse_interval
 from accel_engine.run import RunInfo, RunReader, Status, find, list_runs, request
-from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint, run_name
 from accel_engine.run.engine.commands import read_answer, withdraw
 from accel_engine.run.history.history import read_history
 from accel_engine.run.runs.listing import named
@@ -209,7 +209,7 @@ def _cancel_queued(directory: Path, name: str) -> int:
 
     if _ACTIONS.get(name, name) != "stop":
         raise RunError(f"run {directory.name} waits in the queue: it has no engine yet (accel-tui queue says more)")
-    queue.cancel(directory.name)
+    queue.cancel(run_name(directory))
     write(f"{directory.name}: cancelled in the queue")
     return 0
 

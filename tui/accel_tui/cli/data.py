@@ -23,9 +23,9 @@ from accel_tui.cli.catalogue import list_data
 from accel_tui.cli.live import reading_bar
 from accel_tui.cli.output import json_option, readable, table, terminal_columns, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given
-from accel_tui.formatting.data import histogram, of_total, share_bars
+from accel_tui.formatting.data import histogram_blocks, of_total, share_bars
 from accel_tui.formatting.text import shorten, sparkline
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import load_settings
 from accel_tui.widgets.data_pictures import strips_of_picture
 
 EPILOG = """\b
@@ -63,10 +63,10 @@ def data(data: str | None, brief: bool, as_json: bool, **flags: Any) -> None:
             raise click.UsageError(f"{', '.join(unused)} needs DATA")
         list_data(as_json=as_json)
         return
-    plan = Plan.from_mapping({**load().plan, **given(flags), "data": data})
+    plan = Plan.from_mapping({**load_settings().plan, **given(flags), "data": data})
     problem = None
     try:
-        known = describe_data(plan, reads=not brief)
+        known = ask_for_description(plan, reads=not brief)
     except DataError as error:  # show what is understood without the invalid examples, and then the error
         if plan.invalid_examples == "skip":
             raise
@@ -79,7 +79,7 @@ def data(data: str | None, brief: bool, as_json: bool, **flags: Any) -> None:
         raise problem
 
 
-def describe_data(plan: Plan, *, reads: bool = False) -> DescribedData:
+def ask_for_description(plan: Plan, *, reads: bool = False) -> DescribedData:
     """Describe a plan's data without training; runs the user's function, or reads what is elsewhere.
 
     Args:
@@ -97,7 +97,7 @@ def describe_data(plan: Plan, *, reads: bool = False) -> DescribedData:
 
 def _describe_without_invalid(plan: Plan, problem: DataError, *, reads: bool) -> DescribedData:
     try:
-        return describe_data(plan.replace(invalid_examples="skip"), reads=reads)
+        return ask_for_description(plan.replace(invalid_examples="skip"), reads=reads)
     except AccelError:
         raise problem from None
 
@@ -162,7 +162,7 @@ def _arrays(spec: Mapping[str, str]) -> str:
 
 def _column(column: EntryColumn, values: ColumnValues | None) -> tuple[str, ...]:
     missing = "" if column.missing is None else numbers.count(column.missing)
-    distribution = readable(histogram(values)) if values else ""
+    distribution = readable(histogram_blocks(values)) if values else ""
     return (shorten(column.name, _NAME), column.kind, column.role, missing, distribution, column.detail)
 
 

@@ -22,7 +22,7 @@ from accel_engine.requests.protocol.request import EngineRequest
 from accel_engine.run import find
 from accel_engine.run_queue.request_device import placed
 from accel_engine.service_client.find_service import parse_url
-from accel_engine.service_client.transport import read_token
+from accel_engine.service_client.transport import read_client_token
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import json_option, print_to_stderr, table, write, write_json
 from accel_tui.cli.signals import interruptible, signal_handlers
@@ -258,7 +258,7 @@ def check(url: str, run: str, options: CheckOptions, as_json: bool) -> int:
     directory = find(run)
     check_steps((directory,), options.checkpoint)
     request = CheckServiceRequest(
-        ModelReference.of(directory), url, options, read_token(options.token_file) if options.token_file else ""
+        ModelReference.of(directory), url, options, read_client_token(options.token_file) if options.token_file else ""
     )
     found = ask(request)
     for note in found.notes:

@@ -20,7 +20,7 @@ from accel_tui.cli.chosen_plan import plan_file_or_run, with_chosen_plan
 from accel_tui.cli.output import table, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given
 from accel_tui.plan import measured_text, memory_text, plan_preview
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import load_settings
 
 EPILOG = """\b
 Examples:
@@ -49,7 +49,9 @@ def estimate(plan_or_run: str | None, as_json: bool, **flags: Any) -> None:
     fits is shown: micro-batches, a mixed precision (not on a CPU) or a smaller batch size.
     """
     chosen = given(flags)
-    resolved, description, measured = with_chosen_plan(load(), plan_file_or_run(plan_or_run, chosen), chosen, _describe)
+    resolved, description, measured = with_chosen_plan(
+        load_settings(), plan_file_or_run(plan_or_run, chosen), chosen, _describe
+    )
     training = memory_text.training_of(resolved, description)
     if as_json:
         write_json(_object(resolved, description, measured, training))
@@ -100,7 +102,7 @@ def _verdict(training: Training) -> str:
         return "; the memory of the device is unknown"
     if short := memory_text.memory_shortage(training, labels=False):
         return f"\n{short}"
-    return f" of {memory_text.memory_of(training)}: fits"
+    return f" of {memory_text.available_memory_text(training)}: fits"
 
 
 def _object(

@@ -19,7 +19,7 @@ from accel_engine.run_queue.request_device import placed
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import custom_objects_option, find_model
-from accel_tui.formatting.evaluation import headline, tables
+from accel_tui.formatting.evaluation import evaluation_headline, evaluation_tables
 
 EPILOG = """\b
 Examples:
@@ -54,8 +54,8 @@ def evaluate(targets: tuple[str, ...], options: EvaluationOptions, custom_object
         for index, model in enumerate(found.models):
             write_json(_object(found, model, found.differences[index - 1] if index else None))
         return
-    write(headline(found, options))
-    for each in tables(found, options.confidence):
+    write(evaluation_headline(found, options))
+    for each in evaluation_tables(found, options.confidence):
         write(f"\n{table(each.header, each.rows)}")
         if each.note:
             write(f"{each.note} --json has all.")

@@ -135,7 +135,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     from accel_engine.process.engine_process import require_installation
     from accel_tui.cli.chosen_plan import with_chosen_plan
     from accel_tui.formatting.runs import device_warnings
-    from accel_tui.settings.user_settings import load
+    from accel_tui.settings.user_settings import load_settings
 
     def check(plan: Plan, devices: Sequence[Device]) -> Plan:
         resolved = resolved_plan.resolve_to_train(plan, devices)
@@ -143,7 +143,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
         require_installation()
         return resolved.with_chosen_model().plan
 
-    plan = with_chosen_plan(load(), read_plan_file(plan_file) if plan_file else None, flags, check)
+    plan = with_chosen_plan(load_settings(), read_plan_file(plan_file) if plan_file else None, flags, check)
     for warning in filter(None, (*device_warnings(devices_of(plan)), isolation.warning(resolved_plan.resolve(plan)))):
         print_to_stderr(warning)
     return plan

@@ -38,7 +38,7 @@ from accel_tui.formatting.finders import (
     size_row,
     size_rows,
 )
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import load_settings
 
 if TYPE_CHECKING:
     from accel_tui.widgets.chart.plot import Plot
@@ -65,7 +65,7 @@ def find_of_plan(plan: Plan, options: RampOptions, *, as_json: bool) -> int:
     """
 
     def command(found: FoundRate) -> str:
-        return load().command(plan.replace(learning_rate=found.learning_rate))
+        return load_settings().command(plan.replace(learning_rate=found.learning_rate))
 
     return _find_rate(partial(find_learning_rate, plan), options, command, as_json=as_json)
 
@@ -311,4 +311,4 @@ def _size_command(found: FoundSize) -> str | None:
     plan, effects = found.plan.replace(batch_size=found.batch_size), found.effects
     if effects is not None and effects.learning_rate is not None and effects.factor != 1:
         plan = plan.replace(learning_rate=effects.learning_rate)
-    return load().command(plan)
+    return load_settings().command(plan)

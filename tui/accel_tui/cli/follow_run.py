@@ -13,7 +13,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update, request
 from accel_engine.run.directory.log_file import lines_of
-from accel_engine.run.directory.run_paths import LOG, latest_checkpoint
+from accel_engine.run.directory.run_paths import LOG, host_of, latest_checkpoint
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.signals import signal_handlers
 from accel_tui.formatting.runs import DIRECTORY_LOST, lost_reason
@@ -79,7 +79,7 @@ def follow(
     Returns:
         The status for the shell: 0 when the run finished or was stopped, 1 when it failed or was lost.
     """
-    steps, ended, waiting, queue, was_queued = 0, None, None, QueueReasons(), False
+    steps, ended, waiting, queue, was_queued, lost = 0, None, None, QueueReasons(), False, ""
     try:
         while True:
             info = reader.info()  # before the poll, so that the last events are not missed
@@ -92,7 +92,10 @@ def follow(
                 if (info.status is Status.LOST or info.place) and restart and restart(info.directory):
                     continue
                 break
+            lost, was_lost = reader.link_problem, lost
             messages = [*(interrupts.escalate(info) if interrupts else ())]
+            if bool(lost) != bool(was_lost):
+                messages.append(f"{lost}; the run goes on there" if lost else "connected again")
             if info.waiting and info.waiting is not waiting:
                 messages.append(info.waiting.waiting)
             waiting = info.waiting
@@ -244,6 +247,8 @@ def _stop_now(info: RunInfo) -> str:
 
 
 def _terminate(info: RunInfo) -> str:
+    if host := host_of(info.directory):
+        return f"the engine does not stop: process {info.pid} of {host}; its last checkpoint is kept"
     if info.place:
         from accel_engine.places.placed_runs import cancel  # seldom needed
 
@@ -255,6 +260,8 @@ def _terminate(info: RunInfo) -> str:
 
 
 def _kill(info: RunInfo) -> str:
+    if host := host_of(info.directory):
+        return f"waiting for the engine on {host}; Ctrl-C does no more, and 'accel-tui watch {info.id}' shows it again"
     if info.place:
         return f"waiting for {info.place.place} to end job {info.place.job}; the last checkpoint is kept"
     for process in _engine_processes(info):

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from accel_engine.errors import UsageError
-from accel_engine.plan.options import OptionSpec, default_of, problem_of, specs_of, text_of
+from accel_engine.plan.options import OptionSpec, default_of, option_problem, specs_of, text_of
 
 _METAVARS = {int: "N", float: "X"}
 
@@ -113,4 +113,4 @@ def _read(spec: OptionSpec, name: str, context: click.Context, option: click.Par
     try:
         return spec.value_of(name, text)
     except UsageError as error:
-        raise click.BadParameter(problem_of(error, text), context, option) from error
+        raise click.BadParameter(option_problem(error, text), context, option) from error

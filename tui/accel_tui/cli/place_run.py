@@ -1,9 +1,11 @@
 """A run that ``accel-tui train --on PLACE`` gives to a place: submitted, and shown as if it were here."""
 
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,25 @@ from accel_engine.errors import AccelError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.places.own_process import is_to_start_again, may_start_again
 from accel_engine.places.place import Place
-from accel_engine.places.placed_runs import check_strategy, cluster_environment, open_place, state_of, submit, write
+from accel_engine.places.placed_runs import (
+    check_strategy,
+    cluster_environment,
+    open_place,
+    state_of,
+    submit,
+    submit_plan,
+    write,
+)
 from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.process.start_run import prepare_continuation, prepare_run
 from accel_engine.run import RunReader, find
+from accel_engine.text import shell_command
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.follow_run import Interrupts, follow, view_for
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.output import write as print_line
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import load_settings
 
 _JUDGEMENT_SECONDS = 60.0
 """How long the script of a job may take to judge how its run ended."""
@@ -54,6 +65,7 @@ def train_at_place(
         The exit status.
     """
     place = open_place(name)
+    request = replace(request, nodes=place.nodes(request))
     devices, environment = place.describe(request), cluster_environment(request.nodes or 1)
     if run is not None:
         if request.write:
@@ -62,21 +74,24 @@ def train_at_place(
     else:
         file = read_plan_file(plan_file) if plan_file else None
 
-        def start(plan: Plan, devices: Sequence[Device]) -> Path | None:
+        def start(plan: Plan, devices: Sequence[Device]) -> Path | int:
             check_strategy(plan, request)
             if request.write:
                 names = write(place, request, plan, devices)
                 print_line("\n".join(str(Path(request.write, name)) for name in names))
-                return None
+                return 0
+
+            if not place.has_run_here(request):
+                return _train_there(place, submit_plan(place, request, plan, devices), detach=detach)
 
             def open_run() -> Path:
                 return prepare_run(plan, devices, print_to_stderr, queued=True, environment=environment)
 
             return submit(place, request, plan, devices, open_run)
 
-        submitted = with_chosen_plan(load(), file, fields, start, devices)
-        if submitted is None:
-            return 0
+        submitted = with_chosen_plan(load_settings(), file, fields, start, devices)
+        if isinstance(submitted, int):
+            return submitted
         directory = submitted
     if detach:
         print_line(directory.name)
@@ -103,6 +118,19 @@ def _continue(
         )
 
     return submit(place, request, plan.replace(**changes), devices, open_run, is_new=False)
+
+
+def _train_there(place: Place, job: str, *, detach: bool) -> int:
+    """Show what a job prints until it ends; Ctrl-C ends only that."""
+    print_to_stderr(f"{place.name} has taken {job}")
+    if detach:
+        print_line(job)
+        return 0
+    try:
+        return subprocess.run(place.log_command(job), check=False).returncode and 1
+    except KeyboardInterrupt:
+        print_to_stderr(f"{job} goes on; show it again: {shell_command(place.log_command(job))}")
+        return 0
 
 
 def _follow(directory: Path, *, as_json: bool, plain: bool) -> int:

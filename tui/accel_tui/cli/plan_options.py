@@ -8,7 +8,7 @@ import click
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.plan import DEFAULTS, GROUPS, SPECS, WORDS
 from accel_engine.plan.field_spec import AUTO
-from accel_engine.plan.options import problem_of
+from accel_engine.plan.options import option_problem
 from accel_engine.plan.plan import default_text
 
 ON_OFF = ("on", "off")
@@ -90,7 +90,7 @@ def check_option(context: click.Context, option: click.Parameter, text: str | No
         word = _TRUTHS.get(text.lower(), text) if option.name in SWITCHES else text
         value = SPECS[option.name].parse(option.name, word)
     except PlanError as error:
-        raise click.BadParameter(problem_of(error, text), context, option) from error
+        raise click.BadParameter(option_problem(error, text), context, option) from error
     return AUTO if value is None else value
 
 

@@ -19,7 +19,7 @@ from accel_engine.requests.write_text import WritingOptions, WritingRequest, Wri
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.run_queue.request_device import placed
-from accel_engine.trained.prediction_files import check_files
+from accel_engine.trained.prediction_files import check_example_files
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
@@ -131,7 +131,7 @@ def _predict(
         raise UsageError(f"run {target.name} does not take texts: its data is {form.kind}")
     with _read_files(files, form) as readable:
         if form is not None:
-            check_files(target.name, form, readable)
+            check_example_files(target.name, form, readable)
         asked = PredictionRequest(
             target, tuple(readable), options.texts, options.checkpoint, custom_objects, options.device
         )

@@ -9,7 +9,7 @@ import click
 
 from accel_engine.devices.device_types import Device
 from accel_engine.op_profile.options import ProfileOptions, xprof_command
-from accel_engine.op_profile.profile_run import check_plan, profile_run
+from accel_engine.op_profile.profile_run import check_profile_plan, profile_run
 from accel_engine.plan import Plan
 from accel_engine.process.ask import ask
 from accel_engine.requests.profile_plan import ProfilePhase, ProfileRequest
@@ -22,7 +22,7 @@ from accel_tui.cli.options import takes
 from accel_tui.cli.output import paragraph, print_to_stderr, table, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given
 from accel_tui.formatting import op_profile
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import load_settings
 
 EPILOG = """\b
 Examples:
@@ -58,7 +58,7 @@ def profile(plan_or_run: str | None, options: ProfileOptions, as_json: bool, **f
         found = profile_run(directory, options, _ask, _show)
         _print(found, directory, as_json=as_json)
         return
-    plan = with_chosen_plan(load(), plan_file_or_run(plan_or_run, chosen), chosen, _checked)
+    plan = with_chosen_plan(load_settings(), plan_file_or_run(plan_or_run, chosen), chosen, _checked)
     _print(_ask(ProfileRequest(plan, options.seconds)), None, as_json=as_json)
 
 
@@ -69,7 +69,7 @@ def _checked(plan: Plan, devices: Sequence[Device]) -> Plan:
         AccelError: It does not fit the machine, the data or the model.
     """
     del devices
-    return check_plan(plan).plan
+    return check_profile_plan(plan).plan
 
 
 def _ask(request: ProfileRequest) -> OpProfile:
@@ -85,13 +85,13 @@ def _print(found: OpProfile, directory: Path | None, *, as_json: bool) -> None:
         where = {"run": directory.name, "directory": str(directory)} if directory else {}
         write_json({**where, **asdict(found), "idle": found.idle})
         return
-    write(op_profile.headline(found))
-    for each in op_profile.tables(found):
+    write(op_profile.profile_headline(found))
+    for each in op_profile.profile_tables(found):
         write(f"\n{each.title}\n{table(each.header, each.rows)}")
         if each.note:
             write(f"{each.note} --json has more.")
     write()
-    for note in op_profile.notes(found):
+    for note in op_profile.profile_notes(found):
         write(paragraph(note))
     if directory and found.trace:
         write(f"Open the trace in XProf: {xprof_command(directory)}")

@@ -11,7 +11,7 @@ from accel_engine.run_queue import queue as run_queue
 from accel_engine.run_queue.queue_entries import QueueEntry
 from accel_tui.cli.output import json_option, table, write, write_json
 from accel_tui.run_list.columns import run_title
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import load_settings
 
 EPILOG = """\b
 Examples:
@@ -40,7 +40,7 @@ def queue(context: click.Context, as_json: bool) -> None:
         if as_json:
             raise click.UsageError("--json lists the queue; it goes with no subcommand")
         return
-    run_queue.set_default_limit(load().queue_at_once)
+    run_queue.set_default_limit(load_settings().queue_at_once)
     run_queue.ensure_waiter()
     entries = run_queue.entries()
     if as_json:
@@ -100,7 +100,7 @@ def limit(number: str | None) -> None:
 
     auto is the limit of the settings (queue.at_once), or else as many as there are accelerators, and one on the CPU.
     """
-    run_queue.set_default_limit(load().queue_at_once)
+    run_queue.set_default_limit(load_settings().queue_at_once)
     if number is not None:
         run_queue.set_limit(run_queue.parse_limit(number))
     found = run_queue.limit()

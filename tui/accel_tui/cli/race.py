@@ -31,7 +31,7 @@ from accel_tui.cli.plan_options import PlanCommand, given
 from accel_tui.cli.signals import INTERRUPTED, interruptible
 from accel_tui.formatting import race as race_text
 from accel_tui.formatting.runs import device_warnings
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import load_settings
 
 EPILOG = """\b
 Examples:
@@ -78,7 +78,7 @@ def race(plan_file: Path | None, options: RaceOptions, as_json: bool, **flags: A
     Ctrl-C stops the race and shows the results so far.
     """
     file = read_plan_file(plan_file) if plan_file else None
-    resolved, devices = with_chosen_plan(load(), file, given(flags), _checked)
+    resolved, devices = with_chosen_plan(load_settings(), file, given(flags), _checked)
     require_installation()
     on_terminal = not as_json and sys.stdout.isatty()
     bars = LiveBars(sys.stdout) if on_terminal else None
@@ -114,7 +114,7 @@ def race_page(results: Sequence[ConfigurationResult], *, with_command: bool = Tr
     if not any(each.is_measured for each in results):
         return ["", "Nothing was measured.", *page]
     best = race_text.best_of(results)
-    lines = ["", *page, "", race_text.verdict(results)]
+    lines = ["", *page, "", race_text.race_verdict(results)]
     return [*lines, f"Train it: {best.configuration.plan.command()}"] if best and with_command else lines
 
 

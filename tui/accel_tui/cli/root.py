@@ -23,6 +23,8 @@ COMMANDS = {
     "search": ("accel_tui.cli.search:search", "Search for the best values of a plan's fields by trials."),
     "continue": ("accel_tui.cli.continue_:continue_", "Continue an ended run from its last checkpoint."),
     "queue": ("accel_tui.cli.queue:queue", "List the runs that wait, and change their order."),
+    "hosts": ("accel_tui.cli.hosts:hosts", "List other machines, whose runs are shown and trained from here."),
+    "fetch": ("accel_tui.cli.fetch:fetch", "Bring a run of a host here, with its model."),
     "cluster": ("accel_tui.cli.cluster:cluster", "Train on several machines."),
     "watch": ("accel_tui.cli.watch:watch", "Follow a run, live or ended."),
     "evaluate": ("accel_tui.cli.evaluate:evaluate", "Evaluate runs and models, and tell which is better."),
@@ -59,10 +61,13 @@ COMMANDS = {
 }
 """The module and the summary of every command."""
 
+HIDDEN = {"remote": "accel_tui.cli.hosts:remote"}
+"""The module of each command that only other programs use."""
+
 _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
-    "Train": ("data", "estimate", "train", "run", "continue", "queue", "cluster"),
+    "Train": ("data", "estimate", "train", "run", "continue", "queue", "hosts", "fetch", "cluster"),
     "Find the best plan": ("race", "find", "search", "searches", "demo"),
     "View runs": (
         "runs",
@@ -137,9 +142,9 @@ class CommandGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Load a command; return ``None`` for an unknown name."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
-        command: Any = pkgutil.resolve_name(COMMANDS[cmd_name][0])
+        command: Any = pkgutil.resolve_name(HIDDEN.get(cmd_name) or COMMANDS[cmd_name][0])
         assert isinstance(command, click.Command)  # noqa: S101 (the table above is ours)
         every = (command, *(command.commands.values() if isinstance(command, click.Group) else ()))
         for each in every:
@@ -164,7 +169,7 @@ class CommandGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command, or suggest the nearest ones."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+        if args and args[0] not in (*COMMANDS, *HIDDEN) and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(f"no such command {args[0]!r}; {suggestion(args[0], COMMANDS)}", ctx)
         return super().resolve_command(ctx, args)
 

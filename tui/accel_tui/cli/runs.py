@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from accel_engine.errors import UsageError
+from accel_engine.hosts.reading import read_all
 from accel_engine.run import RunSummary, list_runs, runs_directory
 from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import exists, is_directory
 from accel_engine.words import numbers
-from accel_tui.cli.output import json_option, table, terminal_columns, write, write_json
+from accel_tui.cli.output import json_option, print_to_stderr, table, terminal_columns, write, write_json
 from accel_tui.formatting.table_columns import SortOrder, sort_rows
 from accel_tui.formatting.text import shorten
 from accel_tui.run_list.columns import COLUMNS, TITLES, best_value_text, monitor_of, run_steps, run_title, status_of
@@ -63,9 +64,12 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
     """
     if error := key_error(text):
         raise UsageError(error)
+    unread = [reading.message for reading in read_all() if reading.state != "connected"]
     everything = list_runs()
     terms = parse_filter(text)
     found = sort_rows((run for run in everything if matches(run, terms)), COLUMNS, SortOrder(column, reversed=reverse))
+    for message in unread:
+        print_to_stderr(f"its runs are as they were: {message}")
     if as_json:
         write_json(*map(_wire, found))
         return

@@ -29,7 +29,7 @@ from accel_tui.cli.live import is_live
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
 from accel_tui.cli.signals import signal_handlers
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import load_settings
 
 if TYPE_CHECKING:  # it imports Optuna
     from accel_engine.search.study_reader import StudyReader
@@ -72,7 +72,7 @@ def define_search(
             print_to_stderr(f"warning: {sentence}")
         return directory
 
-    return with_chosen_plan(load(), file, flags, begin)
+    return with_chosen_plan(load_settings(), file, flags, begin)
 
 
 def resume_search(name: str, options: Mapping[str, Any]) -> Path:
@@ -123,7 +123,7 @@ def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) 
     """
     with launch.open_study(directory) as study:
         launch.reopen_search(directory)
-        set_default_limit(load().queue_at_once)
+        set_default_limit(load_settings().queue_at_once)
         process = launch.start_search_process(directory)
         if detach:
             leave(process)
@@ -219,7 +219,7 @@ class _Follower:
     def _lost(self) -> str:
         """What to say of a process that has ended without noting the search's end."""
         directory = self._database.directory
-        name, last = directory.name, launch.last_words(directory)
+        name, last = directory.name, launch.last_log_line(directory)
         why = f": {last.removeprefix('accel-tui: ')}" if last else ""
         again = f"Its trials go on. Continue it: accel-tui search --resume {name}"
         return f"the process of the search {name} has ended{why}\n{again}"

@@ -7,6 +7,7 @@ import ipaddress
 import click
 
 from accel_engine.errors import UsageError
+from accel_engine.model_server.access import is_loopback
 from accel_tui.cli.output import print_to_stderr, write
 
 EPILOG = """\b
@@ -64,16 +65,6 @@ def serve(host: str, port: int, allowed: tuple[str, ...]) -> int:
 
     web_server.serve_dashboards(host, port, allowed, lambda url: write(f"Open {url}\nPress Ctrl-C to stop."))
     return 0
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address accepts connections from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _describe_host(host: str) -> str:

@@ -139,7 +139,7 @@ def _load_checked() -> Settings:
     from accel_tui import keymap
     from accel_tui.app import key_bindings  # imports all screens
 
-    loaded, errors = user.read(user.settings_path())
+    loaded, errors = user.read_settings(user.settings_path())
     if errors := [*errors, *keymap.theme_errors(loaded), *keymap.key_errors(loaded, key_bindings())]:
         raise SettingsError(errors)
     return loaded

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from accel_engine.errors import EngineMissingError, UsageError
-from accel_engine.places import FORMS, HERE, PlaceName, PlaceRequest, parse_place
+from accel_engine.places import FORMS, HERE, HOST, PlaceName, PlaceRequest, parse_place
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.run_queue.queue_entries import QueueRequest
-from accel_engine.user_paths import is_named_pipe
+from accel_engine.user_paths import is_directory, is_named_pipe
 from accel_tui.cli.options import Command, takes
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.plan_options import PlanCommand, given
@@ -46,10 +46,26 @@ _OUTPUTS = (
         "place",
         metavar="PLACE",
         callback=lambda context, option, text: read_place(context, option, text),
-        help=f"Train at a place: {', '.join(FORMS.values())}.  [default: {HERE}]",
+        help=f"Train at a place: a host, any of them, {', '.join(FORMS.values())}.  [default: {HERE}]",
+    ),
+    click.option(
+        "--hosts",
+        metavar="HOST,...",
+        help="Train on several machines over SSH, which share the directory of runs; same as --on hosts:HOST,...",
     ),
     takes(PlaceRequest, "place_request", if_given=True),
 )
+
+
+def is_on_host(run: str) -> bool:
+    """Whether a run is mirrored from a host."""
+    from accel_engine.run.directory.run_paths import host_of, hosts_directory  # slow to import
+
+    if not is_directory(hosts_directory()):
+        return False
+    from accel_engine.run import find
+
+    return bool(host_of(find(run)))
 
 
 def read_place(context: click.Context, option: click.Parameter, text: str | None) -> PlaceName | None:
@@ -81,7 +97,8 @@ def train(plan_file: Path | None, resume: str | None, start_from: str | None, **
     Ctrl-C stops after the current steps and writes a checkpoint; a second Ctrl-C stops at once.
     Training runs in a separate process: it keeps running when the terminal closes, and
     'accel-tui watch last' shows it again. With --queue it waits until what it needs is free; see 'accel-tui queue'.
-    With --on a cluster starts it, and this shows it as if it were here; Ctrl-C stops it.
+    With --on, a host or a cluster trains it, and this shows it as if it were here; Ctrl-C stops it. The
+    files that the plan names travel to a host, but large data, which is named by its path there: --data there:/PATH.
     """
     outputs = take_outputs(flags)
     if start_from is not None:
@@ -105,7 +122,11 @@ def take_outputs(flags: dict[str, Any]) -> dict[str, Any]:
         click.UsageError: Two exclude each other, or there are options of the queue without --queue.
     """
     queued, request = flags.pop("queued"), flags.pop("request")
-    place, asked = flags.pop("place"), flags.pop("place_request")
+    place, asked, hosts = flags.pop("place"), flags.pop("place_request"), flags.pop("hosts")
+    if hosts is not None:
+        if place is not None:
+            raise click.UsageError("--on and --hosts exclude each other")
+        place = PlaceName("hosts", hosts)
     shown = {name: flags.pop(name) for name in ("as_json", "plain", "detach")}
     if request and not queued:
         raise click.UsageError("--priority, --after and --devices-each go with --queue")
@@ -115,7 +136,7 @@ def take_outputs(flags: dict[str, Any]) -> dict[str, Any]:
             f"--{name.replace('_', '-').removesuffix('s' if name == 'place_options' else '')}" for name in asked
         )
         raise click.UsageError(f"{named}: give a place with --on")
-    if queued and place:
+    if queued and place and place.kind != HOST:
         raise click.UsageError(f"--queue is the queue of this machine: {place} has its own")
     return {
         **shown,
@@ -150,6 +171,11 @@ def train_or_queue(
     Returns:
         The exit status.
     """
+    if (place is not None and place[0].kind == HOST) or (run and is_on_host(run)):
+        from accel_tui.cli import host_run  # seldom needed
+
+        shown = {"as_json": as_json, "plain": plain, "detach": detach}
+        return host_run.train_on_host(place, run, plan_file, fields, queued=request is not None, **shown)
     if place is not None:
         from accel_tui.cli import place_run  # seldom needed
 

@@ -20,14 +20,14 @@ from accel_engine.run import RunReader, find
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.database import DATABASE, reading
+from accel_engine.run.writing.waiting_run import end_waiting
 from accel_engine.run_queue import queue
-from accel_engine.run_queue.dependencies import end_cancelled
 from accel_engine.run_queue.needs import find_need
 from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.follow_run import Interrupts, follow, view_for
 from accel_tui.cli.output import print_to_stderr, write
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import load_settings
 
 EXIT_SECONDS = 10.0
 """Seconds to wait for the engine process to exit after its run has ended."""
@@ -50,7 +50,7 @@ def open_run(run: str | None, plan_file: Path | None, fields: Mapping[str, Any],
     if run is not None:
         return prepare_continuation(find(run), fields, print_to_stderr, queued=queued)
     return with_chosen_plan(
-        load(),
+        load_settings(),
         read_plan_file(plan_file) if plan_file else None,
         fields,
         lambda plan, devices: prepare_run(plan, devices, print_to_stderr, queued=queued),
@@ -114,10 +114,10 @@ def queue_run(run: str | None, plan_file: Path | None, fields: Mapping[str, Any]
             plan = read_info(database).plan
         if plan:
             find_need(plan, request.devices, detect().devices, os.environ)
-        queue.set_default_limit(load().queue_at_once)
+        queue.set_default_limit(load_settings().queue_at_once)
         queue.enqueue(directory, request)
     except AccelError:
-        end_cancelled(directory, "it could not be queued")
+        end_waiting(directory, "it could not be queued")
         if run is None:
             remove(directory)
         raise

@@ -1,6 +1,6 @@
 """What was measured of models as they are served, as text: tables, a line on each candidate, and the verdict."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from operator import attrgetter
 
@@ -33,7 +33,7 @@ def setup_tables(candidates: Sequence[Candidate]) -> Iterator[ResultTable]:
         yield _table(title, list(group))
 
 
-def notes(candidates: Sequence[Candidate]) -> Iterator[str]:
+def bench_notes(candidates: Sequence[Candidate]) -> Iterator[str]:
     """What brackets in the tables mean, and of which examples the metrics are."""
     if any(_is_open(name, each) for candidate in candidates for name, each in candidate.percentiles.items()):
         yield (
@@ -55,34 +55,53 @@ def _table(title: str, candidates: Sequence[Candidate]) -> ResultTable:
         *(("J/EXAMPLE",) if has_energy else ()),
         "STABLE",
     )
-    rows = tuple(tuple(_row(each, has_latencies=has_latencies, has_energy=has_energy)) for each in candidates)
+    forms = _forms(candidates)
+    rows = tuple(tuple(_row(each, forms, has_latencies=has_latencies, has_energy=has_energy)) for each in candidates)
     about = ", ".join(filter(None, (title, candidates[0].scenario, _metric_values(candidates))))
     return ResultTable(header, rows, about)
 
 
-def _row(candidate: Candidate, *, has_latencies: bool, has_energy: bool) -> list[str]:
+def _forms(candidates: Sequence[Candidate]) -> Mapping[str, Callable[[float], str]]:
+    """How the numbers of each column are written."""
+    known = [each for each in candidates if not each.problem]
+    measured = {name: [each.percentiles[name] for each in known if name in each.percentiles] for name in RANKS}
+    latencies = {name: [each.value for each in found] for name, found in measured.items()}
+    latencies["p99"] += [end for each in measured["p99"] for end in (each.low, each.high) if end is not None]
+    return {
+        "rate": numbers.in_one_form(numbers.compact, [float(each.throughput) for each in known]),
+        "first": numbers.in_one_form(numbers.latency, [each.first_seconds for each in known]),
+        "memory": numbers.in_one_form(numbers.size, [each.memory or 0.0 for each in candidates]),
+        **{name: numbers.in_one_form(numbers.latency, values) for name, values in latencies.items()},
+    }
+
+
+def _row(
+    candidate: Candidate, forms: Mapping[str, Callable[[float], str]], *, has_latencies: bool, has_energy: bool
+) -> list[str]:
     known = not candidate.problem
-    latencies = [_percentile(name, candidate.percentiles.get(name)) for name in RANKS] if has_latencies else []
+    latencies = (
+        [_percentile(name, candidate.percentiles.get(name), forms[name]) for name in RANKS] if has_latencies else []
+    )
     energy = [f"{candidate.energy:.3g}" if candidate.energy is not None else ""] if has_energy else []
     return [
         str(candidate.batch_size),
         *latencies,
-        numbers.compact(float(candidate.throughput)) if known else "",
-        numbers.latency(candidate.first_seconds) if known else "",
-        numbers.size(candidate.memory) if candidate.memory is not None else "",
+        forms["rate"](float(candidate.throughput)) if known else "",
+        forms["first"](candidate.first_seconds) if known else "",
+        forms["memory"](candidate.memory) if candidate.memory is not None else "",
         *energy,
         _stability(candidate),
     ]
 
 
-def _percentile(name: str, measured: Percentile | None) -> str:
+def _percentile(name: str, measured: Percentile | None, form: Callable[[float], str]) -> str:
     """A percentile, the 99th with its interval; in brackets if there were too few requests for it."""
     if measured is None:
         return ""
-    text = numbers.latency(measured.value)
+    text = form(measured.value)
     if name != "p99":
         return f"({text})" if _is_open(name, measured) else text
-    low, high = ("?" if end is None else numbers.latency(end) for end in (measured.low, measured.high))
+    low, high = ("?" if end is None else form(end) for end in (measured.low, measured.high))
     return f"{text} ({low} to {high})"
 
 

@@ -69,7 +69,7 @@ _MAIN = ("p50", "p90", "p99", "p999", "memory", "energy")
 _REQUESTS = Figure("requests/s", numbers.compact)
 
 
-def figure(name: str, info: RunInfo | None = None) -> Figure:
+def bench_figure(name: str, info: RunInfo | None = None) -> Figure:
     """A figure by the name of its series.
 
     Args:
@@ -88,11 +88,11 @@ def described(metrics: Mapping[str, float], info: RunInfo) -> str:
         metrics: The figures by the name of their series.
         info: The run.
     """
-    rate = figure("throughput", info)
+    rate = bench_figure("throughput", info)
     parts = []
     if BATCH_SIZE in metrics:
         parts.append(f"batch {_FIGURES[BATCH_SIZE].text(metrics[BATCH_SIZE])}")
     if "throughput" in metrics:
         parts.append(f"{rate.text(metrics['throughput'])} {rate.title}")
-    others = [(figure(name), metrics[name]) for name in _MAIN if name in metrics]
+    others = [(bench_figure(name), metrics[name]) for name in _MAIN if name in metrics]
     return ", ".join([*parts, *(f"{each.title} {each.text(value)}" for each, value in others)]) or "unknown"

@@ -12,7 +12,7 @@ from accel_tui.formatting.bars import bar
 from accel_tui.formatting.text import fit, sparkline
 
 
-def histogram(values: ColumnValues, width: int = 0) -> str:
+def histogram_blocks(values: ColumnValues, width: int = 0) -> str:
     """A block of each bin, of which empty ones are blank; the top of the row stays free.
 
     Args:

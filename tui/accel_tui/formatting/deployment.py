@@ -51,7 +51,10 @@ def check_header(found: ServiceCheck) -> tuple[str, ...]:
 def check_rows(found: ServiceCheck) -> list[tuple[str, ...]]:
     """The trained model and the service, side by side."""
     metrics = tuple(found.original.metrics)
-    rows = (model_row(each, metrics, is_original=each is found.original) for each in (found.original, found.served))
+    rows = (
+        model_row(each, metrics, is_original=each is found.original, models=(found.original, found.served))
+        for each in (found.original, found.served)
+    )
     return [(*row[: 2 + len(metrics)], row[-2]) for row in rows]
 
 
@@ -199,7 +202,19 @@ def sizing_lines(found: Deployed) -> Iterator[str]:
         yield f"{sizing.target_rate:g} requests/s take {machines} like this one, without headroom"
 
 
-SIZING_HEADER = ("FORMAT", "THREADS", "REQUESTS/S", "P50", "P99", "BATCH", "CORES", "MEMORY", "READY", "")
+SIZING_HEADER = (
+    "FORMAT",
+    "THREADS",
+    "MAX BATCH",
+    "REQUESTS/S",
+    "P50",
+    "P99",
+    "MEAN BATCH",
+    "CORES",
+    "MEMORY",
+    "READY",
+    "",
+)
 
 
 def sizing_rows(found: Deployed) -> list[tuple[str, ...]]:
@@ -209,6 +224,7 @@ def sizing_rows(found: Deployed) -> list[tuple[str, ...]]:
         (
             each.format,
             str(each.threads or ""),
+            str(each.largest_batch or ""),
             numbers.compact(float(each.rate)) if each.rate else "slower" if best else "none",
             _latency(each.p50),
             _latency(each.p99),

@@ -27,7 +27,7 @@ MOST_CELLS = 72
 """The widest scale of intervals."""
 
 
-def headline(found: Evaluation, options: EvaluationOptions) -> str:
+def evaluation_headline(found: Evaluation, options: EvaluationOptions) -> str:
     """What was evaluated, and how."""
     level = f"{100 * options.confidence:.4g}% confidence intervals of {options.resamples:,} resamples"
     is_split = found.split in ("test", "validation", "training")
@@ -35,7 +35,7 @@ def headline(found: Evaluation, options: EvaluationOptions) -> str:
     return f"{found.examples:,} {examples}, {found.device.text}; {level}"
 
 
-def tables(found: Evaluation, confidence: float) -> Iterator[ResultTable]:
+def evaluation_tables(found: Evaluation, confidence: float) -> Iterator[ResultTable]:
     """Yield the metrics of all models, the differences of each to the first, and the classes of a single model.
 
     Args:
@@ -56,12 +56,12 @@ def tables(found: Evaluation, confidence: float) -> Iterator[ResultTable]:
         yield _classes(found.models[0].classes)
 
 
-def shown_tables(found: Evaluation, confidence: float) -> Iterator[ResultTable]:
+def drawn_evaluation_tables(found: Evaluation, confidence: float) -> Iterator[ResultTable]:
     """Yield a table for each metric, with its intervals on one scale, the differences, and a single model's classes.
 
     Args:
         found: The evaluation.
-        confidence: As :func:`tables` takes it.
+        confidence: As :func:`evaluation_tables` takes it.
     """
     level = f"{100 * confidence:.4g}% INTERVAL"
     for name in dict.fromkeys(name for model in found.models for name in model.metrics):

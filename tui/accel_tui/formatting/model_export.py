@@ -41,19 +41,30 @@ def model_header(metrics: Sequence[str]) -> tuple[str, ...]:
     return ("MODEL", *(name.upper() for name in metrics), "DIFFERENCE", "SIZE", "LATENCY", "")
 
 
-def model_row(model: MeasuredModel, metrics: Sequence[str], *, is_original: bool, mark: str = "") -> tuple[str, ...]:
+def model_row(
+    model: MeasuredModel,
+    metrics: Sequence[str],
+    *,
+    is_original: bool,
+    mark: str = "",
+    models: Sequence[MeasuredModel] = (),
+) -> tuple[str, ...]:
     """What was measured of a model, one text per column.
 
     Args:
         model: The model.
         metrics: The names of the metrics that have a column.
+        models: All models of the table, whose sizes and latencies have one form; the model alone by default.
         is_original: Whether it is the trained model, which others are compared with.
         mark: The text of the last column.
     """
     values = (model.metrics.get(name) for name in metrics)
     difference = "" if is_original else _number(model.largest)
-    latency = "" if model.latency is None else numbers.latency(model.latency)
-    return (model.name, *map(_number, values), difference, numbers.size(model.size), latency, mark)
+    models = models or (model,)
+    size = numbers.in_one_form(numbers.size, [each.size for each in models])
+    time = numbers.in_one_form(numbers.latency, [each.latency or 0.0 for each in models])
+    latency = "" if model.latency is None else time(model.latency)
+    return (model.name, *map(_number, values), difference, size(model.size), latency, mark)
 
 
 def model_rows(found: Export, metrics: Sequence[str]) -> list[tuple[str, ...]]:
@@ -61,8 +72,11 @@ def model_rows(found: Export, metrics: Sequence[str]) -> list[tuple[str, ...]]:
     trained, fastest = found.original.latency, found.fastest
     is_faster = trained is None or (fastest is not None and fastest.latency is not None and fastest.latency < trained)
     mark = FASTEST if is_faster else FASTEST_EXPORT
-    rows = (model_row(each, metrics, is_original=False, mark=mark if each is fastest else "") for each in found.written)
-    return [model_row(found.original, metrics, is_original=True), *rows]
+    every = (found.original, *found.written)
+    return [
+        model_row(each, metrics, is_original=each is found.original, mark=mark if each is fastest else "", models=every)
+        for each in every
+    ]
 
 
 def problems(found: Export) -> Iterator[str]:
@@ -90,7 +104,7 @@ def export_tables(found: Export) -> Iterator[ResultTable]:
         yield ResultTable(("FILE",), [(path,) for path in paths], title)
 
 
-def shown_tables(found: Export, targets: Sequence[ExportTarget]) -> list[ResultTable]:
+def drawn_export_tables(found: Export, targets: Sequence[ExportTarget]) -> list[ResultTable]:
     """The same tables, with bars for size, latency and how much of its tolerance each model uses.
 
     Args:

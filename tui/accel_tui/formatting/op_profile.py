@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from accel_engine.run.diagnostics.op_profile import LAYERS, OpProfile, ProfiledOperation
+from accel_engine.run.diagnostics.model_items import LAYERS, OpProfile, ProfiledOperation
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ResultTable
 
@@ -16,7 +16,7 @@ _ONE_DNN = re.compile(r"^_Mkl(Native)?")
 _LANES = {"cpu": "thread", "gpu": "stream"}
 
 
-def headline(profile: OpProfile) -> str:
+def profile_headline(profile: OpProfile) -> str:
     """How long what was traced, and how much of the time devices ran nothing."""
     steps = ""
     if profile.steps:
@@ -29,7 +29,7 @@ def headline(profile: OpProfile) -> str:
     return f"{steps}{profile.seconds:.2f} s on the {devices}, {lanes}: {numbers.percent(profile.idle)} idle"
 
 
-def tables(profile: OpProfile, most: int = MOST_ROWS) -> Iterator[ResultTable]:
+def profile_tables(profile: OpProfile, most: int = MOST_ROWS) -> Iterator[ResultTable]:
     """Yield the costliest operations, the layers or name scopes, and the gaps.
 
     Args:
@@ -65,7 +65,7 @@ def tables(profile: OpProfile, most: int = MOST_ROWS) -> Iterator[ResultTable]:
         yield ResultTable(("GAPS", "UP TO", "OF THE TIME"), gaps, f"Gaps {what}")
 
 
-def notes(profile: OpProfile) -> Iterator[str]:
+def profile_notes(profile: OpProfile) -> Iterator[str]:
     """Yield what the figures mean, and what restricts them, in sentences."""
     if profile.total > 1.005 * profile.busy * profile.devices:
         yield "Shares are of the time of all operations, of which several ran at once."

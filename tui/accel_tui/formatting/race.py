@@ -120,19 +120,27 @@ def table_of(results: Sequence[ConfigurationResult]) -> tuple[tuple[str, ...], l
     )
     energy = ("J/EXAMPLE",) if has_energy else ()
     header = ("CONFIGURATION", "EXAMPLES/S", "SPEED", "MEMORY", "COMPILE", *energy, "LOSSES")
-    return header, [_row(each, marks, has_energy=has_energy) for each in measured]
+    rate, memory = _forms(measured)
+    return header, [_row(each, marks, rate, memory, has_energy=has_energy) for each in measured]
 
 
-def _row(result: ConfigurationResult, marks: Mapping[str, tuple[str, ...]], *, has_energy: bool) -> tuple[str, ...]:
+def _row(
+    result: ConfigurationResult,
+    marks: Mapping[str, tuple[str, ...]],
+    rate: Callable[[float], str],
+    memory: Callable[[ConfigurationResult], str],
+    *,
+    has_energy: bool,
+) -> tuple[str, ...]:
     notes = [*([result.losses.text] if result.losses else []), *marks.get(result.title, ())]
     if result.state is ConfigurationState.ENDED_EARLY:
         notes.append("ended early")
     energy = ("" if result.joules is None else numbers.compact(result.joules),) if has_energy else ()
     return (
         fit(result.title, min(cell_len(result.title), TABLE_TITLE)),
-        f"{numbers.compact(result.examples_per_second or 0.0)} {tolerance_text(result)}".rstrip(),
+        f"{rate(result.examples_per_second or 0.0)} {tolerance_text(result)}".rstrip(),
         ratio_text(result),
-        memory_text(result),
+        memory(result),
         compile_text(result),
         *energy,
         "; ".join(filter(None, notes)),
@@ -174,7 +182,7 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
         yield f"Not measured{why}: {', '.join(each.title for each in missing)}."
 
 
-def verdict(results: Sequence[ConfigurationResult]) -> str:
+def race_verdict(results: Sequence[ConfigurationResult]) -> str:
     """The fastest configuration in a sentence; empty if nothing was measured."""
     best = best_of(results)
     if best is None:
@@ -195,7 +203,7 @@ def cure_verdict(raced: "CureRace") -> str:
     """Whether a cure helps, in a sentence."""
     without, cure = raced.results
     if raced.quantity == "speed":
-        return verdict(raced.results)
+        return race_verdict(raced.results)
     if raced.quantity == "memory":
         does, is_least = "takes less memory than", "takes clearly less memory than"
         values = [memory_text(each) or "out of memory" for each in (cure, without)]
@@ -247,7 +255,7 @@ ENDED = (
 """States in which a configuration is a note."""
 
 
-def columns_of(
+def race_columns(
     results: Sequence[ConfigurationResult], width: int, title: str = ""
 ) -> list[Column[ConfigurationResult]]:
     """The columns of a table: a bar, whose end is the spread, and figures; or how far a configuration is.
@@ -303,9 +311,10 @@ def _figures(results: Sequence[ConfigurationResult], width: int) -> list[Column[
     def figure(title: str, width: int, text: Callable[[ConfigurationResult], str]) -> Column[ConfigurationResult]:
         return Column(title, width, _of_measured(lambda each, _: text(each)), right=True)
 
-    rate = figure("examples/s", 10, lambda each: numbers.compact(each.examples_per_second or 0.0))
+    written, sized = _forms(results)
+    rate = figure("examples/s", 10, lambda each: written(each.examples_per_second or 0.0))
     spread = [figure("spread", 6, tolerance_text)] if width >= WIDE else []
-    common = [rate, *spread, figure("speed", 5, ratio_text), figure("memory", 8, memory_text)]
+    common = [rate, *spread, figure("speed", 5, ratio_text), figure("memory", 8, sized)]
     if width < WIDEST:
         return common
     has_energy = any(each.joules is not None for each in results)
@@ -316,6 +325,15 @@ def _figures(results: Sequence[ConfigurationResult], width: int) -> list[Column[
         *([energy] if has_energy else []),
         figure("losses", 18, lambda each: each.losses.text if each.losses else ""),
     ]
+
+
+def _forms(
+    results: Sequence[ConfigurationResult],
+) -> tuple[Callable[[float], str], Callable[[ConfigurationResult], str]]:
+    """How a table writes rates, and the memory of a configuration."""
+    rate = numbers.in_one_form(numbers.compact, [each.examples_per_second or 0.0 for each in results])
+    size = numbers.in_one_form(numbers.size, [each.memory or 0.0 for each in results])
+    return rate, lambda each: "" if each.memory is None else size(each.memory)
 
 
 def _has_bar(result: ConfigurationResult) -> bool:
@@ -341,7 +359,7 @@ def heading(results: Sequence[ConfigurationResult], width: int) -> list[tuple[st
     """The titles above :func:`bars`; nothing where no configuration has figures."""
     if not any(map(_has_bar, results)):
         return []
-    columns = columns_of(results, width, TITLE)
+    columns = race_columns(results, width, TITLE)
     return list(line_cells([(each, each.width) for each in columns], [(each.title, "note") for each in columns]))
 
 
@@ -353,7 +371,7 @@ def bars(results: Sequence[ConfigurationResult], width: int, title: str = "") ->
         width: Cells of a line.
         title: The header of the titles, which have room for it.
     """
-    columns = [(each, each.width) for each in columns_of(results, width, title)]
+    columns = [(each, each.width) for each in race_columns(results, width, title)]
     lines = ([(each.text(result, 0.0), each.colour(result)) for each, _ in columns] for result in results)
     return [list(line_cells(columns, line)) for line in lines]
 

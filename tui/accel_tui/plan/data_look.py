@@ -149,7 +149,7 @@ def is_data(text: str) -> bool:
     return True
 
 
-def survey(filled: ResolvedPlan) -> DatasetEntry | SurveyError:
+def survey_form(filled: ResolvedPlan) -> DatasetEntry | SurveyError:
     """Survey the data of a form; may read files, so call it from a thread."""
     subject = survey_subject(filled.plan)
     try:

@@ -11,7 +11,7 @@ from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data_profile.picture import ColumnValues, DataPicture
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.formatting.data import histogram, of_total, share_bars
+from accel_tui.formatting.data import histogram_blocks, of_total, share_bars
 from accel_tui.formatting.text import fit, sparkline, wrapped
 from accel_tui.plan import data_look, field_labels
 from accel_tui.plan.data_reading import Preview
@@ -93,7 +93,7 @@ def _column(column: EntryColumn, values: ColumnValues | None, width: int) -> Con
     return Content.assemble(
         (fit(printable_line(column.name), width), "$accent bold" if is_target else "" if is_used else "$text-disabled"),
         (f" {role:<{_KIND}} ", "$accent" if is_target else "$text-muted"),
-        (histogram(values, _BINS) if values else " " * _BINS, "$primary"),
+        (histogram_blocks(values, _BINS) if values else " " * _BINS, "$primary"),
         (f" {_range(column, values)}", "$text-muted"),
         (missing, "$text-warning"),
     )

@@ -12,20 +12,7 @@ DATA, DECISIONS, OUTCOME = (tuple(name for (panel, _), name in _PLACES if panel 
 FIRST = (*DATA, *DECISIONS, *OUTCOME)
 """All of these."""
 
-NEXT = (
-    "optimizer",
-    "schedule",
-    "loss",
-    "augmentation",
-    "validation_split",
-    "patience",
-    "precision",
-    "xla",
-    "seed",
-    "checkpoint_every",
-    "clip_norm",
-    "label_smoothing",
-)
+NEXT = tuple(name for _, name in sorted((words.next, name) for name, words in WORDS.items() if words.next is not None))
 """The fields whose defaults stand below the decisions, as many as there is room for."""
 
 _OTHERS = {group: tuple(name for name in names if name not in FIRST) for group, names in GROUPS.items()}

@@ -51,7 +51,7 @@ def memory_shares(training: Training) -> tuple[float, float] | None:
     return estimate.low / training.memory, estimate.high / training.memory
 
 
-def memory_of(training: Training) -> str:
+def available_memory_text(training: Training) -> str:
     """The memory that a training may use: ``22.1 GiB available on this machine``; empty if it is unknown."""
     if training.memory is None:
         return ""
@@ -73,7 +73,8 @@ def memory_shortage(training: Training, *, labels: bool = True) -> str:
     if fits:
         return ""
     verb = "does not fit" if fits is False else "may not fit"
-    return f"{bytes_text(estimate)} {verb} in the {memory_of(training)}: {_advice(cheapest_change(training), labels)}"
+    advice = _advice(cheapest_change(training), labels)
+    return f"{bytes_text(estimate)} {verb} in the {available_memory_text(training)}: {advice}"
 
 
 def _advice(change: PlanChange | None, labels: bool) -> str:

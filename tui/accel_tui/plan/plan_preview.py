@@ -52,7 +52,7 @@ OUTCOME = ("scaling", "precision", "memory")
 """The rows that tell what will happen; the others belong to a field."""
 
 
-def notes(filled: ResolvedPlan, known: Sequence[PreviewRow]) -> dict[str, str]:
+def field_notes(filled: ResolvedPlan, known: Sequence[PreviewRow]) -> dict[str, str]:
     """What the values of the fields mean that are always shown, in a few words each.
 
     Args:

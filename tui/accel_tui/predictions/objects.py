@@ -7,7 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import OF_CLASSES
-from accel_engine.inference.output_prediction import OutputPrediction, forecast_steps, plain, prediction, step_columns
+from accel_engine.inference.output_prediction import (
+    OutputPrediction,
+    forecast_steps,
+    json_numbers,
+    prediction,
+    step_columns,
+)
 from accel_engine.requests.predict import ExamplePredictions
 
 MOST_COLUMNS = 10_000
@@ -46,7 +52,7 @@ def _of_image(image: str, found: ExamplePredictions, chances: npt.NDArray[Any] |
     best = [] if chances is None else np.argsort(-chances, kind="stable")[:top].tolist()
     return {
         "image": image,
-        "top": [{"label": classes[place], "probability": plain(chances[place])} for place in best],  # type: ignore[index]
+        "top": [{"label": classes[place], "probability": json_numbers(chances[place])} for place in best],  # type: ignore[index]
         "notes": [note.removeprefix(lead) for note in found.notes if note.startswith(lead)],
     }
 
@@ -71,7 +77,7 @@ def records(found: ExamplePredictions) -> Iterator[dict[str, Any]]:
         ]
         if found.kind == "series" and not several:
             for number, step in enumerate(forecast_steps(found.outputs[0], row), 1):
-                cells = zip(step_columns(found.outputs[0]), plain(step), strict=True)
+                cells = zip(step_columns(found.outputs[0]), json_numbers(step), strict=True)
                 yield {**lead, "step": number, **dict(cells), "problem": ""}
         else:
             yield {**lead, **{key: value for part in parts for key, value in part.items()}, "problem": ""}
@@ -82,7 +88,7 @@ def record(output: OutputPrediction, row: int, kind: str) -> dict[str, Any]:
     """The cells of an output's prediction for an example."""
     found = prediction(output, row, kind)
     if output.task in OF_CLASSES:
-        chances = zip(output.classes, plain(output.values[row]), strict=True)
+        chances = zip(output.classes, json_numbers(output.values[row]), strict=True)
         first = {"label": found["label"]} if "label" in found else {"labels": " ".join(found["labels"])}
         return {**first, **{f"probability {name}": chance for name, chance in chances}}
     if output.task == "sequence" and "labels" in found:
@@ -94,5 +100,5 @@ def record(output: OutputPrediction, row: int, kind: str) -> dict[str, Any]:
         return values
     flat = output.values[row].reshape(-1)
     if flat.size == 1:
-        return {"value": plain(flat[0])}
-    return {f"value {place}": plain(value) for place, value in enumerate(flat)}
+        return {"value": json_numbers(flat[0])}
+    return {f"value {place}": json_numbers(value) for place, value in enumerate(flat)}

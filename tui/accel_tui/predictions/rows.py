@@ -1,6 +1,6 @@
 """Predictions as rows of a table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -60,7 +60,7 @@ def prediction_tables(found: ExamplePredictions, top: int, most: int | None = No
         yield PredictionTable(output.name, (_title(found), *header), rows, tuple(map(float, best)))
 
 
-def shown_tables(found: ExamplePredictions, top: int, most_rows: int) -> list[ResultTable]:
+def drawn_prediction_tables(found: ExamplePredictions, top: int, most_rows: int) -> list[ResultTable]:
     """A table for each output, with a bar for each probability, and one for the examples without a prediction.
 
     Args:
@@ -136,16 +136,20 @@ def _rows(
         tokens = [" ".join(output.classes[each] for each in values[row].ravel().tolist()) for row in range(len(names))]
         return ("LABELS",), list(zip(names, tokens, strict=True))
     if is_forecast(output, kind):
+        steps = [forecast_steps(output, row) for row in range(len(names))]
+        written = _forms([each for found in steps for each in found])
         rows = [
-            (name if not step else "", str(step + 1), *map(_number, each))
-            for row, name in enumerate(names)
-            for step, each in enumerate(forecast_steps(output, row))
+            (name if not step else "", str(step + 1), *written(each))
+            for name, found in zip(names, steps, strict=True)
+            for step, each in enumerate(found)
         ]
         return ("STEP", *step_columns(output)), rows
     flat = values[: len(names)].reshape(len(names), -1)
     if len(output.columns) == flat.shape[1]:
-        return output.columns, [(name, *map(_number, flat[row])) for row, name in enumerate(names)]
-    shown = [" ".join(map(_number, each[:MOST_NUMBERS])) + (" …" if len(each) > MOST_NUMBERS else "") for each in flat]
+        written = _forms(flat)
+        return output.columns, [(name, *written(flat[row])) for row, name in enumerate(names)]
+    written = _forms(flat[:, :MOST_NUMBERS])
+    shown = [" ".join(written(each[:MOST_NUMBERS])) + (" …" if len(each) > MOST_NUMBERS else "") for each in flat]
     return ("VALUES",), list(zip(names, shown, strict=True))
 
 
@@ -166,5 +170,7 @@ def _listed(chances: dict[str, float]) -> str:
     return ", ".join(f"{name} {percent(float(chance), 1)}" for name, chance in chances.items())
 
 
-def _number(value: float) -> str:
-    return numbers.metric(float(value))
+def _forms(rows: Iterable[Sequence[float]]) -> Callable[[Iterable[float]], list[str]]:
+    """What writes a row of numbers, each column in one form."""
+    forms = [numbers.in_one_form(numbers.metric, map(float, column)) for column in zip(*rows, strict=False)]
+    return lambda row: [form(float(value)) for form, value in zip(forms, row, strict=False)]

@@ -22,7 +22,7 @@ from accel_engine.version import __version__
 from accel_engine.words import numbers
 from accel_tui.appearance.theme import DARK, LIGHT
 from accel_tui.formatting.advice import cure_text, evidence_text
-from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.plan import field_labels
 from accel_tui.report.diagnostics import diagnostics_section
 from accel_tui.report.html import Html, element, joined, page, pairs, section
@@ -35,7 +35,7 @@ from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.chart_view import PLAIN, ChartView, steps_of
 from accel_tui.widgets.chart.draw_values import BEST
 from accel_tui.widgets.chart.figure import figure_of
-from accel_tui.widgets.chart.figure_files import style_rules, svg_of
+from accel_tui.widgets.chart.figure_files import figure_style, svg_of
 from accel_tui.widgets.chart.value_axis import axis_of
 from accel_tui.widgets.chart_panels.run_panels import Panel, panel_format, panel_series, panels_of
 from accel_tui.widgets.chart_panels.shared_axis import BatchAxis
@@ -73,7 +73,7 @@ def report_of(directory: Path) -> str:
     Raises:
         RunError: It cannot be read.
     """
-    state = read_state(directory)
+    state = state_of_run(directory)
     assert state.info is not None  # noqa: S101 (it was read)
     found = read_diagnostics(directory, DiagnosticsReading()).diagnostics
     facts = [fact for fact in facts_of(state) if fact[0] != "checkpoint"]
@@ -102,7 +102,7 @@ def report_of(directory: Path) -> str:
     )
 
 
-def read_state(directory: Path) -> RunState:
+def state_of_run(directory: Path) -> RunState:
     """The state of a run now, with printable texts.
 
     Raises:
@@ -122,7 +122,7 @@ def _style() -> str:
     """The style of the page, in the colours of the dashboard: light, or dark where the reader prefers that."""
     light, dark = (f":root{{{_variables(theme)}}}" for theme in (LIGHT, DARK))
     css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-    return f"{light}@media (prefers-color-scheme: dark){{{dark}}}{style_rules()}{css}"
+    return f"{light}@media (prefers-color-scheme: dark){{{dark}}}{figure_style()}{css}"
 
 
 def _variables(theme: Theme) -> str:
@@ -193,7 +193,7 @@ def _chart(state: RunState, panel: Panel) -> Html:
     """A chart; empty if there is nothing to draw."""
     series, axis = panel_series(state, panel), BatchAxis.of([state])
     if axis:
-        series = tuple(axis.place_on_axis(0, each, figure(panel.name).size) for each in series)
+        series = tuple(axis.place_on_axis(0, each, bench_figure(panel.name).size) for each in series)
     last = axis.ticks if axis else steps_of(series)
     if last < 1 or all(math.isnan(each.latest) for each in series):
         return Html("")

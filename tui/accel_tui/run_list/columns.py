@@ -9,7 +9,7 @@ from accel_engine.run import RunSummary, Status
 from accel_engine.run.runs.listing import thinned
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
-from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.formatting.table_columns import Column, SortKey
 from accel_tui.formatting.text import base_name, shorten, shorten_start, sparkline
 
@@ -76,7 +76,7 @@ def best_value_text(run: RunSummary) -> str:
     """The best value of the metric that counts; empty if there is none."""
     if run.best is None:
         return ""
-    return figure(run.monitor).text(run.best) if run.info and run.info.bench else numbers.metric(run.best)
+    return bench_figure(run.monitor).text(run.best) if run.info and run.info.bench else numbers.metric(run.best)
 
 
 def baseline_value(run: RunSummary) -> float | None:
@@ -137,12 +137,39 @@ def _curve(run: RunSummary, width: int) -> str:
     return sparkline(drawn, len(drawn), high - span, high + span / 7)  # the top stays free, between two rows
 
 
+def _count(number: int) -> str:
+    """A number that fits seven cells."""
+    return numbers.count(number) if number < 1_000_000 else numbers.compact(number)
+
+
 def _batch(run: RunSummary) -> SortKey | None:
     size = run.info.plan_values.get("batch_size") if run.info else None
     return (float(size), "") if isinstance(size, int) else None
 
 
 _SMALL_CHANGE = 0.05  # share of a value that fills the height of a curve at least
+
+METRIC_COLUMNS: Mapping[str, str] = {
+    "loss": "loss",
+    "accuracy": "accuracy",
+    "val loss": "validation_loss",
+    "val acc": "validation_accuracy",
+    "val mae": "validation_mean_absolute_error",
+    "val rmse": "validation_root_mean_squared_error",
+    "val r²": "validation_r2_score",
+}
+"""The columns of the last values of metrics, with their series."""
+
+_DROPPED = {"accuracy": 14, "val loss": 5, "val acc": 6, "val mae": 6, "val rmse": 8, "val r²": 7}
+_HIGHER_IS_BETTER = ("accuracy", "val acc", "val r²")
+
+
+def _metrics(*titles: str) -> tuple[RunColumn, ...]:
+    return tuple(
+        _metric(each, 8, METRIC_COLUMNS[each], _DROPPED.get(each, 0), descending=each in _HIGHER_IS_BETTER)
+        for each in titles
+    )
+
 
 PLAN_COLUMNS = (_plan("model", 16, 1), _plan("data", 14, 4), _plan("strategy", 10, 10))
 """The columns of plan fields, by whose values runs are found, too."""
@@ -163,12 +190,12 @@ COLUMNS: tuple[RunColumn, ...] = (
     Column(
         "steps",
         7,
-        lambda run, _: numbers.compact(steps) if (steps := run_steps(run)) else "—",
+        lambda run, _: _count(steps) if (steps := run_steps(run)) else "—",
         lambda run: (steps, "") if (steps := run_steps(run)) else None,
         right=True,
         descending=True,
     ),
-    _metric("loss", 7, "loss"),
+    *_metrics("loss"),
     Column(
         "best",
         8,
@@ -194,12 +221,7 @@ COLUMNS: tuple[RunColumn, ...] = (
         colour=lambda run: "secondary" if _is_better_lower(run) else "success",
     ),
     Column("monitor", 12, lambda run, _: monitor_of(run, 12), _words(lambda run: monitor_of(run, 99)), drop_priority=2),
-    _metric("accuracy", 8, "accuracy", 14, descending=True),
-    _metric("val loss", 8, "validation_loss", 5),
-    _metric("val acc", 7, "validation_accuracy", 6, descending=True),
-    _metric("val mae", 8, "validation_mean_absolute_error", 6),
-    _metric("val rmse", 8, "validation_root_mean_squared_error", 8),
-    _metric("val r²", 8, "validation_r2_score", 7, descending=True),
+    *_metrics("accuracy", "val loss", "val acc", "val mae", "val rmse", "val r²"),
     Column(
         "duration",
         8,

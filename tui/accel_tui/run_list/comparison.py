@@ -13,7 +13,7 @@ from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALID
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.formatting.text import base_name
 from accel_tui.plan import field_labels
 from accel_tui.run_list.columns import status_of
@@ -280,7 +280,7 @@ def _figures(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
     for name in dict.fromkeys(name for each in metrics for name in each):
         lower = None if name == BATCH_SIZE else is_better_lower(name)
         highest = None if lower is None else not lower
-        shown = figure(name, runs[0].run.info)
+        shown = bench_figure(name, runs[0].run.info)
         row = _row(shown.title, [each.get(name) for each in metrics], shown.text, highest)
         yield replace(row, key=name)
     yield _row("duration", [compared.seconds or None for compared in runs], numbers.duration)
@@ -288,8 +288,9 @@ def _figures(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
 
 def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest: bool | None = None) -> ComparedRow:
     """Make a row; ``highest`` says whether the highest or the lowest value is best, ``None`` for neither."""
-    texts = tuple(NO_VALUE if value is None else text(value) for value in values)
     known = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
+    text = numbers.in_one_form(text, known)
+    texts = tuple(NO_VALUE if value is None else text(value) for value in values)
     if highest is None or len(set(known)) < 2:
         return ComparedRow(label, tuple(values), texts)
     best = max(known) if highest else min(known)

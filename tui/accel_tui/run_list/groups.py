@@ -2,18 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from accel_engine.plan.monitor import is_at_most_one, is_better_lower
 from accel_engine.run import RunSummary
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
+from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
-from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.formatting.table_columns import Column
 from accel_tui.formatting.text import base_name, shorten_start
-from accel_tui.run_list.columns import COLUMNS, SYMBOLS, RunColumn, plan_value
+from accel_tui.run_list.columns import COLUMNS, METRIC_COLUMNS, SYMBOLS, RunColumn, plan_value
 from accel_tui.run_list.run_filter import searched_text
 
 GroupPath = tuple[str, ...]
@@ -30,7 +31,7 @@ _FOLDED_AT_FIRST = ("search ", "benches")
 """What the names of groups begin with that are folded until they are unfolded: runs that nobody started by hand."""
 
 
-def short_name(series: str) -> str:
+def short_metric_name(series: str) -> str:
     """The name of a metric in the header of a column, such as ``val acc``."""
     name = series.removeprefix(VALIDATION_PREFIX)
     of = "val " if name != series else ""
@@ -52,14 +53,14 @@ class Result(NamedTuple):
     @property
     def text(self) -> str:
         """The value."""
-        return figure(self.series).text(self.value)
+        return bench_figure(self.series).text(self.value)
 
     @property
     def title(self) -> str:
         """What the value is."""
         if self.series == "throughput":
-            return figure(self.series).title
-        return f"best {short_name(self.series)}" if self.is_best else short_name(self.series)
+            return bench_figure(self.series).title
+        return f"best {short_metric_name(self.series)}" if self.is_best else short_metric_name(self.series)
 
 
 @lru_cache(maxsize=256)
@@ -140,6 +141,17 @@ class RunGroup:
     """When the newest run was created, in seconds since the epoch."""
     ids: frozenset[str] = frozenset()
     """The ids of its runs."""
+    forms: dict[str, Callable[[float], str]] = field(default_factory=dict, compare=False)
+    """How values of series are written that were asked for; see :meth:`text`."""
+
+    def text(self, series: str, value: float) -> str:
+        """A value of one of its runs, in the form that all their values of the series have."""
+        form = self.forms.get(series)
+        if form is None:
+            values = [found for run in self.runs if (found := (run.metrics or {}).get(series)) is not None]
+            values += [each.value for each in self.results if each.series == series]
+            form = self.forms[series] = numbers.in_one_form(bench_figure(series).text, values)
+        return form(value)
 
     def result(self, run: RunSummary) -> Result | None:
         """The result of one of its runs, if it is by the same metric as the results of the others."""
@@ -165,7 +177,9 @@ class RunGroup:
         found = self.best if self.is_folded else next(iter(self.results), None)
         if found is None:
             return ""
-        return f"{'best' if found.is_best else found.title} {found.text}" if self.is_folded else found.title
+        if not self.is_folded:
+            return found.title
+        return f"{'best' if found.is_best else found.title} {self.text(found.series, found.value)}"
 
 
 def make_group(
@@ -338,7 +352,7 @@ def visible(blocks: Iterable[Block]) -> Iterator[RunGroup | RunSummary]:
             yield from runs
 
 
-RESULT, BAR = "result", "bar"
+METRIC, RESULT, BAR = "metric", "result", "bar"
 """The titles of the columns that depend on the group of a run."""
 
 _WORDS_OF_STATUS = 96
@@ -351,6 +365,12 @@ _AUTOMATIC = (
 _OF_SEVERAL_METRICS = ("val acc", "val mae", "examples/s")
 """What stands in place of the result where a list without groups has results of several metrics."""
 
+_RECENT = (
+    "status", "run", "data", "model", METRIC, RESULT, BAR, "val loss", "curve", "tags", "batch", "loss", "steps",
+    "duration", "created",
+)  # fmt: skip
+"""The columns of recent runs, which no heading says the data and the metric of."""
+
 _PRIORITIES = {
     "created": 1, "model": 2, BAR: 3, "curve": 4, "val acc": 3, "val mae": 5, "val loss": 6, "duration": 7,
     "steps": 8, "examples/s": 9, "tags": 10, "data": 11, "loss": 12, "batch": 13,
@@ -358,6 +378,10 @@ _PRIORITIES = {
 """The highest is hidden first where there is no room; 0 never."""
 
 _BAR_WIDTH = 8
+
+
+RECENT = "recent"
+"""Stands for :data:`GROUPINGS` where runs have no headings, but are compared within their groups."""
 
 
 def bar_colour(series: str) -> str:
@@ -382,16 +406,23 @@ def run_columns(
         title: What the results are, if they are of one kind.
         room: Cells for them.
         chosen: The titles of those that the user has chosen; empty for those that fit.
-        grouping: One of :data:`GROUPINGS`, whose field needs no column.
+        grouping: One of :data:`GROUPINGS`, whose field needs no column, or :data:`RECENT`.
         known_result: Returns the result of a run, which a list of thousands remembers.
     """
-    known = {column.title: column for column in COLUMNS} | _of_group(group_of, title, known_result)
+    known = {column.title: column for column in COLUMNS} | _of_group(
+        group_of, title, known_result, names_metric=grouping == RECENT
+    )
+    known |= {name: replace(known[name], text=_metric_text(group_of, METRIC_COLUMNS[name])) for name in METRIC_COLUMNS}
     if room < _WORDS_OF_STATUS:
         known["status"] = replace(known["status"], width=1, header="", text=lambda run, _: SYMBOLS[run.status][0])
     known["run"] = replace(known["run"], width=16)
     known["model"] = _plan_column(known["model"], 8, 16)
     if chosen:
         return [replace(column, drop_priority=at) for at, column in enumerate(known[each] for each in chosen)]
+    if grouping == RECENT:
+        known["data"] = _plan_column(known["data"], 12, 20)
+        priorities = _PRIORITIES | {"data": 2}
+        return [replace(known[each], drop_priority=priorities.get(each, 0)) for each in _RECENT]
     several = not title and grouping == "none"
     titles = [each for each in _AUTOMATIC if each != grouping and not (several and each in (RESULT, BAR))]
     if several:
@@ -407,17 +438,38 @@ def _plan_column(column: RunColumn, width: int, widest: int) -> RunColumn:
     )
 
 
+def _metric_text(group_of: Callable[[RunSummary], RunGroup | None], series: str) -> Callable[[RunSummary, float], str]:
+    """The last value of a metric, in the form that it has in the run's group."""
+
+    def text(run: RunSummary, _: float) -> str:
+        value = (run.metrics or {}).get(series)
+        if value is None:
+            return "—"
+        group = group_of(run)
+        return group.text(series, value) if group else numbers.metric(value)
+
+    return text
+
+
 def _of_group(
-    group_of: Callable[[RunSummary], RunGroup | None], title: str, known_result: Callable[[RunSummary], Result | None]
+    group_of: Callable[[RunSummary], RunGroup | None],
+    title: str,
+    known_result: Callable[[RunSummary], Result | None],
+    *,
+    names_metric: bool,
 ) -> dict[str, RunColumn]:
-    """The columns that depend on the group of a run."""
+    """The columns that depend on the group of a run; a column that names metrics allows results of several."""
 
     def result(run: RunSummary) -> Result | None:
         group = group_of(run)
         return group.result(run) if group else None
 
     def text(run: RunSummary, _: float) -> str:
-        return found.text if (found := result(run)) else "—"
+        group, found = group_of(run), known_result(run) if names_metric else result(run)
+        return group.text(found.series, found.value) if group and found else "—"
+
+    def metric(run: RunSummary, _: float) -> str:
+        return short_metric_name(found.series) if (found := known_result(run)) else ""
 
     def sort_key(run: RunSummary) -> tuple[float, str] | None:
         found = known_result(run)
@@ -433,6 +485,7 @@ def _of_group(
         return result_by(run, "throughput")
 
     return {
+        METRIC: Column(METRIC, 8, metric, lambda run: (0.0, metric(run, 0.0)) if known_result(run) else None),
         RESULT: Column(RESULT, max(8, len(title)), text, sort_key, right=True, descending=True, header=title or None),
         BAR: Column(
             BAR,

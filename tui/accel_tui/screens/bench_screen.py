@@ -22,7 +22,7 @@ from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.request import Doing, ExamplesDone
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.words import numbers
-from accel_tui.formatting.bench import conclusions, notes, setup_tables
+from accel_tui.formatting.bench import bench_notes, conclusions, setup_tables
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.screens.job import Job
@@ -144,8 +144,6 @@ def _measured(live: LiveWindow) -> tuple[str, int, float]:
 class ThroughputChart(LetteredChart):
     """Examples per second, or requests in the scenario server, by batch size."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set()
-
     def on_mount(self) -> None:
         super().on_mount()
         self.format = numbers.compact
@@ -258,7 +256,7 @@ class BenchScreen(JobScreen):
     def _show_tables(self) -> None:
         tables = list(setup_tables(self._candidates))
         if tables:
-            tables[-1] = replace(tables[-1], note="\n".join(notes(self._candidates)))
+            tables[-1] = replace(tables[-1], note="\n".join(bench_notes(self._candidates)))
         self.query_one(ResultTables).show(tables, _SIGNS)
 
     async def finish(self, found: tuple[str, ...] | None) -> Sequence[str]:

@@ -10,7 +10,7 @@ from accel_engine.errors import UsageError
 from accel_engine.plan.options import OptionSpec, option
 from accel_engine.requests.bench_service import BenchServiceRequest, ServiceLoads
 from accel_engine.requests.check_service import MeasuringService, ServiceLoad
-from accel_engine.service_client.transport import read_token
+from accel_engine.service_client.transport import read_client_token
 from accel_engine.words import numbers
 from accel_tui.formatting.deployment import LOAD_HEADER, load_row
 from accel_tui.formatting.table_columns import ResultTable
@@ -72,7 +72,7 @@ class DeploymentBenchScreen(JobScreen):
             deployment.folder(deployment.current),
             options.connections,
             options.seconds,
-            read_token(deployment.token_file) if deployment.token_file else "",
+            read_client_token(deployment.token_file) if deployment.token_file else "",
             deployment.tls_certificate,
         )
 

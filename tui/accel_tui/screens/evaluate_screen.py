@@ -20,7 +20,7 @@ from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run_queue.request_device import placed
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.formatting.evaluation import headline, shown_tables
+from accel_tui.formatting.evaluation import drawn_evaluation_tables, evaluation_headline
 from accel_tui.host import Screens, open_screen
 from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
@@ -33,6 +33,11 @@ from accel_tui.widgets.text_table import ResultTables
 _VERDICTS = {"better": "success", "worse": "error", "may be chance": "note"}
 """Colours of verdicts on differences."""
 
+
+_AWAITED = """Each metric with its confidence interval beside the baseline,
+the differences between runs, and the metrics of each class.
+
+e changes the examples, the weights and the confidence."""
 
 MOST_ASKED = 9
 """The most runs that a question offers, each with a digit."""
@@ -70,7 +75,7 @@ class EvaluateScreen(JobScreen):
         return OptionForm(EvaluationOptions, rows, names, directories=self._directories)
 
     def compose_result(self) -> ComposeResult:
-        yield ResultTables(colours=_VERDICTS, id="result")
+        yield ResultTables(colours=_VERDICTS, awaited=_AWAITED, id="result")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Diagnostics need an evaluation."""
@@ -110,11 +115,6 @@ class EvaluateScreen(JobScreen):
         found: Evaluation = job.ask(EvaluationRequest(tuple(map(ModelReference.of, self._directories)), prepared))
         return found
 
-    def begin(self, prepared: EvaluationOptions) -> None:
-        """Remove the tables."""
-        self._found = None
-        self.query_one(ResultTables).show(())
-
     def take(self, part: ExamplesDone) -> None:
         """Tell the number of examples."""
         self.progress.show_examples(part)
@@ -124,9 +124,9 @@ class EvaluateScreen(JobScreen):
         self._found = found
         if found is None:
             return ()
-        self.query_one(ResultTables).show(list(shown_tables(found, self.options.confidence)))
+        self.query_one(ResultTables).show(list(drawn_evaluation_tables(found, self.options.confidence)))
         notes = (f"{model.name}: {note}" for model in found.models for note in model.notes)
-        return headline(found, self.options), *notes
+        return evaluation_headline(found, self.options), *notes
 
 
 class EvaluatedScreen(DiagnosticsScreen):

@@ -29,9 +29,9 @@ from accel_tui.formatting.model_export import (
     NOT_WRITTEN,
     WRITTEN,
     ExportProgress,
+    drawn_export_tables,
     export_headline,
     model_header,
-    shown_tables,
 )
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.formatting.table_columns import ResultTable
@@ -43,6 +43,9 @@ from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.jobs.option_inputs import Checklist
 from accel_tui.widgets.text_table import ResultTables
+
+_AWAITED = """Each format with its metrics on the same examples, its difference
+from the trained model, its size and its latency."""
 
 _COLOURS = {
     **dict.fromkeys((FASTEST, FASTEST_EXPORT, WRITTEN), "success"),
@@ -110,7 +113,7 @@ class ExportScreen(JobScreen):
         open_screen(self, Screens.DEPLOY, self._directory)
 
     def compose_result(self) -> ComposeResult:
-        yield ResultTables(colours=_COLOURS, id="result")
+        yield ResultTables(colours=_COLOURS, awaited=_AWAITED, id="result")
 
     def prepare(self, options: ExportOptions) -> PreparedExport:
         """The targets, each with a path that can be written."""
@@ -173,5 +176,5 @@ class ExportScreen(JobScreen):
         if found is None:
             written = [each.name for each in self._progress.models[1:] if not each.problem]
             return (f"written before: {', '.join(written)}" if written else "nothing written",)
-        self._tables.show(shown_tables(found, self._targets))
+        self._tables.show(drawn_export_tables(found, self._targets))
         return export_headline(found), *found.notes

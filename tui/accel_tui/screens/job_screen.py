@@ -21,6 +21,7 @@ from accel_tui.screens.asking import BACK, CANCEL, QuestionScreen, WorkingScreen
 from accel_tui.screens.job import Job, reported
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.key_bar import KeyBar, TopBar
+from accel_tui.widgets.text_table import ResultTables
 
 LEAST_SECONDS = 2.0
 """Seconds of examples after which the time for the rest is shown."""
@@ -141,6 +142,7 @@ class JobScreen(WorkingScreen):
         super().__init__()
         self._heading, self._first_options = heading, first_options
         self._job: Job | None = None
+        self._found: Any = None
         self.options: Any = None
         """The options of the last start; ``None`` before one."""
         self._drawn_at, self._is_checking = 0.0, False
@@ -174,8 +176,10 @@ class JobScreen(WorkingScreen):
         raise NotImplementedError
 
     def begin(self, prepared: Any) -> None:
-        """Forget what was found before."""
-        raise NotImplementedError
+        """Forget what was found before, and remove its tables."""
+        self._found = None
+        for tables in self.query(ResultTables):
+            tables.show(())
 
     def take(self, part: Any) -> None:
         """Take note of a part of the answer, and show the progress."""

@@ -24,13 +24,13 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat, read
 from accel_engine.text import printable
-from accel_engine.trained.prediction_files import ARRAYS, SUFFIXES, check_files
+from accel_engine.trained.prediction_files import ARRAYS, SUFFIXES, check_example_files
 from accel_engine.user_paths import exists, user_path
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ResultTable
 from accel_tui.formatting.text import wrapped
 from accel_tui.predictions.files import SavingOptions, files_of, write_predictions
-from accel_tui.predictions.rows import most_examples, shown_tables
+from accel_tui.predictions.rows import drawn_prediction_tables, most_examples
 from accel_tui.screens.asking import OVERWRITE, ask_user, awaiting, overwrite_question
 from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.job import Job, reported
@@ -143,7 +143,7 @@ class PredictScreen(JobScreen):
     def compose_result(self) -> ComposeResult:
         with Container(id="result"):
             yield GrowingText(id="text")
-            yield ResultTables()
+            yield ResultTables(awaited="A row for each example, with its prediction.\n\nW saves all of them to a file.")
 
     def on_mount(self) -> None:
         """Read what examples the model takes, for the form."""
@@ -223,7 +223,7 @@ class PredictScreen(JobScreen):
             raise PlanError("path", options.path, "no such file")
         files = files_of(path) if path else []
         if self._format:
-            check_files(self._directory.name, self._format, files)
+            check_example_files(self._directory.name, self._format, files)
         return PredictionRequest(
             self._directory, tuple(files), options.texts, options.checkpoint, wanted_device=options.device
         )
@@ -231,12 +231,13 @@ class PredictScreen(JobScreen):
     def run(self, job: Job, prepared: PredictionRequest | WritingRequest) -> tuple[Any, list[ResultTable]]:
         """Predict, or write."""
         found = job.ask(prepared)
-        return found, [] if isinstance(found, WrittenText) else shown_tables(found, self.options.top, MOST_ROWS)
+        return found, [] if isinstance(found, WrittenText) else drawn_prediction_tables(
+            found, self.options.top, MOST_ROWS
+        )
 
     def begin(self, prepared: PredictionRequest | WritingRequest) -> None:
         """Begin with the prompt, or without tables."""
-        self._found = None
-        self.query_one(ResultTables).show(())
+        super().begin(prepared)
         writes = isinstance(prepared, WritingRequest)
         self.set_class(writes, "-writing").set_class(not writes, "-predicting")
         if isinstance(prepared, WritingRequest):

@@ -52,7 +52,8 @@ class ProfileScreen(JobScreen):
         return OptionForm(ProfileOptions, ("seconds",))
 
     def compose_result(self) -> ComposeResult:
-        yield ResultTables(id="result")
+        awaited = "The operations that take longest on each device, and what the training waits for."
+        yield ResultTables(awaited=awaited, id="result")
 
     def on_mount(self) -> None:
         """Show the form, or the profile that the run has."""
@@ -90,11 +91,6 @@ class ProfileScreen(JobScreen):
         """Profile the run."""
         return profile_run(self._directory, prepared, job.ask, job.send, lambda: job.is_cancelled)
 
-    def begin(self, prepared: ProfileOptions) -> None:
-        """Remove the tables."""
-        self._found = None
-        self.query_one(ResultTables).show(())
-
     def take(self, part: ProfilePhase | ExamplesDone) -> None:
         """Tell what happens."""
         if isinstance(part, ExamplesDone):
@@ -108,6 +104,6 @@ class ProfileScreen(JobScreen):
 
     def _show(self, found: OpProfile) -> Sequence[str]:
         self._found = shown = printable_fields(found)
-        self.query_one(ResultTables).show(list(op_profile.tables(shown, MOST_ROWS)))
+        self.query_one(ResultTables).show(list(op_profile.profile_tables(shown, MOST_ROWS)))
         self.refresh_bindings()
-        return op_profile.headline(shown), *op_profile.notes(shown)
+        return op_profile.profile_headline(shown), *op_profile.profile_notes(shown)

@@ -39,7 +39,7 @@ class RaceTable(Table[ConfigurationResult]):
 
     def show(self, results: Sequence[ConfigurationResult]) -> None:
         """Show results."""
-        self.show_rows(results, race.columns_of(results, self.room, race.TITLE))
+        self.show_rows(results, race.race_columns(results, self.room, race.TITLE))
 
     def select(self, title: str) -> None:
         """Move the cursor to a configuration, if it is there."""
@@ -228,5 +228,5 @@ class RaceScreen(JobScreen):
         best, has_moved = race.best_of(self._sorted), self._configurations.current not in self._configurations.shown[:1]
         if best and not has_moved:
             self._configurations.select(best.title)
-        verdict = race.verdict(self._sorted)
+        verdict = race.race_verdict(self._sorted)
         return (verdict or "Nothing was measured.",) if verdict or found is not None else ()

@@ -188,7 +188,7 @@ _NESTED = ("rates", "notify", "queue", "runs")
 _TABLES = ("plan", "keys", *_NESTED)
 
 
-def load() -> Settings:
+def load_settings() -> Settings:
     """Load the user settings, or the defaults if there is no file.
 
     Themes and key bindings are validated by :mod:`accel_tui.keymap`.
@@ -196,13 +196,13 @@ def load() -> Settings:
     Raises:
         SettingsError: The file cannot be read or has errors; it lists all of them.
     """
-    settings, errors = read(settings_path())
+    settings, errors = read_settings(settings_path())
     if errors:
         raise SettingsError(errors)
     return settings
 
 
-def read(file: Path) -> tuple[Settings, list[str]]:
+def read_settings(file: Path) -> tuple[Settings, list[str]]:
     """Read a settings file; return its valid settings and its errors."""
     source = SettingSource(file)
     try:
@@ -337,7 +337,7 @@ def save_setting(file: Path, name: str, value: str | list[str]) -> None:
     advice = f"add it yourself: {tomlkit.dumps(_nested(name, value)).strip()}"
     file = file.resolve()
     try:
-        if file.exists() and (errors := read(file)[1]):
+        if file.exists() and (errors := read_settings(file)[1]):
             raise UsageError(f"{errors[0]}; {advice}")
         if file.exists() and not file.is_file():  # such as /dev/null, which a file must not replace
             raise UsageError(f"{file}: {name} cannot be saved, as this is no regular file; {advice}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel_engine.errors import AccelError
-from accel_engine.search.launch import is_search_running, last_words, open_study
+from accel_engine.search.launch import is_search_running, last_log_line, open_study
 from accel_engine.search.trial import TrialReport
 from accel_engine.text import printable_fields, printable_line
 from accel_tui.follower import Follower, Unreadable
@@ -147,7 +147,7 @@ def read_state(study: "StudyReader", state: StudyState) -> StudyState:
         "spent": part.spent,
         "spent_at_end": part.spent_at_end,
         "is_running": is_running,
-        "last_words": "" if is_running or part.ended else last_words(directory),
+        "last_words": "" if is_running or part.ended else last_log_line(directory),
     }
     if not changed and all(getattr(state, name) == value for name, value in rest.items()):
         return state

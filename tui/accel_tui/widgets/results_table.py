@@ -1,6 +1,6 @@
 """The results of compared runs, a row for each, with bars, the best first."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -70,7 +70,9 @@ class ResultsTable(Table[ResultRow]):
         title = group.result_title or RESULT
         self.border_title = "Results"
         width = column_width("run", (row.name for row in self.rows), _WIDEST_NAME)
-        self.show_rows(self.rows, _columns(group, best.value if best else None, title, width, self.differs))
+        speeds = [row.speed for row in self.rows if row.speed is not None]
+        speed = numbers.in_one_form(numbers.compact, speeds)
+        self.show_rows(self.rows, _columns(group, best.value if best else None, title, width, self.differs, speed))
 
     def on_resize(self) -> None:
         self.watch_rows()
@@ -78,13 +80,14 @@ class ResultsTable(Table[ResultRow]):
 
 
 def _columns(
-    group: RunGroup, best: float | None, title: str, name_width: int, differs: str
+    group: RunGroup, best: float | None, title: str, name_width: int, differs: str, speed: Callable[[float], str]
 ) -> Sequence[Column[ResultRow]]:
     """The columns of the results of a group of runs."""
 
     def result(row: ResultRow, _: float) -> str:
         found = group.result(row.run)
-        return "—  " if found is None else f"{found.text} {'★' if found.value == best else ' '}"
+        text = group.text(found.series, found.value) if found else ""
+        return f"{text} {'★' if found.value == best else ' '}" if found else "—  "
 
     def result_key(row: ResultRow) -> SortKey | None:
         found = group.result(row.run) or result_of(row.run)
@@ -131,12 +134,12 @@ def _columns(
             widest=_WIDEST_BAR,
             header="",
         ),
-        _metric("val loss", f"{VALIDATION_PREFIX}loss", 3),
-        _metric("loss", "loss", 4),
+        _metric(group, "val loss", f"{VALIDATION_PREFIX}loss", 3),
+        _metric(group, "loss", "loss", 4),
         Column(
             "steps/s",
             8,
-            lambda row, _: "—" if row.speed is None else numbers.compact(row.speed),
+            lambda row, _: "—" if row.speed is None else speed(row.speed),
             lambda row: None if row.speed is None else (row.speed, ""),
             right=True,
             descending=True,
@@ -162,7 +165,7 @@ def _columns(
     ]
 
 
-def _metric(title: str, name: str, drop_priority: int) -> Column[ResultRow]:
+def _metric(group: RunGroup, title: str, name: str, drop_priority: int) -> Column[ResultRow]:
     """The last value of a metric."""
 
     def value(row: ResultRow) -> float | None:
@@ -171,7 +174,7 @@ def _metric(title: str, name: str, drop_priority: int) -> Column[ResultRow]:
     return Column(
         title,
         8,
-        lambda row, _: "—" if (found := value(row)) is None else numbers.metric(found),
+        lambda row, _: "—" if (found := value(row)) is None else group.text(name, found),
         lambda row: None if (found := value(row)) is None or found != found else (found, ""),
         right=True,
         drop_priority=drop_priority,

@@ -28,7 +28,7 @@ from accel_tui.formatting.runs import lost_reason
 from accel_tui.formatting.text import base_name, shorten, shorten_start
 from accel_tui.plan import field_labels
 from accel_tui.run_list.columns import SYMBOLS, run_title, status_of
-from accel_tui.run_list.groups import RunGroup, result_of, short_name
+from accel_tui.run_list.groups import RunGroup, result_of, short_metric_name
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.chart import Chart
@@ -151,8 +151,6 @@ class RunCard(VerticalScroll, can_focus=False):
         if not self.size:
             return
         content = CardContent()
-        if not self.border_title:  # the first one: what the list knows, until the rest is read
-            self._update()
         if isinstance(subject, RunSummary) and subject.info:
             has_ended = subject.status is not None and not subject.status.live
             with suppress(AccelError, OSError):  # the list shows the problem as soon as it reads the run again
@@ -260,7 +258,7 @@ def _facts(run: RunSummary, info: RunInfo, content: CardContent) -> Iterator[tup
         yield "result", f"{result.title} {result.text}"
     if run.best is not None and not info.bench:
         at = f" at step {found[0]:,}" if found else ""
-        yield "best", f"{short_name(run.monitor)} {numbers.metric(run.best)}{at}"
+        yield "best", f"{short_metric_name(run.monitor)} {numbers.metric(run.best)}{at}"
     if run.membership:
         yield "worker", str(run.membership)
     values = {**info.plan_values} if plan is None else plan.changed()

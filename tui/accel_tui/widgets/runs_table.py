@@ -20,6 +20,7 @@ from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.run_list.columns import COLUMNS
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS as MAX_CHARTED_RUNS
 from accel_tui.run_list.groups import (
+    RECENT,
     RESULT,
     Folds,
     GroupPath,
@@ -151,16 +152,14 @@ class RunsTable(Table[RunSummary]):
 
     def grouped(self, rows: tuple[RunSummary, ...]) -> tuple[tuple[RunSummary, ...], Sequence[RunSummary | Heading]]:
         """The runs in the order of their groups, and the lines with the headings of groups."""
+        grouping = self.grouping if self.selectable else "data"
+        self._facts.begin(self.runs or (), self.filter, grouping)
+        blocks = group_runs(rows, grouping, self._folds, self._facts)
+        ordered = tuple(chain.from_iterable(runs for _, runs in blocks))
+        self._whole = None if self._facts.groups else make_group(("",), ordered, self._facts)
+        self._choose_columns()
         if not self.selectable:
             return rows, rows
-        self._facts.begin(self.runs or (), self.filter, self.grouping)
-        blocks = group_runs(rows, self.grouping, self._folds, self._facts)
-        ordered = tuple(chain.from_iterable(runs for _, runs in blocks))
-        self._whole = None
-        if not self._facts.groups:
-            whole = make_group(("",), ordered, self._facts)
-            self._whole = whole if whole.is_of_one_kind else None
-        self._choose_columns()
         return ordered, [self._heading_of(line) if isinstance(line, RunGroup) else line for line in visible(blocks)]
 
     def on_resize(self) -> None:
@@ -169,11 +168,9 @@ class RunsTable(Table[RunSummary]):
 
     def _choose_columns(self) -> None:
         """Take the columns that fit the list, and what its runs are."""
-        if self.selectable:
-            title = self._whole.result_title if self._whole else ""
-            self.columns = run_columns(
-                self._compared_with, title, self.room, self.chosen, self.grouping, self._facts.result
-            )
+        title = self._whole.result_title if self.selectable and self._whole and self._whole.is_of_one_kind else ""
+        grouping = self.grouping if self.selectable else RECENT
+        self.columns = run_columns(self._compared_with, title, self.room, self.chosen, grouping, self._facts.result)
 
     def _compared_with(self, run: RunSummary) -> RunGroup | None:
         """The group with whose results a run is compared."""

@@ -188,7 +188,7 @@ def _check(info: RunInfo, changes: Mapping[str, Any]) -> None:
 def _by_command(
     directory: Path, arguments: Mapping[str, float], changes: Mapping[str, Any], before: Mapping[str, Any], why: Why
 ) -> AppliedCure:
-    answers = [run_change.send(directory, name, argument, *why) for name, argument in arguments.items()]
+    answers = [run_change.send_to_run(directory, name, argument, *why) for name, argument in arguments.items()]
     return AppliedCure(Method.COMMAND, changes, before, f"run {directory.name}: {'; '.join(answers)}")
 
 

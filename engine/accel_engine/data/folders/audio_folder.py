@@ -13,7 +13,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSource
 from accel_engine.data.folders.files import FilesSeen
 from accel_engine.data.folders.layout import AUDIO_SUFFIXES
-from accel_engine.data.folders.sound_files import SoundHeader, read_header, read_sound, resampled_length
+from accel_engine.data.folders.sound_files import SoundHeader, read_sound, resampled_length, sound_header
 from accel_engine.errors import DataError, PlanError
 
 CUT = 0.01
@@ -69,7 +69,7 @@ class SoundForm(ClassFileForm[SoundHeader]):
     @classmethod
     def check(cls, file: str) -> SoundHeader:
         """The header of a sound whose end is there."""
-        return read_header(Path(file))
+        return sound_header(Path(file))
 
     def read(self, file: str) -> tuple[npt.NDArray[Any], SoundHeader]:
         """The samples of a sound, and its header."""

@@ -142,7 +142,7 @@ def look_at(
     rows = np.unique(np.linspace(0, len(files) - 1, min(limit, len(files))).astype(int)).tolist()
     headers: dict[F, H] = {}
     problems: dict[F, DataError] = {}
-    for file, found in in_threads(check, [files[row] for row in rows], _GROUP, options):
+    for file, found in read_in_threads(check, [files[row] for row in rows], _GROUP, options):
         if isinstance(found, DataError):
             problems[file] = found
         else:
@@ -185,7 +185,7 @@ class FileArray(LazyRows, Generic[F, H]):
         """
         taken = self.select(rows)
         values = np.empty(taken.shape, self.dtype)
-        for _, found in in_threads(partial(taken.read_into, values), range(len(taken)), taken.group, None):
+        for _, found in read_in_threads(partial(taken.read_into, values), range(len(taken)), taken.group, None):
             if isinstance(found, DataError):
                 raise found
         return values
@@ -250,7 +250,7 @@ class FileArray(LazyRows, Generic[F, H]):
 
     def _problems(self, read: Callable[[int], H], options: DataOptions, progress: Progress) -> Problems:
         problems: Problems = {}
-        for row, found in in_threads(read, range(len(self)), self.group, options):
+        for row, found in read_in_threads(read, range(len(self)), self.group, options):
             if isinstance(found, DataError):
                 problems[row] = found
             else:
@@ -331,7 +331,7 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, "files")
 
 
-def in_threads(
+def read_in_threads(
     read: Callable[[T], H], items: Sequence[T], group: int, options: DataOptions | None
 ) -> Iterator[tuple[T, H | DataError]]:
     """What a function returns for items, or the error that it raises, in their order.

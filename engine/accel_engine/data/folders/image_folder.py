@@ -15,7 +15,7 @@ from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import parse_size
 from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSource
-from accel_engine.data.folders.files import THREADS, FilesSeen, in_threads
+from accel_engine.data.folders.files import THREADS, FilesSeen, read_in_threads
 from accel_engine.data.folders.layout import IMAGE_SUFFIXES
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange
 from accel_engine.errors import DataError
@@ -126,7 +126,7 @@ class ImageDecoder:
 
     def __call__(self, contents: Sequence[bytes]) -> dict[int, npt.NDArray[Any]]:
         """Decode images: the pixels of each, ``[height, width, channels]``, by its place, but for damaged ones."""
-        found = in_threads(self._read, contents, max(1, len(contents) // THREADS), None)
+        found = read_in_threads(self._read, contents, max(1, len(contents) // THREADS), None)
         return {place: each[0] for place, (_, each) in enumerate(found) if not isinstance(each, DataError)}
 
 

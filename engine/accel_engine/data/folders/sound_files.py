@@ -52,7 +52,7 @@ class SoundHeader(NamedTuple):
     samples: int
 
 
-def read_header(path: Path) -> SoundHeader:
+def sound_header(path: Path) -> SoundHeader:
     """Read the header of a sound, and look whether its end is there.
 
     Raises:

@@ -21,13 +21,13 @@ from accel_engine.data.folders.image_folder import ImageDecoder
 from accel_engine.data.prepared.columns import ColumnSource, Rows, fixed, numpy_type, pad
 from accel_engine.data.prepared.features import read_json
 from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, PreparedSource, padding, size_images
-from accel_engine.data.roles import check_names, choose_roles
+from accel_engine.data.roles import check_named_columns, choose_roles
 from accel_engine.data.splits import choose_splits
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError, PlanError
 from accel_engine.files import regular
 from accel_engine.json_values import decode
-from accel_engine.memory import check_memory
+from accel_engine.memory import check_fits_memory
 from accel_engine.user_paths import is_file, user_path
 
 _NUMBERS = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float16", "float32")
@@ -86,7 +86,7 @@ class HuggingFace(PreparedSource):
         if left_out:
             notes += (f"columns left out: {', '.join(left_out)}",)
         labels = [name for name in specs if features[name].get("_type") == "ClassLabel"]
-        check_names(options, specs)
+        check_named_columns(options, specs)
         roles = choose_roles(tuple(specs), options, labels if len(labels) == 1 else None)
         padded = {name: specs[name].shape[0] for name in self._padded if name in roles.names}
         changes = padding(padded, options.window)
@@ -197,7 +197,7 @@ class ParquetFolder(HuggingFace):
         files = self._splits[0]
         metadata = [_read_parquet(file, "read_metadata") for each in files.values() for file in each]
         size = sum(each.row_group(group).total_byte_size for each in metadata for group in range(each.num_row_groups))
-        check_memory(f"reading {len(metadata)} Parquet files of {self._root}", size)
+        check_fits_memory(f"reading {len(metadata)} Parquet files of {self._root}", size)
         names = list(self._features)
         tables = {
             use: [_read_parquet(file, "read_table", columns=names) for file in each] for use, each in files.items()

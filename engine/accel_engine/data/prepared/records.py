@@ -114,7 +114,7 @@ def is_packed(path: Path) -> bool:
     return _is_packed(_mapped(path)[:_BEFORE].tobytes())
 
 
-def unpacked(name: str, content: Bytes, limit: int | None = None) -> Bytes:
+def unpacked_file(name: str, content: Bytes, limit: int | None = None) -> Bytes:
     """The content of a file, unpacked if it is packed.
 
     Args:
@@ -172,7 +172,7 @@ def _is_head(start: bytes) -> bool:
 
 
 def _content(path: Path, limit: int | None = None) -> Bytes:
-    return unpacked(str(path), _mapped(path), limit)
+    return unpacked_file(str(path), _mapped(path), limit)
 
 
 def _mapped(path: Path) -> Bytes:

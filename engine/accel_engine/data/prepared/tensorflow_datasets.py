@@ -16,8 +16,8 @@ from accel_engine.data.prepared.columns import ColumnSource, pad_of
 from accel_engine.data.prepared.features import Feature, read_json
 from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, PreparedSource, padding
 from accel_engine.data.prepared.records import first_records, open_records
-from accel_engine.data.prepared.tfrecord import columns_of, specs_of
-from accel_engine.data.roles import check_names, choose_roles
+from accel_engine.data.prepared.tfrecord import feature_columns, feature_specs
+from accel_engine.data.roles import check_named_columns, choose_roles
 from accel_engine.data.splits import choose_splits
 from accel_engine.errors import DataError
 
@@ -50,10 +50,10 @@ class TensorFlowDatasets(PreparedSource):
         labels = [name for name, each in found.items() if each.kind == "ClassLabel"]
         with self._understood():
             inputs, targets = _supervised_keys(self._info) or ((), labels if len(labels) == 1 else None)
-        check_names(self.options, usable, "feature")
+        check_named_columns(self.options, usable, "feature")
         roles = choose_roles(inputs or tuple(usable), self.options, targets)
         records = first_records(self._files["train"][0], LOOKED_AT)
-        specs, changes = specs_of(usable, records, self.count()["train"], self.options, roles)
+        specs, changes = feature_specs(usable, records, self.count()["train"], self.options, roles)
         padded = {name: usable[name].shape[0] for name in roles.names if usable[name].pad is not None}
         target = roles.targets[0] if len(roles.targets) == 1 else ""
         return Layout(
@@ -80,7 +80,7 @@ class TensorFlowDatasets(PreparedSource):
                     f"the split {self._splits[0][use].name} of {self._root} {has}: files are damaged or missing"
                 )
         usable = {name: each.feature for name, each in self._features.items() if each.feature is not None}
-        return columns_of(records, usable, self.layout.specs)
+        return feature_columns(records, usable, self.layout.specs)
 
     @property
     def _root(self) -> Path:

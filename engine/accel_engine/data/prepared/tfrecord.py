@@ -24,8 +24,8 @@ from accel_engine.data.prepared.features import (
     parse_example,
 )
 from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, PreparedSource, size_images
-from accel_engine.data.prepared.records import Records, first_records, is_packed, open_records, unpacked
-from accel_engine.data.roles import Roles, check_names, choose_roles
+from accel_engine.data.prepared.records import Records, first_records, is_packed, open_records, unpacked_file
+from accel_engine.data.roles import Roles, check_named_columns, choose_roles
 from accel_engine.data.splits import choose_splits
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError, PlanError
@@ -75,10 +75,10 @@ class TFRecord(PreparedSource):
     def layout(self) -> Layout:
         """What the description and the first records tell."""
         features = self.description.features
-        check_names(self.options, features, "feature")
+        check_named_columns(self.options, features, "feature")
         weight = self.description.weight or None
         roles = choose_roles(tuple(features), self.options, self.description.target, weight=weight)
-        specs, changes = specs_of(features, self._first_records(LOOKED_AT), None, self.options, roles)
+        specs, changes = feature_specs(features, self._first_records(LOOKED_AT), None, self.options, roles)
         lists = {name: features[name].shape for name in roles.names if features[name].pad is not None}
         padded = [f"{name} to {list(shape)}" for name, shape in lists.items()]
         if padded:
@@ -93,7 +93,7 @@ class TFRecord(PreparedSource):
     def open(self) -> Mapping[str, ColumnSource]:
         """The records of each split."""
         records = {use: self._open(files) for use, files in self.files.items()}
-        return columns_of(records, self.description.features, self.layout.specs)
+        return feature_columns(records, self.description.features, self.layout.specs)
 
     @property
     def _root(self) -> str:
@@ -211,11 +211,11 @@ class RemoteTFRecord(TFRecord):
         return {use: Records(files, list(map(self._content, files))) for use, files in self.files.items()}
 
     def _content(self, file: str) -> Any:
-        return unpacked(file, np.frombuffer(self._read(file) or b"", np.uint8))
+        return unpacked_file(file, np.frombuffer(self._read(file) or b"", np.uint8))
 
     def open(self) -> Mapping[str, ColumnSource]:
         """The records of each split."""
-        return columns_of(self._opened, self.description.features, self.layout.specs)
+        return feature_columns(self._opened, self.description.features, self.layout.specs)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -236,7 +236,7 @@ class RemoteTFRecord(TFRecord):
             raise DataError(message) from error
 
 
-def specs_of(
+def feature_specs(
     features: Mapping[str, Feature], records: Sequence[bytes], total: int | None, options: DataOptions, roles: Roles
 ) -> tuple[dict[str, ArraySpec], tuple[Change, ...]]:
     """Shape and type of features as they are decoded, and what that changes in images.
@@ -265,7 +265,7 @@ def specs_of(
     return specs, tuple(changes)
 
 
-def columns_of(
+def feature_columns(
     records: Mapping[str, Records], features: Mapping[str, Feature], specs: Mapping[str, ArraySpec]
 ) -> Mapping[str, ColumnSource]:
     """The features of the records of each split."""

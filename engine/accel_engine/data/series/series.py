@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.roles import Roles, check_names, choose_roles
+from accel_engine.data.roles import Roles, check_named_columns, choose_roles
 from accel_engine.errors import DataError, FieldValue, join_words
 from accel_engine.words import numbers
 
@@ -98,7 +98,7 @@ def choose_series_roles(names: Sequence[str], options: DataOptions) -> Roles:
         PlanError: There is no such column.
         DataError: No column is left for the inputs.
     """
-    check_names(options, names)
+    check_named_columns(options, names)
     roles = choose_roles(names, replace(options, target=()), (), weight="")
     return replace(roles, targets=options.target or roles.inputs)
 

@@ -20,12 +20,12 @@ class TableSource(Source):
 
     def describe(self) -> DatasetEntry:
         """Find columns, kinds, classes and counts; a large file's are of its first rows."""
-        from accel_engine.data.tables.table import describe
+        from accel_engine.data.tables.table import describe_table
 
-        return describe(self.entry, self.options)
+        return describe_table(self.entry, self.options)
 
     def load(self, progress: Progress) -> "Dataset":
         """Read all rows; the matrix is made when it is needed if it does not fit in memory."""
-        from accel_engine.data.tables.table import load
+        from accel_engine.data.tables.table import load_table
 
-        return load(self.entry, self.options, progress)
+        return load_table(self.entry, self.options, progress)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.column_format import PERCENT, ColumnFormat, Notation
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
-from accel_engine.data.roles import check_names
+from accel_engine.data.roles import check_named_columns
 from accel_engine.data.tables.category_values import (
     FEW_VALUES,
     MOST,
@@ -79,7 +79,7 @@ def read_columns(
     """
     cells = read_cells(path, skip_invalid=options.invalid_examples == "skip", limit=limit, progress=progress)
     kinds, known = declared_kinds(options), like or {}
-    check_names(options, cells.table.column_names)
+    check_named_columns(options, cells.table.column_names)
     wanted = wanted_notation(options)
 
     def converted(position: int, name: str, comma: bool | None, *, is_settled: bool = False) -> TableColumn:

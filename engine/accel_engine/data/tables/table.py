@@ -23,7 +23,7 @@ from accel_engine.data.tables.preprocessing import LazyMatrix, Preprocessing, le
 from accel_engine.data.tables.table_series import describe_series, load_series
 from accel_engine.data.tables.targets import TargetColumnForm, choose_form, target_scaling
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
-from accel_engine.data.targets import standardized
+from accel_engine.data.targets import standardized_change
 from accel_engine.errors import PlanError
 
 LARGE = 4 << 20
@@ -155,7 +155,7 @@ def _without_use(column: TableColumn) -> str:
     return f"has a different value in most rows (use it with --kinds '{column.name}={hint}')"
 
 
-def describe(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
+def describe_table(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
     """Complete an entry with columns, kinds, classes and counts; a large file's are of its first rows.
 
     Args:
@@ -216,7 +216,7 @@ def _with_shapes(entry: DatasetEntry, table: _Table) -> DatasetEntry:
     return replace(entry, spec=Batch(inputs, inputs if targets is None else targets, weights))
 
 
-def load(entry: DatasetEntry, options: DataOptions, progress: Progress = no_progress) -> Dataset:
+def load_table(entry: DatasetEntry, options: DataOptions, progress: Progress = no_progress) -> Dataset:
     """Read all rows of a table.
 
     Args:
@@ -252,7 +252,7 @@ def load(entry: DatasetEntry, options: DataOptions, progress: Progress = no_prog
         warnings += unseen_notes(vocabularies, other.inputs, every, other_path)
         changes += other.changes
     if scaling is not None:
-        changes.append(standardized(", ".join(table.roles.targets)))
+        changes.append(standardized_change(", ".join(table.roles.targets)))
     return Dataset(
         entry.name,
         train,

@@ -25,12 +25,13 @@ class ConnectionsLoop:
 
     Args:
         send: Sends a request.
-        requests: Requests of one example each, which are sent over and over.
+        requests: Requests, which are sent over and over.
         connections: How many are open at once.
+        examples: Examples of each request.
     """
 
-    def __init__(self, send: Send, requests: Sequence[Any], connections: int) -> None:
-        self._send, self._requests, self._connections = send, requests, connections
+    def __init__(self, send: Send, requests: Sequence[Any], connections: int, examples: int = 1) -> None:
+        self._send, self._requests, self._connections, self._examples = send, requests, connections, examples
 
     def window(self, seconds: float) -> Window:
         """See :meth:`accel_engine.inference.measurement.stability.RequestLoop.window`."""
@@ -50,7 +51,7 @@ class ConnectionsLoop:
 
         in_threads(work, self._connections)
         count = sum(map(len, latencies))
-        return Window(np.array([*itertools.chain(*latencies)], np.int64), count, count, now() - begin)
+        return Window(np.array([*itertools.chain(*latencies)], np.int64), count, count * self._examples, now() - begin)
 
 
 class ArrivalConnections:

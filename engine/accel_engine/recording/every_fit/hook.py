@@ -93,4 +93,4 @@ def _observe_fit() -> None:
 
         fit_calls.observe(recorder_added)
     except Exception as error:  # noqa: BLE001 (whatever it is, the script runs)
-        run_link.report(f"no fit is recorded: {type(error).__name__}: {error}")
+        run_link.report_to_run(f"no fit is recorded: {type(error).__name__}: {error}")

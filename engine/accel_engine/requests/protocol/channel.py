@@ -10,7 +10,7 @@ import threading
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import IO, Any, get_origin
+from typing import Any, Protocol, get_origin
 
 from accel_engine.errors import AccelError
 from accel_engine.requests.protocol.request import Problem
@@ -18,6 +18,33 @@ from accel_engine.requests.protocol.request import Problem
 
 class ProtocolError(ValueError):
     """What came is no message, or not one of this version of the program."""
+
+
+class Source(Protocol):
+    """What comes, line by line."""
+
+    def readline(self) -> str:
+        """The next line; one without its end when no more will come."""
+
+    def close(self) -> None:
+        """Take nothing more."""
+
+
+class Sink(Protocol):
+    """What goes."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be sent any more."""
+
+    def write(self, text: str, /) -> object:
+        """Send a text, at the latest with the next :meth:`flush`."""
+
+    def flush(self) -> object:
+        """Send all."""
+
+    def close(self) -> None:
+        """Send nothing more."""
 
 
 class Channel:
@@ -32,7 +59,7 @@ class Channel:
             there are none.
     """
 
-    def __init__(self, source: IO[str], sink: IO[str]) -> None:
+    def __init__(self, source: Source, sink: Sink) -> None:
         self._source, self._sink = source, sink
         self._sending = threading.Lock()
         self._numbers = count()

@@ -1,9 +1,9 @@
 """Names the trained models that engine processes are asked about, with the options that all such requests have."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Self
 
@@ -12,8 +12,9 @@ from accel_engine.plan import Plan
 from accel_engine.plan.options import OptionSpec
 from accel_engine.requests.protocol.request import DeviceRequest
 from accel_engine.run import RunReader
-from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint
+from accel_engine.run.directory.run_paths import checkpoint_steps, host_of, latest_checkpoint
 from accel_engine.run.history.chosen_checkpoint import CHOICES
+from accel_engine.run.store.database import DATABASE
 
 EXAMPLES_AT_A_TIME = 256
 """Examples of a batch where nothing depends on it."""
@@ -168,3 +169,30 @@ class RunRequest(DeviceRequest):
     def check(self) -> None:
         """See :meth:`EngineRequest.check`; the run needs a checkpoint."""
         check_checkpoint(self.directory)
+
+
+def host_of_request(request: object) -> str:
+    """The host whose runs a request is about; empty for one about this machine.
+
+    Raises:
+        RunError: It is about runs of several machines.
+    """
+    runs = {path for path in _paths(request) if host_of(path) or (path / DATABASE).is_file()}
+    hosts = {host_of(path) for path in runs}
+    if len(hosts) > 1:
+        raise RunError(
+            "the runs are on different machines, and one computes this for all: bring them here with accel-tui "
+            "fetch RUN"
+        )
+    return "".join(hosts)
+
+
+def _paths(value: object) -> Iterator[Path]:
+    if isinstance(value, Path):
+        yield value
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _paths(getattr(value, field.name, None))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _paths(each)

@@ -14,8 +14,7 @@ from accel_engine import json_values
 from accel_engine.json_values import parse_object
 from accel_engine.run.diagnostics import packing
 from accel_engine.run.diagnostics.data_items import DataFingerprint, DataFormat, DataProfile, InputProfile, Shift
-from accel_engine.run.diagnostics.model_items import InputSpec, Layer, LayerTable
-from accel_engine.run.diagnostics.op_profile import OpProfile
+from accel_engine.run.diagnostics.model_items import InputSpec, Layer, LayerTable, OpProfile, StageOfModel
 from accel_engine.run.diagnostics.reports import (
     ClassificationReport,
     CustomReport,
@@ -58,6 +57,7 @@ __all__ = [
     "SegmentationReport",
     "SequenceReport",
     "Shift",
+    "StageOfModel",
     "ValidationReport",
     "modification_times",
     "read",
@@ -123,7 +123,7 @@ def modification_times(directory: Path) -> tuple[float, ...]:
         RunError: The run cannot be read.
     """
     with reading(directory) as database:
-        return database.diagnostics_times()
+        return tuple(database.diagnostics_by_time().values())
 
 
 def read(directory: Path) -> Diagnostics:

@@ -1,4 +1,4 @@
-"""A model's input and its layers, as runs store them."""
+"""A model's input, its layers, and what a trace of training says of its operations, as runs store them."""
 
 from dataclasses import dataclass
 
@@ -52,6 +52,26 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
+class StageOfModel:
+    """A stage of a model that a pipeline trains, as it was cut."""
+
+    device: Text
+    """TensorFlow's name of its device."""
+    first: Text
+    """Its first layer."""
+    last: Text
+    """Its last layer."""
+    parameters: Count
+    """Number of its weights, which are on its device."""
+    memory: Count
+    """Estimated bytes of its weights, gradients, optimizer state and activations."""
+    work: Number
+    """Its estimated share of the time of a step."""
+    sent: Count
+    """Bytes of the activations that later stages get of it, or of stages before it, in a step."""
+
+
+@dataclass(frozen=True, slots=True)
 class LayerTable:
     """A model's layers, in order."""
 
@@ -63,3 +83,102 @@ class LayerTable:
     """FLOPs of the step that belong to no layer."""
     reason: Text = ""
     """Why FLOPs cannot be counted."""
+    stages: tuple[StageOfModel, ...] = ()
+    """The stages of a pipeline, in order; empty without one."""
+
+
+LAYERS, SCOPES = "layers", "name scopes"
+"""What :attr:`OpProfile.groups` are: layers of the model, or where their operations are not marked, name scopes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledOperation:
+    """An operation, or a fusion of several; its times are sums over the whole trace."""
+
+    name: Text
+    """Its name in the graph, or in the program of XLA."""
+    kind: Text
+    """The type of a TensorFlow operation, the opcode of one of XLA, the name of a kernel without either."""
+    group: Text
+    """The layer, the name scope or the part of the step that it belongs to; empty for none."""
+    count: Count
+    """How often it ran."""
+    seconds: Number
+    """Time that it took, without operations within it."""
+    flops: Number | None = None
+    """Floating-point operations of one execution; ``None`` if unknown."""
+    bytes: Number | None = None
+    """Bytes of the inputs and outputs of one execution; ``None`` if unknown."""
+    kernel: Text = ""
+    """The kernel of a GPU that took most of its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationGroup:
+    """All operations of a layer, a name scope or a part of the step; sums over the whole trace."""
+
+    name: Text
+    """Its name."""
+    seconds: Number
+    """Time that its operations took."""
+    flops: Number
+    """Floating-point operations of those whose number is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Gaps of some length, in which a device ran nothing."""
+
+    longest: Number
+    """The longest of them, in seconds."""
+    count: Count
+    """Their number, over all devices."""
+    seconds: Number
+    """Their sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpProfile:
+    """The operations of some steps, from a trace."""
+
+    device: Text
+    """What ran the operations: ``cpu``, ``gpu`` or ``tpu``."""
+    devices: Count
+    """Number of these devices; 1 for all cores of a CPU."""
+    lanes: Count
+    """Number of threads or streams on which operations ran."""
+    seconds: Number
+    """How long the trace took; from the first to the last operation if the trace does not say it."""
+    busy: Number
+    """Seconds of these in which a device ran an operation, the mean over the devices."""
+    total: Number
+    """Sum of the times of all operations; more than ``busy`` where several ran at once."""
+    steps: Count | None
+    """Steps in the trace; ``None`` if unknown."""
+    operations: tuple[ProfiledOperation, ...]
+    """The costliest operations, by falling time."""
+    others: Count
+    """Number of the operations that are left out."""
+    grouped_by: Text
+    """:data:`LAYERS` or :data:`SCOPES`."""
+    groups: tuple[OperationGroup, ...]
+    """All groups, by falling time."""
+    gaps: tuple[Gap, ...]
+    """The gaps by length, the short ones first."""
+    peak_flops: Number | None = None
+    """Peak FLOP/s of a device; ``None`` if unknown."""
+    peak_source: Text = ""
+    """Source of the peak, or why it is unknown."""
+    peak_bytes: Number | None = None
+    """Peak bytes per second of a device's memory; ``None`` if unknown."""
+    bytes_source: Text = ""
+    """Source of that."""
+    notes: tuple[Text, ...] = ()
+    """What restricts its figures, in sentences."""
+    trace: Text = ""
+    """Path of the trace's folder for XProf, relative to the run's directory; empty if it is not kept."""
+
+    @property
+    def idle(self) -> float:
+        """The share of the time in which the devices ran nothing, 0 to 1."""
+        return 1 - self.busy / self.seconds if self.seconds else 0.0

@@ -53,10 +53,36 @@ def checkpoint_path(folder: Path, step: int) -> Path:
     return folder / f"step-{step}"
 
 
+HOST_STEPS = "host.json"
+"""File with the steps of the checkpoints that only another machine has, whose run the directory mirrors."""
+
+
 def steps_in(folder: Path) -> list[int]:
-    """The steps of the checkpoints in a directory, whole or not, in increasing order."""
+    """The steps of the checkpoints in a directory, whole or not, in increasing order.
+
+    Of a run that is mirrored from another machine, the steps of the checkpoints there.
+    """
     steps = (path.stem.removeprefix("step-") for path in folder.glob("step-*.index"))
-    return sorted(int(step) for step in steps if step.isdigit())
+    return sorted({*(int(step) for step in steps if step.isdigit()), *_host_steps(folder)})
+
+
+def _host_steps(folder: Path) -> tuple[int, ...]:
+    try:
+        return decode((folder / HOST_STEPS).read_text("utf-8"), tuple[Count, ...])
+    except (OSError, ValueError):
+        return ()
+
+
+def write_host_steps(folder: Path, steps: Sequence[int]) -> None:
+    """Note the steps of the checkpoints on the machine that a run is mirrored from.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    if list(steps) != steps_in(folder):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with replacing(folder / HOST_STEPS) as unfinished:
+            unfinished.write_text(encode(tuple(steps)), encoding="utf-8")
 
 
 @contextmanager

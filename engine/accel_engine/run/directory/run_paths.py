@@ -1,8 +1,11 @@
 """The directory of runs, and the names of the files of a run."""
 
 import os
+import pkgutil
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -45,10 +48,44 @@ def runs_directory() -> Path:
     return home() / "runs"
 
 
+def hosts_directory() -> Path:
+    """The directory with a directory for each other machine, whose ``runs`` mirrors the runs there."""
+    return home() / "hosts"
+
+
+def host_of(directory: Path) -> str:
+    """Name of the host that a run's directory mirrors a run of; empty for a run of this machine."""
+    runs = directory.parent
+    is_mirror = runs.name == "runs" and runs.parent.parent in (hosts_directory(), hosts_directory().resolve())
+    return runs.parent.name if is_mirror else ""
+
+
+def run_name(directory: Path) -> str:
+    """A run's id; of a run of another machine, ``HOST:ID``."""
+    host = host_of(directory)
+    return f"{host}:{directory.name}" if host else directory.name
+
+
+def plain_name(directory: Path) -> str:
+    """A run's id without its code: of ``k3fp-digits`` ``digits``."""
+    return directory.name.partition("-")[2] or directory.name
+
+
 def reference(directory: Path) -> str:
     """What commands take for a run: its id, with the place of a worker's run; or its directory if it is elsewhere."""
     runs = runs_directory()
+    if host_of(directory):
+        return run_name(directory)
     return str(directory.relative_to(runs) if directory.is_relative_to(runs) else directory)
+
+
+def host_function(name: str) -> Callable[..., Any]:
+    """A function for runs whose directory mirrors a run of a host, as ``module:function`` of :mod:`accel_engine.hosts`.
+
+    It is named by a text: hosts are reached with all that runs are made of, not the other way round.
+    """
+    found: Callable[..., Any] = pkgutil.resolve_name(f"accel_engine.hosts.{name}")
+    return found
 
 
 def repair_command(directory: Path) -> str:

@@ -4,7 +4,7 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -17,12 +17,20 @@ from accel_engine.json_values import decode_or_none
 from accel_engine.plan import Plan
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.disk_problem import DiskProblem, read_waiting
-from accel_engine.run.directory.run_paths import LOCK, WATCHER_LOCK
+from accel_engine.run.directory.run_paths import LOCK, WATCHER_LOCK, run_name
 from accel_engine.run.engine.memory_loss import MemoryLoss, last_words, memory_loss
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.store.annotations import Annotations, read_annotations
 from accel_engine.run.store.database import RunDatabase
-from accel_engine.run.store.meta import ImportSource, PlacedRun, effective_plan, read_meta, stored_plan
+from accel_engine.run.store.meta import (
+    HOST_STATE,
+    HostState,
+    ImportSource,
+    PlacedRun,
+    effective_plan,
+    read_meta,
+    stored_plan,
+)
 from accel_engine.run.store.series_names import BATCH_SIZE
 from accel_engine.run.store.stored_events import last_event
 
@@ -62,7 +70,7 @@ class RunInfo:
     """A run's ``meta`` table and its present status."""
 
     id: str
-    """Its id, the name of its directory."""
+    """Its id, the name of its directory; of a run that is mirrored from a host, ``HOST:ID``."""
     directory: Path
     """Its directory."""
     plan: Plan | None
@@ -163,10 +171,11 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
     script, source, bench, plan = meta.get("script", ""), meta.get("source"), meta.get("bench", ""), meta.get("plan")
     has_engine = _kind(script, source, bench) == "training"
     is_directory_lost = not database.is_current()
-    status = _status(database, meta, is_directory_lost=is_directory_lost)
+    mirrored: HostState | None = meta.get(HOST_STATE)
+    status = Status(mirrored.status) if mirrored else _status(database, meta, is_directory_lost=is_directory_lost)
     values = dict((effective_plan if has_engine else stored_plan)(plan)) if plan else {}
-    return RunInfo(
-        id=directory.name,
+    info = RunInfo(
+        id=run_name(directory),
         directory=directory,
         plan=_plan_of(plan) if has_engine and plan else None,
         plan_values=values,
@@ -187,6 +196,19 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
         last_words=last_words(directory, meta) if status is Status.LOST else "",
         study=meta.get("study", ""),
         trial=meta.get("trial"),
+    )
+    return _told_by_host(info, mirrored) if mirrored else info
+
+
+def _told_by_host(info: RunInfo, state: HostState) -> RunInfo:
+    """What is known of a mirrored run: this machine sees neither the locks nor the memory nor the clock of its own."""
+    return replace(
+        info,
+        status=Status(state.status),
+        clock_offset=clock.OFFSET + state.ahead,
+        waiting=DiskProblem(state.waiting) if state.waiting else None,
+        memory_loss=MemoryLoss(state.memory_loss) if state.memory_loss else None,
+        last_words=state.last_words,
     )
 
 

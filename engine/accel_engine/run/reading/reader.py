@@ -1,6 +1,6 @@
 """Reads a run: what was written since the last poll, any range of its steps, or everything in batches."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from msgspec.structs import astuple
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import KINDS, Event, RunStarted
+from accel_engine.run.directory.run_paths import host_function, host_of
 from accel_engine.run.engine.status import RunInfo, read_info
 from accel_engine.run.reading.update import NewSteps, Update, chunk_of
 from accel_engine.run.store.database import RunDatabase
@@ -41,8 +42,12 @@ class _Position:
     data_version: int = -1
 
 
+def _nothing() -> None:
+    """Leaves a run that nobody mirrors."""
+
+
 class RunReader:
-    """Reads one run, live or ended.
+    """Reads one run, live or ended; a run of a host is mirrored here meanwhile.
 
     Args:
         directory: The run's directory.
@@ -75,7 +80,14 @@ class RunReader:
         self._polls_steps = steps
         self._max_events = -1 if max_events is None else max_events
         self._past_phases = past_phases
-        self._database = RunDatabase(directory, read_only=True)
+        self._leave: Callable[[], None] = (
+            host_function("mirrored_runs:follow")(directory) if host_of(directory) else _nothing
+        )
+        try:
+            self._database = RunDatabase(directory, read_only=True)
+        except BaseException:
+            self._leave()
+            raise
         self._position = _Position()
         self._unpacker = SampleUnpacker()
 
@@ -87,6 +99,11 @@ class RunReader:
         """
         with self._reading():
             return read_info(self._database, watched=watched)
+
+    @property
+    def link_problem(self) -> str:
+        """Why a run that is mirrored from a host is not up to date now; empty while it is, and for other runs."""
+        return str(host_function("mirrored_runs:problem_of")(self.directory)) if host_of(self.directory) else ""
 
     def poll(self) -> Update:
         """Read what was written since the last call; the first call reads everything.
@@ -200,6 +217,8 @@ class RunReader:
     def close(self) -> None:
         """Close the database."""
         self._database.close()
+        self._leave()
+        self._leave = _nothing
 
     @contextmanager
     def _reading(self) -> Iterator[int]:

@@ -20,6 +20,7 @@ from accel_engine.plan.task_choices import IMAGENET, WEIGHT_FILES
 from accel_engine.run.directory.run_paths import (
     LOG,
     WORKERS,
+    host_of,
     latest_checkpoint,
     make_private,
     runs_directory,
@@ -219,6 +220,7 @@ def assign_process(directory: Path, pid: int) -> None:
     Raises:
         RunError: The run cannot be written, or another process trains it.
     """
+    _check_is_here(directory)
     with writing(directory) as database:
         info = read_info(database, watched=False)
         if info.status.live and info.pid not in (None, pid):
@@ -226,6 +228,11 @@ def assign_process(directory: Path, pid: int) -> None:
         # Not if the process has already started the run: it is no longer pending.
         if {"pending", "queued"} & read_meta(database).keys():
             database.set_meta(pid=pid, process=encode(ProcessIdentity.of(pid)), **_pending_meta())
+
+
+def _check_is_here(directory: Path) -> None:
+    if host := host_of(directory):
+        raise RunError(f"run {directory.name} is on {host}: only an engine there trains it")
 
 
 def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
@@ -243,6 +250,7 @@ def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
         RunError: The run is being trained, or cannot be written.
         PlanError: Its checkpoint does not fit the plan, or the plan's epochs are already trained.
     """
+    _check_is_here(directory)
     plan = plan.absolute()
     check_not_written_elsewhere(directory)
     with writing(directory) as database:

@@ -1,26 +1,37 @@
 """Lists runs, and finds a run by its id, name or prefix."""
 
+import json
 import os
 import threading
 import time
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, RunStarted, Validated, WorkersMet
-from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
+from accel_engine.json_values import convert
+from accel_engine.run.directory.run_paths import (
+    host_function,
+    host_of,
+    hosts_directory,
+    latest_checkpoint,
+    run_name,
+    runs_directory,
+)
 from accel_engine.run.engine.status import RunInfo, Status, read_info
 from accel_engine.run.history.history import History, best_point, stored_history
+from accel_engine.run.runs.devices_in_use import devices_found
 from accel_engine.run.runs.worker_runs import Membership, membership_of
 from accel_engine.run.store.database import DATABASE, RunDatabase, reading
+from accel_engine.run.store.meta import HOST_SUMMARY
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor
 from accel_engine.run.store.stored_events import decoded_events
 from accel_engine.text import printable_line, suggestion
-from accel_engine.user_paths import is_file
+from accel_engine.user_paths import is_directory, is_file
 
 _Stamp = tuple[int, int, int, int]  # modification times and sizes of a run's database and its write-ahead log
 
@@ -48,7 +59,7 @@ class RunSummary:
     """A run, summarized for a list."""
 
     id: str
-    """Its id."""
+    """Its id; of a run that is mirrored from a host, ``HOST:ID``."""
     directory: Path
     """Its directory."""
     info: RunInfo | None
@@ -82,6 +93,10 @@ class RunSummary:
     """The step of its last checkpoint; 0 if there is none."""
     epochs: float = 0.0
     """Epochs trained at that checkpoint, as a fraction."""
+    total_steps: int = 0
+    """Steps of all its epochs; 0 if unknown."""
+    devices: tuple[str, ...] = ()
+    """The devices on which its live engine trains, such as ``gpu:0``; empty if unknown, and for an ended run."""
     problem: str = ""
     """Why it cannot be read."""
 
@@ -92,9 +107,14 @@ class RunSummary:
 
 
 class RunList:
-    """The runs of this user on this machine; a refresh reads only those that have changed. Thread-safe."""
+    """The runs of this user; a refresh reads only those that have changed. Thread-safe.
 
-    def __init__(self) -> None:
+    Args:
+        parent: The directory of these runs; by default, the runs of this machine and the mirrored ones of all hosts.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        self._parent = parent
         self._lock = threading.Lock()
         self._known: dict[Path, tuple[_Stamp | None, RunSummary]] = {}
         self._sorted: tuple[RunSummary, ...] = ()
@@ -103,6 +123,11 @@ class RunList:
     def runs(self) -> tuple[RunSummary, ...]:
         """The runs found by the last refresh, newest first; one that cannot be read has a ``problem``."""
         return self._sorted
+
+    @property
+    def ended(self) -> dict[Path, RunSummary]:
+        """Those that have ended, by their directories: nobody need read them again."""
+        return {run.directory: run for run in self._sorted if run.status and not run.status.live}
 
     def refresh(self, limit: int | None = None) -> bool:
         """Find runs, and read those that are new or have changed.
@@ -117,7 +142,7 @@ class RunList:
         """
         with self._lock:
             now = time.time_ns()
-            stamps = _stamps(runs_directory())
+            stamps = {path: stamp for parent in self._parents() for path, stamp in _stamps(parent).items()}
             self._known = {path: known for path, known in self._known.items() if path in stamps}
             changed = [path for path, stamp in stamps.items() if not self._is_known(path, stamp)]
             changed.sort(key=lambda path: stamps[path], reverse=True)
@@ -131,9 +156,19 @@ class RunList:
                 self._sorted = tuple(sorted(summaries, key=_created, reverse=True))
             return limit is None or len(changed) <= limit
 
+    def _parents(self) -> list[Path]:
+        return [self._parent] if self._parent else run_parents()
+
     def _is_known(self, path: Path, stamp: "_Stamp") -> bool:
         known = self._known.get(path)
         return known is not None and known[0] == stamp and not (known[1].status and known[1].status.live)
+
+
+def run_parents() -> list[Path]:
+    """The directories with runs: the ones of this machine, and the mirrored ones of each host."""
+    with suppress(OSError):
+        return [runs_directory(), *(Path(entry.path, "runs") for entry in os.scandir(hosts_directory()))]
+    return [runs_directory()]
 
 
 def list_runs() -> list[RunSummary]:
@@ -148,7 +183,7 @@ def find(reference: str) -> Path:
 
     Args:
         reference: A run's id, a unique prefix of an id, a run's name (the newest of several), ``last`` for the newest
-            run that can be read and is no bench, or a run's directory.
+            run that can be read and is no bench, or a run's directory. After ``HOST:``, one of the runs of a host.
 
     Raises:
         UsageError: No run matches, or a prefix is ambiguous; or there are only benches, and ``last`` is none.
@@ -160,11 +195,23 @@ def find(reference: str) -> Path:
         return path.resolve()
     if is_file(runs_directory() / reference / DATABASE):
         return runs_directory() / reference  # without reading all others
-    runs = list_runs()
+    host, colon, on_host = reference.partition(":")
+    if colon and host and "/" not in host and is_directory(hosts_directory() / host):
+        host_function("mirrored_runs:list_runs_of")(host)
+        within = [run for run in list_runs() if host_of(run.directory) == host]
+        return _found(on_host, within, f"on {host}")
+    runs = [run for run in list_runs() if reference != "last" or not host_of(run.directory)]
     if not runs and "/" in reference:
         raise UsageError(f"no run in {path}")
     if not runs:
         raise UsageError(f"no runs yet in {runs_directory()}")
+    return _found(reference, runs)
+
+
+def _found(reference: str, runs: Sequence[RunSummary], where: str = "") -> Path:
+    """The directory of one of some runs."""
+    if not runs:
+        raise UsageError(f"no runs yet {where}")
     if reference == "last":
         ids = {run.id for run in runs}  # not a worker's run if its chief's run is here, too
         whole = [run for run in runs if run.membership is None or run.membership.run not in ids]
@@ -173,13 +220,14 @@ def find(reference: str) -> Path:
         if not others:
             raise UsageError(f"last is never a bench, and all runs are: name one by its id, such as {whole[0].id}")
         return min(others, key=lambda run: bool(run.problem)).directory  # the first that can be read, as in lists
-    prefixed = [run for run in runs if run.id.startswith(reference)]
+    prefixed = [run for run in runs if run.directory.name.startswith(reference)]
     for matches in (named(runs, reference)[:1], prefixed):
         if len(matches) == 1:
             return matches[0].directory
     if prefixed:
         raise UsageError(f"{reference!r} is ambiguous: {', '.join(run.id for run in prefixed[:6])}")
-    raise UsageError(f"no run {reference!r}; {suggestion(reference, [run.id for run in runs])}")
+    known = suggestion(reference, [run.directory.name for run in runs])
+    raise UsageError(f"no run {reference!r}{where and ' '}{where}; {known}")
 
 
 def named(runs: Iterable[RunSummary], name: str) -> list[RunSummary]:
@@ -191,6 +239,8 @@ def summarize(directory: Path) -> RunSummary:
     """Read one run; if it cannot be read, the summary has a ``problem``."""
     try:
         with reading(directory) as database:
+            if summary := database.meta(HOST_SUMMARY):
+                return _of_host(directory, read_info(database), summary)
             info, checkpoint = read_info(database), latest_checkpoint(directory)
             history = stored_history(database, *_KINDS)
             ended, validated = history.ended, history.validated
@@ -216,9 +266,19 @@ def summarize(directory: Path) -> RunSummary:
                 reason=ended.reason if ended and info.status in (Status.STOPPED, Status.FAILED) else "",
                 checkpoint=checkpoint,
                 epochs=history.trained_epochs(checkpoint),
+                total_steps=history.built.epochs * (history.built.steps_per_epoch or 0) if history.built else 0,
+                devices=(devices_found(database) or ()) if info.status.live else (),
             )
     except RunError as error:
-        return RunSummary(directory.name, directory, None, problem=str(error))
+        return RunSummary(run_name(directory), directory, None, problem=str(error))
+
+
+def _of_host(directory: Path, info: RunInfo, text: str) -> RunSummary:
+    """The summary of a mirrored run, which its host has made of all of the run."""
+    summary = RunSummary(run_name(directory), directory, info)
+    with suppress(ValueError):
+        summary = convert(json.loads(text), RunSummary, lambda _, value: Path(value))
+    return replace(summary, id=run_name(directory), directory=directory, info=info)
 
 
 def _seconds(database: RunDatabase) -> float:

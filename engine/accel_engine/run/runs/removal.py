@@ -11,7 +11,7 @@ from pathlib import Path
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.run.directory.disk_problem import disk_problem
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, WORKERS
+from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, WORKERS, host_function, host_of
 from accel_engine.run.engine.ownership import check_not_written_elsewhere
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.worker_runs import worker_runs_of
@@ -40,6 +40,9 @@ def count_contents(directory: Path) -> Contents:
     Raises:
         RunError: The run, or a worker's run in it, is live or cannot be read, or the run cannot be deleted.
     """
+    if host_of(directory):
+        found: Contents = host_function("mirrored_runs:count_contents")(directory)
+        return found
     check_writable(directory, directory.parent)
     for each in _runs_within(directory):
         with reading(each) as database:
@@ -56,13 +59,16 @@ def count_contents(directory: Path) -> Contents:
 
 
 def remove(directory: Path) -> None:
-    """Delete a run's directory.
+    """Delete a run's directory; a mirrored run is deleted on its host.
 
     The database is deleted last, so that a partly deleted run is still listed.
 
     Raises:
         RunError: As raised by :func:`count_contents`, or a file cannot be deleted.
     """
+    if host_of(directory):
+        host_function("mirrored_runs:remove")(directory)
+        return
     count_contents(directory)
     check_not_written_elsewhere(*_runs_within(directory))
     try:

@@ -12,7 +12,8 @@ from typing import Any
 from accel_engine.errors import UsageError
 from accel_engine.json_values import encode
 from accel_engine.plan.options import OptionSpec, option
-from accel_engine.run.store.database import check_writable, writing
+from accel_engine.run.directory.run_paths import host_function, host_of
+from accel_engine.run.store.database import check_writable, reading, writing
 from accel_engine.run.store.meta import read_meta
 from accel_engine.text import printable
 
@@ -118,7 +119,7 @@ def read_annotations(meta: Mapping[str, Any]) -> Annotations:
 
 
 def write_annotations(directory: Path, change: Callable[[Annotations], Annotations]) -> Annotations:
-    """Change a run's annotations, also while an engine writes the run.
+    """Change a run's annotations, also while an engine writes the run; of a mirrored run, on its host, too.
 
     Args:
         directory: The run's directory.
@@ -132,6 +133,11 @@ def write_annotations(directory: Path, change: Callable[[Annotations], Annotatio
         UsageError: Raised by ``change``.
     """
     check_writable(directory)
+    if host_of(directory):
+        with reading(directory) as database:
+            before = read_annotations(read_meta(database))
+        if (wanted := change(before)) != before:
+            host_function("mirrored_runs:annotate")(directory, wanted)
     with writing(directory) as database:
         before = read_annotations(read_meta(database))
         after = change(before)

@@ -60,10 +60,10 @@ def merge(buckets: Buckets, number: int) -> Buckets:
     """Merge each ``number`` neighbouring buckets into one; the last one may merge fewer."""
     if number == 1:
         return buckets
-    return _packed(unpacked(buckets).merge_from(np.arange(0, len(buckets), number)))
+    return _packed(bucket_statistics(buckets).merge_from(np.arange(0, len(buckets), number)))
 
 
-def unpacked(buckets: Buckets) -> Statistics:
+def bucket_statistics(buckets: Buckets) -> Statistics:
     """Views of the buckets' fields."""
     return Statistics(*(buckets[name] for name in Statistics._fields))
 

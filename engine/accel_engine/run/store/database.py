@@ -6,12 +6,13 @@ half a second and read in milliseconds; with a row per step, reading takes a sec
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
+from msgspec.structs import astuple
 
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.run.directory.run_paths import repair_command
@@ -209,6 +210,23 @@ class RunDatabase(CommandDatabase):
         """Up to ``limit`` chunks after an id, oldest first, with the values of ``series``, which are all of the run."""
         return list(self._chunks(series, "WHERE id > ? ORDER BY id LIMIT ?", after, limit, has_all_series=True))
 
+    def new_chunks(self, series: Collection[str], after: int) -> Iterator[StoredChunk]:
+        """The chunks after an id, oldest first, with the values of ``series``, which are all of the run."""
+        return self._chunks(series, "WHERE id > ? ORDER BY id", after, has_all_series=True)
+
+    def put_chunk(self, chunk: ChunkRow, series: Mapping[str, bytes | None]) -> None:
+        """Write a chunk with its id, in place of the one that has it."""
+        columns = (*FIXED_CHUNK_COLUMNS, *series)
+        self.execute(
+            f"INSERT OR REPLACE INTO chunk ({_listed(columns)[2:]}) VALUES ({_marks(columns)})",
+            (*(getattr(chunk, name) for name in FIXED_CHUNK_COLUMNS), *series.values()),
+        )
+
+    def stop_until(self, last: int) -> int:
+        """The step after the last chunk up to an id; 0 if there is none."""
+        chunk = self.row("chunk", ChunkRow, "WHERE id <= ? ORDER BY id DESC", (last,))
+        return chunk.stop if chunk else 0
+
     def chunks_between(self, first: int, last: int, series: Collection[str]) -> list[StoredChunk]:
         """The chunks with a step from ``first`` to before ``last``, with the values of ``series``."""
         condition = (
@@ -265,6 +283,15 @@ class RunDatabase(CommandDatabase):
             {"step": step, "last": self.chunk_from_end()[0]},
         )
 
+    # any table
+
+    def put_rows(self, table: str, rows: Sequence[DatabaseRow]) -> None:
+        """Write rows with their ids, in place of those that have them."""
+        if rows:
+            columns = rows[0].__struct_fields__
+            query = f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({_marks(columns)})"
+            self.execute_many(query, map(astuple, rows))
+
     # summary
 
     def add_summary(self, rows: Iterable[tuple[int, int, str, bytes]]) -> None:
@@ -275,6 +302,12 @@ class RunDatabase(CommandDatabase):
         """The rows of a level that begin from ``first`` to before ``last``."""
         condition = f"WHERE level = ? AND first_step >= ? AND first_step < ? AND series IN ({_marks(series)})"
         return self.rows("summary", SummaryRow, condition, (level, first, last, *series))
+
+    def summary_after(self, level: int, first: int) -> Iterator[SummaryRow]:
+        """The rows of a level that begin from ``first`` on, in order."""
+        return self.rows(
+            "summary", SummaryRow, "WHERE level = ? AND first_step >= ? ORDER BY first_step", (level, first)
+        )
 
     def summary_end(self, level: int) -> int:
         """The step after the last row of a level; 0 if it has none."""
@@ -305,9 +338,22 @@ class RunDatabase(CommandDatabase):
         """The diagnostics by name."""
         return list(self.rows("diagnostics", DiagnosticsRow, "ORDER BY name"))
 
-    def diagnostics_times(self) -> tuple[float, ...]:
+    def diagnostics_by_time(self) -> dict[str, float]:
         """When each row of diagnostics was written, by name."""
-        return tuple(row.time for row in self.rows("diagnostics", _Time, "ORDER BY name"))
+        return {row.name: row.time for row in self.rows("diagnostics", _Time, "ORDER BY name")}
+
+    def changed_diagnostics(self, times: Mapping[str, float]) -> Iterator[DiagnosticsRow]:
+        """The diagnostics that were not written at these times, by name."""
+        for name, time in self.diagnostics_by_time().items():
+            row = (
+                self.row("diagnostics", DiagnosticsRow, "WHERE name = ?", (name,)) if times.get(name) != time else None
+            )
+            if row:
+                yield row
+
+    def delete_diagnostics_named(self, names: Iterable[str]) -> None:
+        """Delete some diagnostics."""
+        self.execute_many("DELETE FROM diagnostics WHERE name = ?", [(name,) for name in names])
 
     def delete_diagnostics(self, step: int) -> None:
         """Delete the diagnostics of later steps."""
@@ -341,6 +387,20 @@ class RunDatabase(CommandDatabase):
         while row := self.row("media", MediaRow, "WHERE id > ? ORDER BY id", (after,)):  # each may be megabytes
             after = row.id
             yield row
+
+    def media_count(self, last: int = (1 << 63) - 1) -> int:
+        """Number of items up to an id."""
+        return int(self.value("SELECT count(*) FROM media WHERE id <= ?", (last,)))
+
+    def media_ids(self, last: int) -> Iterator[int]:
+        """The ids of the items up to one, in order."""
+        return (row[0] for row in self.query("SELECT id FROM media WHERE id <= ? ORDER BY id", (last,)))
+
+    def keep_media(self, ids: Collection[int]) -> None:
+        """Delete all items but some."""
+        kept = set(ids)
+        gone = [(number,) for number in self.media_ids(self.last_id("media")) if number not in kept]
+        self.execute_many("DELETE FROM media WHERE id = ?", gone)
 
     def media_bytes(self) -> int:
         """Bytes of all bodies."""

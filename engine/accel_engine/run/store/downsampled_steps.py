@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accel_engine.run.store.buckets import BUCKET, Buckets, downsample, empty, merge, unpacked
+from accel_engine.run.store.buckets import BUCKET, Buckets, bucket_statistics, downsample, empty, merge
 from accel_engine.run.store.database import RunDatabase
 from accel_engine.run.store.schema import SPANS, SummaryRow
 from accel_engine.run.store.steps import THROUGHPUT, TIME, read_steps
@@ -102,7 +102,7 @@ def decode_summary(row: SummaryRow) -> Buckets:
     if row.first_step % SPANS[row.level] or len(row.buckets) != ROW * BUCKET.itemsize:
         raise ValueError("it has not the steps of a row")
     buckets = np.frombuffer(row.buckets, BUCKET)
-    low, high, total, finite = unpacked(buckets)
+    low, high, total, finite = bucket_statistics(buckets)
     known = finite > 0
     if not (np.isfinite(total).all() and (finite <= WIDTHS[row.level]).all() and (low[known] <= high[known]).all()):
         raise ValueError("its buckets are damaged")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from accel_engine.json_values import Count, JsonValue, Text, convert, decode
+from accel_engine.json_values import Count, JsonValue, Number, Text, convert, decode
 from accel_engine.plan import SPECS
 from accel_engine.plan.plan_checks import without_ignored
 from accel_engine.run.store.database import RunDatabase
@@ -28,6 +28,21 @@ class ImportSource:
 
 
 @dataclass(frozen=True, slots=True)
+class HostState:
+    """What a host says of a run that is mirrored from it: what only its machine can tell."""
+
+    status: Text
+    """Its :class:`~accel_engine.run.engine.status.Status`."""
+    waiting: Text = ""
+    """The :class:`~accel_engine.run.directory.disk_problem.DiskProblem` that its engine waits for; empty for none."""
+    memory_loss: Text = ""
+    """The :class:`~accel_engine.run.engine.memory_loss.MemoryLoss`; empty for none."""
+    last_words: Text = ""
+    ahead: Number = 0.0
+    """Seconds by which its clock is ahead of the clock here."""
+
+
+@dataclass(frozen=True, slots=True)
 class PlacedRun:
     """Where a run was started, if not by this program on this machine."""
 
@@ -41,6 +56,10 @@ class PlacedRun:
     """The step of its newest checkpoint when it was started again."""
     reason: Text = ""
     """Why it is started again; empty at first."""
+    waits: Text = ""
+    """What the process that starts it waits for; empty if nothing, or if a cluster's own queue knows it."""
+    is_cancelled: bool = False
+    """Whether that process is to end it."""
 
 
 _OtherTime = Annotated[float, msgspec.Meta(ge=-MAX_TIME, le=MAX_TIME)]
@@ -61,7 +80,18 @@ _KINDS: Mapping[str, Any] = {
 
 _FLAGS = ("launched", "queued")
 
-_JSON: Mapping[str, Any] = {"source": ImportSource, "place": PlacedRun, "tags": tuple[Text, ...]}
+HOST_STATE = "host_state"
+"""The key of the :class:`HostState`, which only a mirrored run has."""
+
+HOST_SUMMARY = "host_summary"
+"""The key of the summary that the host has made of a mirrored run, as JSON."""
+
+_JSON: Mapping[str, Any] = {
+    "source": ImportSource,
+    "place": PlacedRun,
+    "tags": tuple[Text, ...],
+    HOST_STATE: HostState,
+}
 
 _PLAN_TEXTS = ("model", "data", "name")
 

@@ -1,7 +1,6 @@
 """Measures the inference of trained models: on each device, in each precision, with XLA and without."""
 
 import math
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -39,12 +38,11 @@ from accel_engine.trained.bench.trained_runtime import (
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.prediction.table_examples import read_raw_columns
 from accel_engine.trained.split_batches import batches
-from accel_engine.training.memory_meters import DeviceMemory, HostMemory, free_memory
+from accel_engine.training.core.device_visibility import BUS_ID
+from accel_engine.training.memory_meters import DeviceMemory, HostMemory, release_memory
 
 EXAMPLES = 1024
 """Examples of the data at most; larger batches repeat them."""
-
-_BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
 
 Examples = dict[str, npt.NDArray[Any]]
 
@@ -107,7 +105,7 @@ def _measure_trained_on(
     notes: dict[str, None],
 ) -> Iterator[Candidate]:
     """Measure it on a device; the model's memory is free afterwards."""
-    free_memory()
+    release_memory()
     with tf.device(device):  # where the weights are created
         reference = model.reference or ModelReference()
         trained = open_trained(
@@ -116,7 +114,7 @@ def _measure_trained_on(
     notes.update(dict.fromkeys(trained.notes))
     own = trained.model.dtype_policy.name
     examples = examples_of(trained, EXAMPLES)
-    free_memory()
+    release_memory()
     host = HostMemory(sum(weight.numpy().nbytes for weight in trained.model.weights))
     for precision in options.precisions or precisions(device, own):
         for xla in options.compiled:
@@ -128,7 +126,7 @@ def _measure_trained_as(
     setup: Setup, trained: TrainedModel, examples: Examples, settings: BenchSettings, host: HostMemory
 ) -> Iterator[Candidate]:
     """Measure it in a precision, with XLA or without; the program's memory is free afterwards."""
-    free_memory()
+    release_memory()
     with computing_in(trained.model, setup.precision):
         runtime = TrainedRuntime(trained, xla=setup.xla)
         yield from _measure(replace(setup, size=runtime.size), runtime, examples, settings, host)
@@ -148,7 +146,7 @@ def _measure_file(
         AccelError: It cannot be loaded, or the data does not fit it.
     """
     kind = format_of(path)
-    free_memory()
+    release_memory()
     host = HostMemory()  # of all setups, as TensorFlow keeps memory that it has freed, and uses it again
     for device in chosen if kind.by_tensorflow else ("CPU:0",):
         for xla in options.compiled if kind.by_tensorflow else (False,):
@@ -165,7 +163,7 @@ def _measure_file_as(
     on_progress: Callable[[int, int], None],
 ) -> Iterator[Candidate]:
     """Measure it on a device; the model's memory is free afterwards."""
-    free_memory()
+    release_memory()
     began = time.perf_counter()
     with tf.device(setup.device.upper()) if format_of(path).by_tensorflow else nullcontext():
         runtime = open_model(path, jit_compile=setup.xla)
@@ -183,7 +181,7 @@ def _measure(
     if device.startswith("GPU"):
         memory, available = DeviceMemory(device), lambda: math.inf  # TensorFlow raises an error
         local = local_devices().get(device)
-        bus = _BUS_ID.search(local.description) if local else None
+        bus = BUS_ID.search(local.description) if local else None
         energy = energy_meter(bus[1]) if bus else None
     with tf.device(device):
         yield from RuntimeBench(setup, runtime, examples, settings, memory, energy, available).candidates()

@@ -176,7 +176,7 @@ def example_of(path: Path, input_spec: InputSpec) -> tuple[npt.NDArray[Any], lis
     return x, notes
 
 
-def read_sound(path: Path, spec: ArraySpec, rate: int) -> Examples:
+def sound_example(path: Path, spec: ArraySpec, rate: int) -> Examples:
     """Read a sound as an example of the run's data.
 
     Args:

@@ -33,6 +33,7 @@ from accel_engine.training.core.feed import Feed, choose_feed
 from accel_engine.training.core.float16_range import float16_notes
 from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import MAX_EPOCH_STATE, MAX_STATE, MetricStates
+from accel_engine.training.core.pipeline.stages import ModelStages
 from accel_engine.training.core.recipe.augmentation import Augmentation, choose_augmentation
 from accel_engine.training.core.recipe.freezing import Freezing
 from accel_engine.training.core.rematerialization.choice import choose_parts
@@ -79,6 +80,8 @@ class Assembly:
     """The frozen layers of the model."""
     remat: ModelParts
     """The parts of the model that are computed again for their gradients; none without rematerialization."""
+    stages: ModelStages | None
+    """The stages of the model, on their devices; ``None`` without a pipeline."""
     devices: tuple[str, ...]
     """TensorFlow's names of the logical devices that run steps; for a coordinator, of one worker."""
     device_memory: int | None
@@ -263,7 +266,10 @@ def assemble(
     cluster = resolved.cluster
     modified = resolved.model.modified if isinstance(resolved.model, models.UserModel) else None
     with strategy.scope():
-        compiled = compile_model(resolved, dataset, trained)
+        compiled = compile_model(resolved, dataset, trained, devices)
+        if compiled.stages is not None:  # also for a run that continues it, on whatever devices
+            resolved = resolved.with_micro_batches(compiled.stages.micro_batches)
+            plan = resolved.plan
         _check_fixed_batch(compiled.model, resolved, dataset)
         if plan.policy == "mixed_float16":
             notes += float16_notes(dataset, compiled.outputs, compiled.scaling.factor)
@@ -298,6 +304,7 @@ def assemble(
         augmentation=augmentation,
         freezing=compiled.freezing,
         remat=remat,
+        stages=compiled.stages,
         devices=devices,
         device_memory=device_memory,
         names=names,

@@ -1,6 +1,7 @@
 """Builds a plan's model, compiles it, and checks that it can be trained as the plan says."""
 
 import traceback
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
@@ -37,6 +38,7 @@ from accel_engine.private_names.keras_names import averages_of, replace_optimize
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.training.core.changed_data import other_meaning_notes
 from accel_engine.training.core.metric_building import Measures, measures_of
+from accel_engine.training.core.pipeline.stages import ModelStages, divide
 from accel_engine.training.core.recipe.freezing import Freezing, freeze
 from accel_engine.training.core.recipe.initial_weights import load_initial_weights
 from accel_engine.training.core.recipe.loss import change_loss, choose_loss, take_mixed_targets
@@ -70,15 +72,20 @@ class CompiledModel:
     """Notes for the user, such as on the initial weights."""
     notes: tuple[str, ...]
     """Warnings for the user."""
+    stages: ModelStages | None = None
+    """Its stages, on their devices; ``None`` if it is not cut."""
 
 
-def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics | None) -> CompiledModel:
+def compile_model(
+    resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics | None, devices: tuple[str, ...] = ()
+) -> CompiledModel:
     """Build and compile a plan's model; call it in the scope of its strategy.
 
     Args:
         resolved: The plan, with its steps.
         dataset: The data.
         trained: The diagnostics of the run that continues from a checkpoint.
+        devices: TensorFlow's names of the devices for the stages of a pipeline; without them it is not cut.
 
     Raises:
         PlanError: A field of the plan does not fit the model.
@@ -87,7 +94,9 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     plan = resolved.plan
     replicas = resolved.step_counts.replicas if resolved.step_counts else 1
     data = describe_data(dataset, plan.task)
-    model = build_plan_model(plan, data, starts=trained is None)
+    is_staged = resolved.strategy.staged and bool(devices)
+    with tf.device("CPU:0") if is_staged else nullcontext():  # no device may have room for the whole model
+        model = build_plan_model(plan, data, starts=trained is None)
     notes = _check_layers(model, resolved, trained)
     notes += [UNSAFE_NOTE] if plan.unsafe_load == "on" else []
     information, warnings = load_initial_weights(model, plan) if trained is None else ([], [])
@@ -132,6 +141,14 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         )
     if resolved.step_counts and not resolved.coordinated:
         notes += uneven_note(resolved.step_counts, dataset.train, _why_inexact(model, custom_step=custom_step))
+    stages = None
+    if is_staged:
+        batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
+        stages = divide(model, plan, devices, batch, data.inputs)
+        stages.place()
+        stages.run_in_place()
+        information += stages.information
+        notes += stages.notes
     freezing = freeze(model, plan)
     if custom_step and replicas > 1:
         _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
@@ -142,7 +159,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
             "as in fit, the model is validated with its weights, and saved with the moving averages of its optimizer"
         )
     return CompiledModel(
-        model, scaling, task, outputs, measures.metrics, freezing, custom_step, tuple(information), tuple(notes)
+        model, scaling, task, outputs, measures.metrics, freezing, custom_step, tuple(information), tuple(notes), stages
     )
 
 

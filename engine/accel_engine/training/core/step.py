@@ -4,6 +4,7 @@ import functools
 import math
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -12,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.structure import Batch
+from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.models.model_call import call_model
+from accel_engine.private_names.keras_names import LayerLosses
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import (
@@ -29,6 +31,9 @@ from accel_engine.training.core.metric_states import (
     pack_states,
 )
 from accel_engine.training.core.micro_batches import accumulate_gradients, part_sizes, slices, weighted_means
+from accel_engine.training.core.pipeline.schedule import Pipeline
+from accel_engine.training.core.pipeline.stages import ModelStages
+from accel_engine.training.core.pipeline.update_devices import beside_largest_input
 from accel_engine.training.core.recipe.optimizer import clips_over_replicas
 from accel_engine.training.core.uneven_batches import UnevenBatch, UnevenMeasure
 
@@ -70,8 +75,9 @@ class Step:
         if self._clips_over_replicas:
             gradients = mean_of_replicas(gradients)
         # before the optimizer updates the loss scale
-        norms = self._norms.measure(gradients, model.optimizer.scale_loss(tf.constant(1.0)), square)
-        model.optimizer.apply(gradients, model.trainable_variables)
+        with beside_largest_input() if self._assembly.stages else nullcontext():
+            norms = self._norms.measure(gradients, model.optimizer.scale_loss(tf.constant(1.0)), square)
+            model.optimizer.apply(gradients, model.trainable_variables)
         return [*norms, *measured]
 
     def series(self, sums: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -111,6 +117,8 @@ class Step:
         sizes = part_sizes(self._micro_batches, assembly.step_counts.per_replica_batch, raw)
         # By how much each example counts; only the last one of an uneven batch may count by less than 1.
         counts = tf.concat([tf.ones([uneven.even]), [uneven.weight()]], axis=0) if uneven else None
+        if assembly.stages is not None:
+            return self._gradients_in_stages(assembly.stages, raw, sizes)
         compute = partial(self._compute_gradients, uneven)
         if not sizes:
             return compute((raw, counts))
@@ -126,6 +134,32 @@ class Step:
             squares = [each / parts for each in sums[:of_parts]]
             found.append((size * count, gradients, [loss / count, *squares, *sums[of_parts:]]))
         return weighted_means(found)
+
+    def _gradients_in_stages(
+        self, stages: ModelStages, raw: Batch, sizes: dict[int, int]
+    ) -> tuple[list[Any], list[tf.Tensor]]:
+        """The same as :meth:`_gradients` of a model in stages, with its micro-batches in flight."""
+        assembly, model = self._assembly, self._assembly.model
+        examples = flatten(raw)[0].shape[0]
+        parts = list[tuple[Batch, float]]()
+        for (size, count), own in zip(sizes.items(), slices(sizes, raw), strict=True) if sizes else ():
+            for first in range(0, size * count, size):
+                part = map_structure(lambda each, rows=slice(first, first + size): each[rows], own)
+                parts.append((part, size / examples))
+        ready = [
+            (part if assembly.augmentation else assembly.prepare(part), share) for part, share in parts or [(raw, 1.0)]
+        ]
+
+        def measure(batch: Batch, outputs: Any, losses: LayerLosses) -> tuple[tf.Tensor, list[tf.Tensor]]:
+            loss, states = self._states.measure(batch, outputs, training=True, losses=losses)
+            return model.optimizer.scale_loss(loss), [mean_loss(loss), *states]
+
+        square = self._norms.square if self._norms.of_micro_batches else None
+        gradients, measured = Pipeline(stages, model.trainable_variables, measure, square).gradients(ready)
+        losses, *sums = zip(*measured, strict=True)
+        loss = tf.add_n([share * each for (_, share), each in zip(ready, losses, strict=True)])
+        squares = [tf.add_n(sums.pop(0)) / len(ready)] if square else []
+        return gradients, [loss, *squares, *(tf.add_n(each) for each in sums)]
 
     def _compute_gradients(
         self, uneven: UnevenBatch | None, part: tuple[Batch, tf.Tensor | None]

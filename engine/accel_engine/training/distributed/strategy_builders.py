@@ -49,6 +49,12 @@ def mirrored(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.
     return tf.distribute.MirroredStrategy([f"/{name}" for name in devices], _REDUCTIONS[reduction]())
 
 
+def pipeline(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
+    """TensorFlow's default strategy: the stages of the model name their devices themselves."""
+    del devices, resolved
+    return tf.distribute.get_strategy()
+
+
 def central_storage(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``CentralStorageStrategy``: weights on the host, a replica of the computation on every device."""
     del resolved
@@ -119,7 +125,7 @@ def connect_tpu(endpoint: TpuEndpoint) -> tuple[str, ...]:
         AccelError: The connection failed; the message contains the likely cause.
     """
     if problem := endpoint.connection_problem():
-        raise AccelError(explain(endpoint, problem))
+        raise AccelError(explain_connection(endpoint, problem))
     tf.config.set_visible_devices([], "GPU")
     try:
         resolver = _resolver(endpoint.target)
@@ -127,10 +133,10 @@ def connect_tpu(endpoint: TpuEndpoint) -> tuple[str, ...]:
             tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (tf.errors.OpError, ImportError, OSError, RuntimeError, ValueError) as error:
-        raise AccelError(explain(endpoint, one_line(str(error)))) from error
+        raise AccelError(explain_connection(endpoint, one_line(str(error)))) from error
     cores = tf.config.list_logical_devices("TPU")
     if not cores:
-        raise AccelError(explain(endpoint, "it has no cores"))
+        raise AccelError(explain_connection(endpoint, "it has no cores"))
     return tuple(f"TPU:{index}" for index in range(len(cores)))
 
 
@@ -156,7 +162,9 @@ _CAUSES = (
 """Parts of TensorFlow's messages and their meaning."""
 
 
-def explain(endpoint: TpuEndpoint, message: str, root: Path = Path("/"), temporary: Path | None = None) -> str:
+def explain_connection(
+    endpoint: TpuEndpoint, message: str, root: Path = Path("/"), temporary: Path | None = None
+) -> str:
     """Return a message with the likely cause of a failed connection.
 
     Args:

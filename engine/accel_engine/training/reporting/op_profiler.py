@@ -14,10 +14,10 @@ import tensorflow as tf
 
 from accel_engine.errors import RunError, format_error
 from accel_engine.events import Phase
-from accel_engine.op_profile.options import MAX_SECONDS, MIN_SECONDS, SEVERAL_PROCESSES, check_size, traced_text
+from accel_engine.op_profile.options import MAX_SECONDS, MIN_SECONDS, SEVERAL_PROCESSES, check_trace_size, traced_text
 from accel_engine.op_profile.reduction import TraceFacts, reduce_trace
 from accel_engine.op_profile.trace_file import written_traces
-from accel_engine.run.diagnostics.op_profile import OpProfile
+from accel_engine.run.diagnostics.model_items import OpProfile
 from accel_engine.run.directory.run_paths import PROFILES
 from accel_engine.run.engine.commands import Command
 from accel_engine.training.core.assembly import Assembly
@@ -93,7 +93,7 @@ def reduced(
     Raises:
         RunError: It cannot be reduced.
     """
-    check_size(folder)
+    check_trace_size(folder)
     layers = {number: layer.name for layer, number in number_layers(assembly.model).items()}
     kind = "" if assembly.on_cpu else "tpu" if assembly.on_tpu else "gpu"
     path = str(folder.relative_to(directory)) if directory else ""

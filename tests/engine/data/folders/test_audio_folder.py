@@ -13,7 +13,7 @@ from accel_engine import data
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.folders.audio_folder import SoundForm
-from accel_engine.data.folders.sound_files import read_header, read_sound, resampled
+from accel_engine.data.folders.sound_files import read_sound, resampled, sound_header
 from accel_engine.errors import DataError, PlanError
 
 RATE = 800
@@ -220,7 +220,7 @@ def test_odd_sounds(name: str, tmp_path: Path) -> None:
     write, tolerance = ODD[name]
     path = write(tmp_path)
     sound, header = read_sound(path, 800, RATE * 10)
-    assert header == read_header(path)
+    assert header == sound_header(path)
     assert (header.rate, header.channels) == (RATE * 10, 1)
     assert header.samples == 800 or name == "ADPCM"  # which has blocks
     start = 100 if tolerance == 0.1 else 0
@@ -231,7 +231,7 @@ def test_an_mp3_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     """Its header only estimates the number of samples."""
     path = tmp_path / "a.mp3"
     soundfile.write(path, np.tile(tone(20, 800), 40), 16_000)
-    whole, content = read_header(path).samples, path.read_bytes()
+    whole, content = sound_header(path).samples, path.read_bytes()
     path.write_bytes(content[: len(content) * 2 // 3])
     sound, header = read_sound(path, whole, 16_000)
     assert whole // 3 < header.samples < whole
@@ -256,7 +256,7 @@ WRONG: dict[str, tuple[Callable[[Path], Path], str]] = {
 def test_wrong_sounds(name: str, tmp_path: Path) -> None:
     write, reason = WRONG[name]
     path = write(tmp_path)
-    for read in (read_header, lambda path: read_sound(path, 100, RATE * 10)):
+    for read in (sound_header, lambda path: read_sound(path, 100, RATE * 10)):
         with pytest.raises(DataError) as caught:
             read(path)
         assert str(caught.value).startswith(f"cannot read the sound {path}: {reason}")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_engine.run.store.buckets import BUCKET, Statistics, downsample, empty, merge, statistics, unpacked
+from accel_engine.run.store.buckets import BUCKET, Statistics, bucket_statistics, downsample, empty, merge, statistics
 
 ROWS = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [math.nan, 6.0, math.inf, -math.inf, math.nan]], np.float32)
 STARTS = np.array([0, 2])
@@ -42,7 +42,7 @@ def test_the_last_bucket_may_have_fewer_values() -> None:
 
 
 def test_empty_buckets_have_no_values() -> None:
-    low, high, total, finite = unpacked(empty(2))
+    low, high, total, finite = bucket_statistics(empty(2))
     assert np.isnan([low, high]).all()
     assert [total.tolist(), finite.tolist()] == [[0, 0], [0, 0]]
 

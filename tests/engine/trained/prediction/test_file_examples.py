@@ -13,7 +13,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError
 from accel_engine.run.diagnostics import InputSpec
-from accel_engine.trained.prediction.examples import example_of, read_lines, read_sound
+from accel_engine.trained.prediction.examples import example_of, read_lines, sound_example
 from accel_engine.training.evaluation.task_report import input_spec_of
 
 
@@ -102,7 +102,7 @@ def test_a_sound_is_read_as_the_folder_of_the_run_was(tmp_path: Path) -> None:
     dataset = data.load(str(tmp_path / "sounds"), DataOptions(split="none"))
     assert dataset.shape == (700, 1)
     for row, name in enumerate(("a/0.wav", "a/2.wav", "b/1.flac", "b/3.ogg")):
-        read = read_sound(tmp_path / "sounds" / name, ArraySpec((700, 1), "float32"), dataset.sample_rate)
+        read = sound_example(tmp_path / "sounds" / name, ArraySpec((700, 1), "float32"), dataset.sample_rate)
         np.testing.assert_array_equal(read.inputs[0], dataset.train.inputs[row])
     path = tmp_path / "sounds" / "b" / "3.ogg"
     assert read.notes == (

@@ -10,7 +10,7 @@ from accel_engine.devices.tpu_chips import GOOGLE
 from accel_engine.doctor import tpu_checks
 from accel_engine.doctor.tpu_checks import LOCK
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
-from accel_engine.training.distributed.strategy_builders import explain
+from accel_engine.training.distributed.strategy_builders import explain_connection
 
 HERE = TpuEndpoint.parse("local", "TPU_NAME")
 AWAY = TpuEndpoint.parse("10.0.0.2:8470", "COLAB_TPU_ADDR")
@@ -44,14 +44,14 @@ def holder(chip: Path) -> Iterator[subprocess.Popen[str]]:
 def test_another_process_that_uses_the_chips_is_the_cause(
     chip: Path, holder: subprocess.Popen[str], tmp_path: Path
 ) -> None:
-    told = explain(HERE, "RET_CHECK failure", tmp_path, tmp_path)
+    told = explain_connection(HERE, "RET_CHECK failure", tmp_path, tmp_path)
     assert f"process {holder.pid} (" in told
     assert "is using the chips" in told
 
 
 def test_this_process_is_not_the_cause(chip: Path, tmp_path: Path) -> None:
     with chip.open():
-        assert "found no usable TPU chip" in explain(HERE, "RET_CHECK failure", tmp_path, tmp_path)
+        assert "found no usable TPU chip" in explain_connection(HERE, "RET_CHECK failure", tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_holder_of_the_lock_is_the_cause(
 ) -> None:
     asked: list[Path] = []
     monkeypatch.setattr(tpu_checks, "lock_holder", lambda file: asked.append(file) or pid)
-    assert who in explain(HERE, "anything", tmp_path, tmp_path)
+    assert who in explain_connection(HERE, "anything", tmp_path, tmp_path)
     assert asked == [tmp_path / LOCK]
 
 
@@ -90,7 +90,7 @@ def test_the_holder_of_the_lock_is_the_cause(
     ],
 )
 def test_errors_of_tensorflow_are_explained(tmp_path: Path, endpoint: TpuEndpoint, said: str, cause: str) -> None:
-    told = explain(endpoint, said, tmp_path, tmp_path)
+    told = explain_connection(endpoint, said, tmp_path, tmp_path)
     assert told.startswith("cannot connect to the TPU (")
     assert f"from {endpoint.source}): " in told
     assert cause in told

@@ -11,7 +11,7 @@ from accel_engine.events import CommandAnswered
 from accel_engine.op_profile.options import MAX_SECONDS, SEVERAL_PROCESSES
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
-from accel_engine.run.diagnostics.op_profile import LAYERS, OpProfile
+from accel_engine.run.diagnostics.model_items import LAYERS, OpProfile
 from accel_engine.run.engine.commands import Command
 from accel_engine.training.core import loop
 from accel_engine.training.reporting import mfu, op_profiler

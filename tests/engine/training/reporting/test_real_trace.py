@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.op_profile.reduction import TraceFacts, reduce_trace
-from accel_engine.run.diagnostics.op_profile import OpProfile
+from accel_engine.run.diagnostics.model_items import OpProfile
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.model_analysis.flops import count_flops
 from accel_engine.training.model_analysis.operation_costs import GraphCosts

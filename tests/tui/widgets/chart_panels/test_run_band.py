@@ -6,8 +6,9 @@ import pytest
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunInfo, RunSummary, Status
+from accel_tui.widgets.chart.bands import QUANTILES, band
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
-from accel_tui.widgets.chart_panels.run_band import QUANTILES, RunCurve, band, band_plot, best_curve, read_curve
+from accel_tui.widgets.chart_panels.run_band import RunCurve, band_plot, best_curve, read_curve
 from tui.fake_engine import FakeEngine
 
 METRIC = "validation_accuracy"

@@ -12,7 +12,7 @@ from accel_engine.search.trial import Trial, TrialState
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_state
 from accel_tui.widgets.chart.axes import LogAxis
-from accel_tui.widgets.chart.cell_frame import Frame
+from accel_tui.widgets.chart.cell_frame import STYLES, TINT_ID, Frame
 from accel_tui.widgets.search.parallel_drawing import draw_importance
 from accel_tui.widgets.search.parameter_axis import ChoiceAxis, axis_of_parameter, positions
 from accel_tui.widgets.search.study_styles import STUDY_STYLE_ID, STUDY_STYLES, levels_of
@@ -52,8 +52,10 @@ def test_every_view_fits_its_size_with_many_trials_one_and_none(
 
 def test_curves_tell_running_best_and_selected_trials_apart_from_a_band_of_all_others(state: StudyState) -> None:
     frame = draw("curves", state, (190, 30), selected=3)
-    assert {"primary", "band", "axis-on-band", "success", "secondary"} <= styles_of(frame)
-    assert not {"primary-band", "primary-band-on-band"} & styles_of(frame)
+    seen = styles_of(frame)
+    assert {"primary", "success", "secondary"} <= seen
+    assert any(each.endswith("on primary-area") for each in seen), "10 to 90 percent"
+    assert "axis on primary-range" in seen, "the median"
     assert "80% of 30 others" in frame.text(0)
     assert "val accuracy by epoch" in text_of(frame)
     assert "selected 3" in frame.text(0)
@@ -65,7 +67,7 @@ def test_curves_of_few_trials_are_lines(state: StudyState) -> None:
     few = {number: state.trials[number] for number in (3, 26, 33, 32, 30)}
     frame = draw("curves", replace(state, trials=few), (190, 30), selected=3)
     assert {"primary-band", "axis", "success", "secondary"} <= styles_of(frame)
-    assert "band" not in styles_of(frame)
+    assert not any(each.endswith(("-area", "-range")) for each in styles_of(frame))
 
 
 def test_a_band_has_most_values_at_each_epoch(state: StudyState) -> None:
@@ -76,7 +78,8 @@ def test_a_band_has_most_values_at_each_epoch(state: StudyState) -> None:
         for number in same
     }
     frame = draw("curves", replace(state, trials=same, curves=curves), (110, 20), selected=-1)
-    rows = np.flatnonzero((frame.styles == STUDY_STYLE_ID["band"])[1:].any(axis=1))
+    tints = (TINT_ID["primary-area"], TINT_ID["primary-range"])
+    rows = np.flatnonzero(np.isin(frame.styles - frame.styles % len(STYLES), tints)[1:].any(axis=1))
     assert len(rows) >= 8, "from the lower value to the higher one"
 
 

@@ -75,7 +75,7 @@ class Frame:
         text = str(self.characters[row, first:last].tobytes(), "utf-32-le")
         found: list[TextSpan] = []
         start, style = 0, -1
-        first_tinted = len(STYLES) if names is CELL_STYLES else len(names)
+        first_tinted = len(STYLES)
         for index, (character, number) in enumerate(zip(text, self.styles[row, first:last].tolist(), strict=True)):
             if character == " ":
                 if style < first_tinted:
@@ -140,35 +140,3 @@ def style_and_tint(name: str) -> tuple[str, str]:
     """The style and the tint of a name in :data:`CELL_STYLES`; the tint may be empty."""
     style, _, tint = name.partition(_ON)
     return style, tint
-
-
-def component_classes(prefix: str) -> set[str]:
-    """The component classes ``PREFIX--STYLE`` of a widget with a chart."""
-    return {f"{prefix}--{name}" for name in (*STYLES, *TINTS[1:])}
-
-
-def style_rules(owner: str, prefix: str) -> str:
-    """CSS rules for the component classes ``PREFIX--STYLE`` of a widget.
-
-    Args:
-        owner: The widget's CSS type.
-        prefix: Of its component classes.
-    """
-    rules = {
-        "title": "color: $text; text-style: bold;",
-        "note": "color: $text-muted;",
-        "label": "color: $text-muted;",
-        "axis": "color: $foreground 30%;",
-        "grid": "color: $foreground 15%;",
-    }
-    for colour in COLOURS:
-        rules |= {colour: f"color: ${colour};", f"{colour}-band": f"color: ${colour} 45%;"}
-        rules[f"{colour}-edge"] = f"color: ${colour} 26%;"
-        rules |= {f"{colour}-area": f"background: ${colour} 13%;", f"{colour}-range": f"background: ${colour} 26%;"}
-    ansi = dict.fromkeys(("note", "label", *(f"{colour}-band" for colour in COLOURS)), "text-style: dim;")
-    ansi |= dict.fromkeys(("axis", "grid"), "color: ansi_bright_black;")
-    return "".join(
-        f"{owner}{state} > .{prefix}--{name} {{ {rule} }}\n"
-        for state, named in (("", rules), (":ansi", ansi))
-        for name, rule in named.items()
-    )

@@ -18,7 +18,8 @@ from textual.strip import Strip
 from accel_tui.run_state.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
 from accel_tui.widgets.chart.background import background_layout, draw_background, plot_region
-from accel_tui.widgets.chart.cell_frame import Frame, changed_cells, component_classes, style_and_tint, style_rules
+from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
+from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.chart.chart_header import Legend, chart_header, legend_of
 from accel_tui.widgets.chart.chart_view import (
     LABELS,
@@ -61,15 +62,13 @@ class Chart(ChartMouse):
     class Labelled(Message):
         """The width of the value labels has changed."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = component_classes("chart")
-
     DEFAULT_CSS = """
     Chart {
         width: 1fr;
         height: 1fr;
         min-height: 1;
     }
-    """ + style_rules("Chart", "chart")
+    """
 
     title: reactive[str] = reactive("", repaint=False)
     """Title in the header."""
@@ -277,6 +276,11 @@ class Chart(ChartMouse):
         return figure_of(replace(self._view, series=self.series))
 
     @property
+    def figures(self) -> list[ChartFigure]:
+        """What it shows, for files."""
+        return [self.figure] if self.figure else []
+
+    @property
     def _view(self) -> ChartView | None:
         return self._drawing.view if self._drawing else None
 
@@ -325,9 +329,7 @@ class Chart(ChartMouse):
 
     def resolve_style(self, name: str) -> Style:
         """The style of that name in the current theme."""
-        style, tint = style_and_tint(name)
-        found = self.get_component_rich_style(f"chart--{style}")
-        return found + Style(bgcolor=self.get_component_rich_style(f"chart--{tint}").bgcolor) if tint else found
+        return look_of(self, name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,7 +42,7 @@ def inks(theme: Theme) -> Mapping[Ink, str]:
     }
 
 
-def style_rules() -> str:
+def figure_style() -> str:
     """Style rules of figures: light, and dark where the reader prefers that."""
     light, dark = (" ".join(_rules(inks(theme))) for theme in (LIGHT, DARK))
     return f"{light} @media (prefers-color-scheme: dark) {{ {dark} }}"
@@ -58,12 +58,12 @@ def svg_of(figure: ChartFigure, *, is_alone: bool = False) -> str:
 
     Args:
         figure: The figure.
-        is_alone: Whether it is a file; else :func:`style_rules` are in the page that has it.
+        is_alone: Whether it is a file; else :func:`figure_style` are in the page that has it.
     """
     size = f'viewBox="0 0 {figure.width:g} {figure.height:g}"'
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(figure.title)}"']
     if is_alone:
-        parts.append(f' width="{figure.width:g}" height="{figure.height:g}"><style>{style_rules()}</style>')
+        parts.append(f' width="{figure.width:g}" height="{figure.height:g}"><style>{figure_style()}</style>')
         parts.append('<rect width="100%" height="100%" class="f-background"/>')
     else:
         parts.append(">")

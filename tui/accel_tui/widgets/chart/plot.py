@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from rich.segment import Segment
-from rich.style import Style
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -18,19 +17,23 @@ from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import background_layout
-from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame, component_classes, style_and_tint, style_rules
+from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.chart.chart_view import ChartView, Colour
-from accel_tui.widgets.chart.draw_series import paint_range
+from accel_tui.widgets.chart.draw_series import SPARSE, paint_range
 from accel_tui.widgets.chart.value_axis import value_axis
 from accel_tui.widgets.styled_text import TextSpan
 
 LINE = "━━"
 """Sign of a line in a legend."""
 
-_SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊", "band": "▒▒"}
+BAND_SIGN = "▒▒"
+"""Sign of a band in a legend."""
+
+_SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊", "band": BAND_SIGN}
 _BLOCKS = np.frombuffer("▁▂▃▄▅▆▇█".encode("utf-32-le"), np.uint32)
 _EIGHTHS, _SHADE = 8, "▒"
-_SPARSE = np.uint8(0b10010101)  # every other dot
+_FILE_ROWS = 20  # of a plot that is made for a file
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,10 +89,8 @@ def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
         bars = [each for each in plot.series if each.kind == "bars"]
         _bars(area, bars, x, y, has_tints=plot.has_tints)
         for each in plot.series:
-            if each.kind == "band":
-                _band(area, each, x, y, has_tints=plot.has_tints)
-            elif each.kind != "bars":
-                _draw(area, each, x, y)
+            if each.kind != "bars":
+                draw_part(area, each, x, y, has_tints=plot.has_tints)
     frame.write_line(0, _header(plot, columns))
     return frame
 
@@ -122,7 +123,19 @@ def _axis(parts: list[Floats], rows: int = 0) -> Axis:
     return Axis(low, high) if high > low else Axis(low - 0.5, low + 0.5)
 
 
-def _draw(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
+def draw_part(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool) -> None:
+    """Draw a part of a plot, other than bars, over the parts before it.
+
+    Args:
+        area: The cells of the plot, without its axes.
+        series: The part.
+        x: The axis of its positions.
+        y: The axis of its values.
+        has_tints: Whether the terminal shows tints; else bands are dotted.
+    """
+    if series.kind == "band":
+        _draw_band(area, series, x, y, has_tints=has_tints)
+        return
     rows, columns = area.characters.shape
     style = STYLE_ID[series.style]
     across = x.fraction(np.asarray(series.x, np.float64))
@@ -183,7 +196,7 @@ def _heights(series: PlotSeries, x: Axis, y: Axis, columns: int) -> Floats:
     return heights
 
 
-def _band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool) -> None:
+def _draw_band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool) -> None:
     """Tint what is between two lines, or else dot it."""
     rows, columns = area.characters.shape
     middles = (np.arange(2 * columns) + 0.5) / (2 * columns)
@@ -198,7 +211,7 @@ def _band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool)
     if has_tints:
         paint_range(area, covered, series.style, "range" if series.covers else "area")
     else:
-        _paint(area, covered & _SPARSE, STYLE_ID[f"{series.style}-band"])
+        _paint(area, covered & SPARSE, STYLE_ID[f"{series.style}-band"])
 
 
 def _paint(area: Frame, patterns: raster.Patterns, style: int) -> None:
@@ -229,8 +242,7 @@ class PlotView(Widget):
     """Draws a plot for its size, once for all lines; a text while there is none."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = component_classes("plot")
-    DEFAULT_CSS = "PlotView { width: 1fr; height: 1fr; }" + style_rules("PlotView", "plot")
+    DEFAULT_CSS = "PlotView { width: 1fr; height: 1fr; }"
 
     empty: reactive[str] = reactive("")
     """The text without a plot."""
@@ -253,16 +265,15 @@ class PlotView(Widget):
             self._drawn = self.size, plot, draw_plot(plot, *self.size)
         return self._drawn[1:]
 
+    @property
+    def shown(self) -> Plot | None:
+        """The plot, for a file; ``None`` while there is none."""
+        return self._make(_FILE_ROWS) if self._make else None
+
     def render_line(self, y: int) -> Strip:
         if self.drawn is None:
-            return Strip([Segment("" if y else self.empty, self.get_component_rich_style("plot--note"))])
+            return Strip([Segment("" if y else self.empty, look_of(self, "note"))])
         frame = self.drawn[1]
         if y >= frame.characters.shape[0]:
             return Strip.blank(self.size.width, self.rich_style)
-        return Strip([Segment(text, self._cell_style(name)) for text, name in frame.runs(y)])
-
-    def _cell_style(self, name: str) -> Style:
-        """The style of that name in the current theme."""
-        style, tint = style_and_tint(name)
-        found = self.get_component_rich_style(f"plot--{style}")
-        return found + Style(bgcolor=self.get_component_rich_style(f"plot--{tint}").bgcolor) if tint else found
+        return Strip([Segment(text, look_of(self, name)) for text, name in frame.runs(y)])

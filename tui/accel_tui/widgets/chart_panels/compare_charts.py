@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from textual.app import ComposeResult
@@ -15,7 +14,7 @@ from accel_engine.run import RunInfo
 from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.words import numbers
-from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.run_list.comparison import ComparedRun, compared_series_names, kinds_of_value
 from accel_tui.run_state.step_window import StepWindow, VisibleSteps, steps_to_load
 from accel_tui.widgets.chart.axes import significant, step_axis
@@ -55,7 +54,6 @@ class LetteredChart(Chart):
     """A chart that writes the one-letter names of its series at the ends of their curves, or else on them."""
 
     has_end_names = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = set()
 
     def _draw_frame(self) -> Frame:
         plain = super()._draw_frame()
@@ -253,12 +251,12 @@ class CompareCharts(ChartKeys):
     def _title(self, name: str) -> str:
         """The title of a chart."""
         if isinstance(self._axis, BatchAxis):
-            return figure(name, self._axis_info).chart_title
+            return bench_figure(name, self._axis_info).chart_title
         return name.replace("_", " ")
 
     def _format(self, name: str) -> Callable[[float], str]:
         """How the values of a chart are shown."""
-        return figure(name).chart_text if isinstance(self._axis, BatchAxis) else _FORMATS.get(name, significant)
+        return bench_figure(name).chart_text if isinstance(self._axis, BatchAxis) else _FORMATS.get(name, significant)
 
     @property
     def _first_window(self) -> tuple[int, int] | None:
@@ -272,7 +270,7 @@ class CompareCharts(ChartKeys):
     def _placed(self, run: int, series: ChartSeries, name: str) -> ChartSeries:
         """A run's series on the shared axis."""
         if isinstance(self._axis, BatchAxis):
-            return self._axis.place_on_axis(run, series, figure(name).size)
+            return self._axis.place_on_axis(run, series, bench_figure(name).size)
         return self._axis.place_on_axis(run, series) if self._axis else series
 
     def _update_bar(self) -> None:

@@ -16,19 +16,13 @@ from accel_engine.run.runs.listing import summarize
 from accel_engine.run.store.database import reading
 from accel_engine.text import printable_fields
 from accel_engine.words import numbers
-from accel_tui.run_list.groups import short_name
+from accel_tui.run_list.groups import short_metric_name
 from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart.axes import WholeAxis
+from accel_tui.widgets.chart.bands import band_series
 from accel_tui.widgets.chart.plot import Plot, PlotSeries
 from accel_tui.widgets.chart.value_axis import value_axis
 
-QUANTILES = (10.0, 25.0, 50.0, 75.0, 90.0)
-"""Percentiles of the band, its quartiles and its median."""
-
-LEAST_RUNS = 3
-"""A band is drawn as far as so many runs have values."""
-
-_POINTS = 200
 _MOST_LIVE = 6  # live runs in colour
 _OUTLIERS = 2.0  # percent of the values at either end that the axis need not include
 
@@ -77,26 +71,6 @@ def compared_metric(curves: Iterable[RunCurve]) -> str:
     return found[0][0] if found else ""
 
 
-def band(curves: Sequence[RunCurve]) -> tuple[Floats, Floats]:
-    """The percentiles of some curves, each of which is joined by lines, and ends with its last value.
-
-    Args:
-        curves: Their positions have one unit.
-
-    Returns:
-        Positions, shape ``[points]``, and :data:`QUANTILES`, shape ``[5, points]``, as far as :data:`LEAST_RUNS` have
-        values.
-    """
-    known = [each for each in curves if len(each.values)]
-    if len(known) < LEAST_RUNS:
-        return np.empty(0), np.empty((len(QUANTILES), 0))
-    first, last = min(each.epochs[0] for each in known), max(each.epochs[-1] for each in known)
-    at = np.linspace(first, last, _POINTS)
-    values = np.array([np.interp(at, each.epochs, each.values, left=np.nan, right=np.nan) for each in known])
-    enough = (~np.isnan(values)).sum(axis=0) >= LEAST_RUNS
-    return at[enough], np.nanpercentile(values[:, enough], QUANTILES, axis=0)
-
-
 def best_curve(curves: Sequence[RunCurve], metric: str) -> RunCurve | None:
     """The curve of the run with the best value; ``None`` if the metric's name does not tell which way is better."""
     lower = is_better_lower(metric, next((_mode(each.run) for each in curves), None))
@@ -123,12 +97,7 @@ def band_plot(curves: Sequence[RunCurve], selected: Path | None, rows: int, *, h
     known = [each for each in curves if each.run.monitor == metric and len(each.values)]
     by_epoch = Counter(each.by_epoch for each in known).most_common(1)[0][0] if known else True
     drawn = [each for each in known if each.by_epoch is by_epoch]
-    at, levels = band(drawn)
-    series = [
-        PlotSeries(at, levels[[0, 4]], "band", name="10-90%"),
-        PlotSeries(at, levels[[1, 3]], "band", name="25-75%", covers=True),
-        PlotSeries(at, levels[2], style="axis", name="median", covers=True),
-    ]
+    series = band_series(drawn)
     live = [each for each in drawn if each.run.status is not None and each.run.status.live][:_MOST_LIVE]
     series += [PlotSeries(each.epochs, each.values, name="live" * (not number)) for number, each in enumerate(live)]
     if best := best_curve(drawn, metric):
@@ -145,7 +114,7 @@ def band_plot(curves: Sequence[RunCurve], selected: Path | None, rows: int, *, h
     low, high = (min([low, *(each.min() for each in shown)]), max([high, *(each.max() for each in shown)]))
     last = max((float(each.epochs[-1]) for each in drawn), default=1.0)
     return Plot(
-        short_name(metric) if metric else "no results yet",
+        short_metric_name(metric) if metric else "no results yet",
         tuple(each for each in series if len(each.x)),
         note=note,
         x=WholeAxis(0.0, max(last, 2.0)),

@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from accel_engine.advice import Finding
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
-from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.formatting.runs import part_title
 from accel_tui.run_state.marks import Marks, with_advice
 from accel_tui.run_state.state import RunState
@@ -253,7 +253,7 @@ class RunCharts(ChartKeys, RunView):
         found = panel_series(self.state, panel)
         if self._axis is None:
             return found
-        return tuple(self._axis.place_on_axis(0, each, figure(panel.name).size) for each in found)
+        return tuple(self._axis.place_on_axis(0, each, bench_figure(panel.name).size) for each in found)
 
     def _update_labels(self) -> None:
         explaining = self._panel_with_room()

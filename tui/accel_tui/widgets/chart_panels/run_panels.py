@@ -19,7 +19,7 @@ from accel_engine.run.store.series_names import (
 )
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.words import numbers
-from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.run_state.device_curves import READINGS
 from accel_tui.run_state.marks import MarkKind, Track
 from accel_tui.run_state.state import RunState
@@ -84,7 +84,7 @@ def panel_format(panel: Panel, info: RunInfo | None) -> Callable[[float], str]:
     if panel.of_devices or panel.name == THROUGHPUT:
         return numbers.compact
     if panel.of_bench:
-        return figure(panel.name, info).chart_text
+        return bench_figure(panel.name, info).chart_text
     return numbers.learning_rate if panel.name == LEARNING_RATE else significant
 
 
@@ -131,7 +131,7 @@ def _bench_panels(state: RunState, info: RunInfo) -> tuple[Panel, ...]:
     names = [name for name in state.curves if name != info.x_series] or ["throughput"]
     ids = ["loss", "second", *(f"figure-{name.replace('_', '-')}" for name in names[2:])]
     return tuple(
-        Panel(id_, name, of_bench=figure(name, info).chart_title) for id_, name in zip(ids, names, strict=False)
+        Panel(id_, name, of_bench=bench_figure(name, info).chart_title) for id_, name in zip(ids, names, strict=False)
     )
 
 

@@ -27,7 +27,7 @@ from accel_tui.widgets.diagnostics.examples import (
     captions,
     is_correct,
     is_next_token,
-    joined,
+    joined_tokens,
     leaves,
 )
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
@@ -89,7 +89,7 @@ class ExampleTable(Vertical):
             TextRow(number, tuple(row.get(name, "") for name in titles), _colours(example, titles))
             for number, (example, row) in enumerate(zip(shown, cells, strict=True))
         ]
-        self.set_class(any(map(has_text, shown)), "-texts")
+        self.set_class(any(map(has_hidden_text, shown)), "-texts")
         self.query_one(TextTable).show_texts(titles, rows, _WIDEST)
 
     @on(Table.Moved)
@@ -131,7 +131,7 @@ def _cells(examples: ListedExamples, example: Example) -> dict[str, str]:
     return cells
 
 
-def has_text(example: Example) -> bool:
+def has_hidden_text(example: Example) -> bool:
     """Whether an example is shown as text, too: its row cannot have all of it."""
     views = (example.input, example.target, example.output)
     return any(isinstance(leaf, Text | Tokens) for view in views for leaf in leaves(view))
@@ -140,7 +140,7 @@ def has_text(example: Example) -> bool:
 def _beginning(view: View | None) -> str:
     """The first words of a text, in a line; empty if there is none."""
     texts = (
-        each.text if isinstance(each, Text) else joined(each.tokens[:_WIDEST])
+        each.text if isinstance(each, Text) else joined_tokens(each.tokens[:_WIDEST])
         for each in leaves(view)
         if isinstance(each, Text | Tokens)
     )
@@ -199,7 +199,7 @@ class ExampleText(ScrollPage):
             case Text(text, length):
                 more = f" … {length:,} characters" if length > len(text) else ""
             case Tokens(tokens, length):
-                text, more = joined(tokens), f" … {length:,} tokens" if length > len(tokens) else ""
+                text, more = joined_tokens(tokens), f" … {length:,} tokens" if length > len(tokens) else ""
             case Row(names, values, columns):
                 text = "  ".join(f"{key} {value}" for key, value in zip(names, values, strict=True))
                 more = f" … {columns:,} columns" if columns > len(values) else ""

@@ -130,7 +130,7 @@ def view_text(report: OutputReport, view: View | None) -> str:
             shares = [f" {percent(score)}" for score in scores] or [""] * len(texts)
             return ", ".join(text + share for text, share in zip(texts, shares, strict=True))
         case Tokens(tokens):
-            return joined(tokens)
+            return joined_tokens(tokens)
     return ""
 
 
@@ -152,6 +152,6 @@ def are_characters(tokens: Sequence[str]) -> bool:
     return sum(map(len, tokens)) <= _CHARACTERS * len(tokens)
 
 
-def joined(tokens: Sequence[str]) -> str:
+def joined_tokens(tokens: Sequence[str]) -> str:
     """The text of some tokens."""
     return ("" if are_characters(tokens) else " ").join(tokens)

@@ -23,7 +23,8 @@ from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ALL_ROOM, GAP, Column, column_width
 from accel_tui.formatting.text import shorten_middle
 from accel_tui.run_state.diagnostics import ChosenItem, LoggedMedia, read_item
-from accel_tui.widgets.chart.cell_frame import STYLES, component_classes, style_rules
+from accel_tui.widgets.chart.cell_frame import STYLES
+from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.chart.plot import position_at
 from accel_tui.widgets.diagnostics.pixels import DrawnItem, Surface, draw_item
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
@@ -37,9 +38,6 @@ _COUNTABLE = 1e15  # counts below are shown in full
 
 class MediaView(ScrollPage, can_focus=False):
     """The item, below its name, its step and what there is to say of it."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = component_classes("plot")
-    DEFAULT_CSS = style_rules("MediaView", "plot")
 
     shown: reactive[DrawnItem | None] = reactive(None, repaint=False)
     """The item."""
@@ -119,7 +117,7 @@ class MediaView(ScrollPage, can_focus=False):
                     for spans in wrapped_spans(words, width):
                         yield self.line((plain_spans(spans), ""))
             case Histogram() if frame := self.shown.frame:
-                styles = {name: self.get_component_rich_style(f"plot--{name}") for name in STYLES}
+                styles = {name: look_of(self, name) for name in STYLES}
                 for row in range(len(frame.characters)):
                     yield Strip([Segment(text, styles[name]) for text, name in frame.runs(row)])
 

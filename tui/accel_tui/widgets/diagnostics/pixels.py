@@ -144,7 +144,7 @@ _CLASS_COLOURS: tuple[Colour, ...] = (
 )
 """The first is often the background; the others are from Okabe and Ito, "Color Universal Design", 2008."""
 
-_LOUDNESS = np.array([(8, 6, 30), (85, 20, 125), (185, 55, 120), (250, 140, 95), (252, 250, 190)], np.float64)
+_SILENCE = (8, 6, 30)
 
 _BLEND = 0.55  # share of the mask's colour
 
@@ -214,10 +214,8 @@ def _palette() -> Pixels:
 @lru_cache(1)
 def _loudness() -> Pixels:
     """Colours of levels, ``[256, 3]``."""
-    positions = np.linspace(0, len(_LOUDNESS) - 1, 256)
-    channels = [np.interp(positions, np.arange(len(_LOUDNESS)), channel) for channel in _LOUDNESS.T]
-    colours: Pixels = np.rint(np.stack(channels, axis=1)).astype(np.uint8)
-    return colours
+    shares = [(level / 255) ** 2 for level in range(256)]  # equal steps on the scale
+    return np.array([colours.scale_colour(each, colours.INCORRECT, _SILENCE, dark=True) for each in shares], np.uint8)
 
 
 def _blended(image: Pixels, picture: ViewPicture) -> ViewPicture:

@@ -10,9 +10,10 @@ from textual.events import Click
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_tui.widgets.chart.cell_frame import Frame, component_classes, style_rules
+from accel_tui.widgets.chart.cell_frame import Frame
+from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
-from accel_tui.widgets.chart.figure_saver import SAVE, FigureSaver
+from accel_tui.widgets.chart.figure_saver import SAVE, FigureSaver, stem_of
 from accel_tui.widgets.chart.plot import Plot, draw_plot
 from accel_tui.widgets.text_page import TextPage
 
@@ -25,8 +26,6 @@ _WIDE = 2.6  # cells of width per line of height of a well-shaped plot
 class PlotPage(TextPage, FigureSaver):
     """Some heading lines, and plots below them as large as fit; those that do not fit follow the selected one."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = component_classes("plot")
-    DEFAULT_CSS = style_rules("PlotPage", "plot")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "select_plot(-1)", id="plots.previous", tooltip="Select the previous plot"),
         Binding("down", "select_plot(1)", id="plots.next", tooltip="Select the next plot"),
@@ -60,15 +59,19 @@ class PlotPage(TextPage, FigureSaver):
 
     @property
     def file_stem(self) -> str:
-        """The run's id, where the screen is about one."""
-        directory = getattr(self.screen, "directory", None)
-        return directory.name if directory else "plot"
+        """See :func:`stem_of`."""
+        return stem_of(self.screen)
 
     @property
     def selected_figure(self) -> ChartFigure | None:
         """The selected plot."""
         plots = self.plots()
         return figure_of_plot(plots[min(self.selected, len(plots) - 1)]) if plots else None
+
+    @property
+    def figures(self) -> list[ChartFigure]:
+        """The plots that are visible, for files."""
+        return [figure_of_plot(self.plots()[at]) for at in self.in_view if at < self._count]
 
     def watch_selected(self) -> None:
         """Show which plot is selected."""
@@ -124,7 +127,7 @@ class PlotPage(TextPage, FigureSaver):
 
     def plot_style(self, name: str) -> Style:
         """The style of a chart's cells of that name."""
-        return self.get_component_rich_style(f"plot--{name}")
+        return look_of(self, name)
 
 
 def grid_for(plots: int, width: int, height: int, min_width: int, min_height: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import Input, Label, Static
 
 from accel_engine.errors import PlanError, UsageError
-from accel_engine.plan.options import OptionSpec, default_of, problem_of, specs_of, text_of
+from accel_engine.plan.options import OptionSpec, default_of, option_problem, specs_of, text_of
 from accel_engine.run.directory.run_paths import checkpoint_steps
 from accel_engine.text import printable_line
 from accel_tui.plan.form import FieldChoice
@@ -21,7 +21,7 @@ from accel_tui.widgets.jobs.option_inputs import Checklist, PathInput
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.picker import Picker
 
-HINT = "[@click=screen.start]enter or ctrl+s $does[/], [@click=screen.back]esc goes back[/]"
+HINT = "[@click=screen.start]$keys $does[/], [@click=screen.back]esc goes back[/]"
 
 Editor = LineInput | Picker | Checklist
 """A widget with the text of an option."""
@@ -169,7 +169,7 @@ class OptionForm(VerticalScroll):
         in_row = isinstance(error, PlanError) and error.field in self._rows
         for name, row in self._rows.items():
             is_here = isinstance(error, PlanError) and name == error.field
-            row.show_problem(problem_of(error, row.text) if isinstance(error, PlanError) and is_here else "")
+            row.show_problem(option_problem(error, row.text) if isinstance(error, PlanError) and is_here else "")
         self._show_hint("" if in_row else str(error))
 
     @on(Input.Submitted)
@@ -204,7 +204,7 @@ class OptionForm(VerticalScroll):
             try:
                 values[row.option] = row.spec.value_of(row.option, text)
             except UsageError as error:
-                problems[row.option] = problem_of(error, text)
+                problems[row.option] = option_problem(error, text)
             if row.spec.is_required and not text.strip():
                 problems[row.option] = f"give a {row.label}"
         for name, row in self._rows.items():
@@ -231,7 +231,8 @@ class OptionForm(VerticalScroll):
         hint.set_class(bool(problem), "wrong")
         about = next((row.spec.doc for row in self._rows.values() if row.has_focus_within), "")
         told = Content(printable_line(problem)) if problem else Content(about)
-        hint.update(Content("\n").join([told, Content.from_markup(HINT, does=self._does)]))
+        keys = next((_KEYS[type(row.editor)] for row in self._rows.values() if row.has_focus_within), "enter or ctrl+s")
+        hint.update(Content("\n").join([told, Content.from_markup(HINT, keys=keys, does=self._does)]))
 
     @work(thread=True, exit_on_error=False, group="steps")
     def _read_steps(self) -> None:
@@ -243,6 +244,16 @@ class OptionForm(VerticalScroll):
         editor = self._rows["checkpoint"].editor
         if isinstance(editor, Picker):
             editor.choices = (*editor.choices, *steps)
+
+
+_CHOOSES = "enter chooses, ctrl+s"
+_KEYS: Mapping[type[Editor], str] = {
+    LineInput: "enter or ctrl+s",
+    PathInput: "enter or ctrl+s",
+    Picker: _CHOOSES,
+    Checklist: _CHOOSES,
+}
+"""The keys that start in each kind of row."""
 
 
 def _editor(spec: OptionSpec, text: str) -> Editor:

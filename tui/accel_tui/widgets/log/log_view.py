@@ -17,9 +17,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
 from accel_engine.words.numbers import counted
-from accel_tui.run_state.log_epochs import EpochLines
 from accel_tui.run_state.log_tail import LogLine, Logs
-from accel_tui.run_state.log_text import NAMES, Filter, Level
+from accel_tui.run_state.log_text import NAMES, EpochLines, Filter, Level
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.list_keys import custom_keys

@@ -21,7 +21,7 @@ from accel_engine.text import printable_fields
 from accel_engine.words import numbers
 from accel_tui.host import host_of
 from accel_tui.plan import plan_preview
-from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey, survey_subject
+from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey_form, survey_subject
 from accel_tui.run_launcher import LaunchState
 
 IDLE_SECONDS = 0.25
@@ -113,7 +113,7 @@ class SummaryPanel(Widget, can_focus=False):
         self.facts = printable_fields((*varying, *_times(measured), *outcome, *files, _NEXT))
         self.description = None if filled.errors else description
         self.memory = _memory_shares(filled, description)
-        self.post_message(self.Noted(printable_fields(plan_preview.notes(filled, rows))))
+        self.post_message(self.Noted(printable_fields(plan_preview.field_notes(filled, rows))))
         ports = filter(None, [self._port_warning])
         of_data = remarks(filled.data.notes, filled.data.changes)  # which the preview of the data has
         warnings = (text for text in plan_preview.warnings(filled, description) if text not in of_data)
@@ -143,7 +143,7 @@ class SummaryPanel(Widget, can_focus=False):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="survey")
     def _survey(self, filled: ResolvedPlan) -> None:
-        self.post_message(self.DataSurveyed(survey(filled)))
+        self.post_message(self.DataSurveyed(survey_form(filled)))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="measured")
     def _read_measured(self, filled: ResolvedPlan, inventory: Inventory) -> None:

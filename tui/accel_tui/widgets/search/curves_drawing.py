@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from accel_tui.study_state.texts import objective_name, objective_text
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import WholeAxis
 from accel_tui.widgets.chart.background import background_layout
+from accel_tui.widgets.chart.bands import QUANTILES, band_series
 from accel_tui.widgets.chart.cell_frame import Frame
-from accel_tui.widgets.chart.chart_view import ChartView
+from accel_tui.widgets.chart.chart_view import ChartView, Colour
+from accel_tui.widgets.chart.plot import BAND_SIGN, Plot, PlotSeries, draw_part
 from accel_tui.widgets.chart.value_axis import value_axis
-from accel_tui.widgets.search.study_styles import BAND_SIGN, STUDY_STYLE_ID, paint, write_cells
+from accel_tui.widgets.search.study_styles import STUDY_STYLE_ID, paint, write_cells
 
 FADING = 5
 """Number of the latest pruned trials that are not faint yet."""
@@ -22,10 +25,17 @@ FADING = 5
 LEAST_BAND = 6
 """Trials that are neither live, best nor selected, from which they are a band in place of lines."""
 
-BAND = (0.1, 0.9)
-"""The quantiles of the values at an epoch that are the ends of the band."""
-
 _OTHERS = ("grid", "axis", "primary-band")
+_INKS: dict[str, Colour | Literal["axis"]] = {
+    "grid": "axis",
+    "axis": "axis",
+    "primary-band": "primary",
+    "primary": "primary",
+    "success": "success",
+    "secondary": "secondary",
+}
+"""The colours of these styles in files."""
+
 _GROUPS = (
     ("grid", "pruned"),
     ("axis", "just pruned"),
@@ -36,7 +46,7 @@ _GROUPS = (
 )
 
 
-def draw_curves(state: StudyState, selected: int | None, columns: int, rows: int) -> Frame:
+def draw_curves(state: StudyState, selected: int | None, columns: int, rows: int, *, has_tints: bool = True) -> Frame:
     """Draw all curves with their axes, and a legend in the first row."""
     groups = _groups(state, selected)
     others = [number for style in _OTHERS for number in groups[style]]
@@ -51,7 +61,8 @@ def draw_curves(state: StudyState, selected: int | None, columns: int, rows: int
         area = frame.part(*layout.plot)
         if len(others) >= LEAST_BAND:
             groups |= {style: [] for style in _OTHERS}
-            _draw_band(area, view, state, others)
+            for part in band_series([state.curves[number] for number in others]):
+                draw_part(area, part, view.x, view.y, has_tints=has_tints)
         for style, members in groups.items():
             across, up = _joined(state, members)
             height, width = area.characters.shape
@@ -59,6 +70,23 @@ def draw_curves(state: StudyState, selected: int | None, columns: int, rows: int
         _write_ends(area, view, state, [*groups["primary"], *groups["secondary"]])
     _write_header(frame, state, groups, len(others) if len(others) >= LEAST_BAND else 0)
     return frame
+
+
+def curves_plot(state: StudyState, selected: int | None) -> Plot:
+    """All curves as a plot, for a file."""
+    groups = _groups(state, selected)
+    others = [number for style in _OTHERS for number in groups[style]]
+    series = []
+    if len(others) >= LEAST_BAND:
+        groups |= {style: [] for style in _OTHERS}
+        series += band_series([state.curves[number] for number in others])
+    for style, word in _GROUPS:
+        if members := groups[style]:
+            name = f"{word} {len(members) if len(members) > 1 else members[0]}"
+            series.append(PlotSeries(*_joined(state, members), "line", _INKS[style], name))
+    values = np.concatenate([np.empty(0), *(each.values for each in state.curves.values())])
+    y = value_axis(*value_range(values, maximize=state.monitor.maximize))
+    return Plot(f"{objective_name(state.monitor.name)} by epoch", tuple(series), y=y, x_name="epoch")
 
 
 def _groups(state: StudyState, selected: int | None) -> dict[str, list[int]]:
@@ -82,27 +110,6 @@ def _groups(state: StudyState, selected: int | None) -> dict[str, list[int]]:
             style = "axis" if number in latest else "grid"
         groups[style].append(number)
     return groups
-
-
-def _draw_band(area: Frame, view: ChartView, state: StudyState, numbers: Iterable[int]) -> None:
-    """Tint what most trials reach at each epoch, and draw their median."""
-    height, width = area.characters.shape
-    epochs = np.array([view.x.at((column + 0.5) / width) for column in range(width)])
-    curves = [state.curves[number] for number in numbers]
-    values = np.array([np.interp(epochs, each.epochs, each.values, left=math.nan, right=math.nan) for each in curves])
-    seen = np.flatnonzero(np.isfinite(values).any(axis=0))
-    if not seen.size:
-        return
-    low, median, high = np.nanquantile(values[:, seen], (BAND[0], 0.5, BAND[1]), axis=0)
-    ends = np.stack([view.y.fraction(low), view.y.fraction(high)])
-    is_visible = (ends[1] >= 0) & (ends[0] <= 1)
-    lines = np.arange(height)[:, None]
-    last, first = (raster.dot_rows(end[is_visible].clip(0, 1), height) // 4 for end in ends)
-    cells = np.zeros((height, width), np.bool_)
-    cells[:, seen[is_visible]] = (first <= lines) & (lines <= last)
-    area.characters[cells], area.styles[cells] = ord(BAND_SIGN), STUDY_STYLE_ID["band"]
-    patterns = dots.polyline(view.x.fraction(epochs[seen]), view.y.fraction(median), width, height)
-    paint(area, patterns, "axis")
 
 
 def _joined(state: StudyState, numbers: Iterable[int]) -> tuple[Floats, Floats]:
@@ -147,8 +154,8 @@ def _write_header(frame: Frame, state: StudyState, groups: dict[str, list[int]],
         write_cells(frame, x, 0, "━━ ", style)
         write_cells(frame, x + 3, 0, word + count, "label")
         x += 5 + len(word) + len(count)
-    text = f"{BAND[1] - BAND[0]:.0%} of {banded} others"
+    text = f"{QUANTILES[-1] - QUANTILES[0]:.0f}% of {banded} others"
     if banded and x + 3 + len(text) <= columns:
-        write_cells(frame, x, 0, BAND_SIGN * 2, "band")
+        write_cells(frame, x, 0, BAND_SIGN, "primary-band")
         write_cells(frame, x + 3, 0, text, "label")
     frame.styles[0][frame.characters[0] == ord(" ")] = STUDY_STYLE_ID["label"]

@@ -1,67 +1,33 @@
 """Styles of the cells of a search's views, and how many trials are painted at once."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from accel_tui.study_state.state import Floats
 from accel_tui.widgets.chart import raster
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame, style_rules
+from accel_tui.widgets.chart.cell_frame import CELL_STYLES, STYLES, Frame
+from accel_tui.widgets.chart.cell_looks import LOOKS, CellLook
 
 LEVELS = 5
 """Levels of an objective, from the worst fifth of the trials to the best."""
 
-_ON_BAND = ("axis", "grid", "primary", "primary-band", "secondary", "success")  # what is drawn over a band
-
-STUDY_STYLES = (
-    *STYLES,
-    *(f"level-{level}" for level in range(LEVELS)),
-    "accent",
-    "band",
-    *(f"{style}-on-band" for style in _ON_BAND),
-)
+STUDY_STYLES = (*CELL_STYLES, *(f"level-{level}" for level in range(LEVELS)), "accent")
 """Styles of cells; a style's id is its index here."""
 
 STUDY_STYLE_ID = {name: number for number, name in enumerate(STUDY_STYLES)}
 """Index of each style."""
 
-BAND_SIGN = "░"
-"""The character of a band, in the colour of the tint behind it: it is seen only where there are no tints."""
-
 LEVEL_SIGNS = "·░▒▓█"
 """A sign per level, for terminals without colours."""
 
-_LEVEL_RULES = (
-    "color: $foreground 25%;",
-    "color: $primary 50%;",
-    "color: $primary;",
-    "color: $success;",
-    "color: $warning;",
-)
-_ANSI_RULES = (
-    "color: ansi_bright_black;",
-    "color: ansi_blue;",
-    "color: ansi_cyan;",
-    "color: ansi_green;",
-    "color: ansi_yellow;",
-)
-
-
-_ON_BAND_COLOURS = {"axis": "$foreground 60%", "grid": "$foreground 25%", "primary-band": "$primary 60%"}
-
-
-def study_rules(owner: str) -> str:
-    """CSS rules for the component classes ``study--STYLE`` of a widget of this CSS type."""
-    rules = [f"{owner} > .study--level-{level} {{ {rule} }}" for level, rule in enumerate(_LEVEL_RULES)]
-    rules += [f"{owner}:ansi > .study--level-{level} {{ {rule} }}" for level, rule in enumerate(_ANSI_RULES)]
-    band = "color: $primary 0%; background: $primary 22%;"
-    rules.append(f"{owner} > .study--band {{ {band} }}")
-    rules.append(f"{owner}:ansi > .study--band {{ color: ansi_bright_black; background: ansi_default; }}")
-    for style in _ON_BAND:
-        colour = _ON_BAND_COLOURS.get(style, f"${style}")
-        rules.append(f"{owner} > .study--{style}-on-band {{ color: {colour}; background: $primary 22%; }}")
-        rules.append(f"{owner}:ansi > .study--{style}-on-band {{ background: ansi_default; }}")
-    accent = f"{owner} > .study--accent {{ color: $accent; text-style: bold; }}"
-    return style_rules(owner, "study") + "\n".join([*rules, accent]) + "\n"
+STUDY_LOOKS: Mapping[str, CellLook] = {
+    **LOOKS,
+    **{f"level-{level}": CellLook(f"heat-{level}") for level in range(LEVELS)},
+    "accent": CellLook("accent", text_style="bold"),
+}
+"""How cells of these styles look."""
 
 
 def levels_of(values: Floats, *, maximize: bool) -> npt.NDArray[np.int64]:
@@ -74,14 +40,15 @@ def levels_of(values: Floats, *, maximize: bool) -> npt.NDArray[np.int64]:
 
 
 def paint(area: Frame, patterns: raster.Patterns, style: str) -> None:
-    """Add dots of a style to those that are there."""
+    """Add dots of a style to those that are there, and leave the tint behind them."""
     mask = patterns > 0
     has_dots = (area.characters >= raster.BLANK) & (area.characters <= raster.BLANK + 0xFF)
     below = np.where(has_dots, area.characters - np.uint32(raster.BLANK), 0)
     area.characters[mask] = (below | patterns)[mask] + np.uint32(raster.BLANK)
-    on_band = STUDY_STYLE_ID.get(f"{style}-on-band", STUDY_STYLE_ID[style])
-    is_band = (area.styles == STUDY_STYLE_ID["band"]) | (area.styles >= STUDY_STYLE_ID[f"{_ON_BAND[0]}-on-band"])
-    area.styles[mask] = np.where(is_band[mask], on_band, STUDY_STYLE_ID[style])
+    number = STUDY_STYLE_ID[style]
+    below_style = area.styles[mask]
+    tints = np.where(below_style < len(CELL_STYLES), below_style - below_style % len(STYLES), 0)
+    area.styles[mask] = number + (tints if number < len(STYLES) else 0)
 
 
 def write_cells(frame: Frame, x: int, y: int, text: str, style: str) -> None:

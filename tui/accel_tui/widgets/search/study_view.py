@@ -1,8 +1,7 @@
 """The view of a search: one of several pictures of its trials, drawn in a thread."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,18 +11,21 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.errors import AccelError
-from accel_engine.search.importance import importance
+from accel_engine.search.results import importance
 from accel_engine.text import printable_line
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.texts import objective_name
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
+from accel_tui.widgets.chart.cell_looks import look_of
+from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
+from accel_tui.widgets.chart.plot import Plot
 from accel_tui.widgets.search.contour_drawing import draw_contour
-from accel_tui.widgets.search.curves_drawing import draw_curves
+from accel_tui.widgets.search.curves_drawing import curves_plot, draw_curves
 from accel_tui.widgets.search.parallel_drawing import draw_importance, draw_parallel
 from accel_tui.widgets.search.study_plots import best_plots, draw_grid, front_plots, slice_plots
-from accel_tui.widgets.search.study_styles import STUDY_STYLES, study_rules
-from accel_tui.widgets.visibility import is_covered
+from accel_tui.widgets.search.study_styles import STUDY_LOOKS, STUDY_STYLES
+from accel_tui.widgets.visibility import has_shades, is_covered
 
 VIEWS: Mapping[str, str] = {
     "curves": "Curves",
@@ -84,6 +86,8 @@ class ViewInputs:
     """Width in cells."""
     rows: int
     """Height in cells."""
+    has_tints: bool = True
+    """Whether the terminal shows tints."""
 
 
 def views_of(state: StudyState) -> tuple[str, ...]:
@@ -100,7 +104,7 @@ def draw_view(inputs: ViewInputs) -> Frame:
     empty = f"no trial has a value of {objective_name(state.monitor.name)} yet"
     match inputs.view:
         case "curves":
-            return draw_curves(state, selected, columns, rows)
+            return draw_curves(state, selected, columns, rows, has_tints=inputs.has_tints)
         case "best":
             return draw_grid(best_plots(state, selected), columns, rows, empty)
         case "parallel":
@@ -123,11 +127,24 @@ def draw_view(inputs: ViewInputs) -> Frame:
             return draw_grid(front_plots(state, selected), columns, rows, text)
 
 
+def plots_of(view: str, state: StudyState, selected: int | None, shift: int) -> Sequence[Plot]:
+    """The plots of a view; none of parallel coordinates, contours and the importance, which are no plots."""
+    match view:
+        case "curves":
+            return [curves_plot(state, selected)] if state.curves else []
+        case "best":
+            return best_plots(state, selected)
+        case "slices":
+            return slice_plots(state, shift % max(len(state.parameters), 1), selected)
+        case "front":
+            return front_plots(state, selected)
+    return []
+
+
 class StudyView(DirtyRegionWidget):
     """Shows a view of a search. Pictures of a thousand trials take longer than 10 ms, so a thread draws them."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"study--{name}" for name in STUDY_STYLES}
-    DEFAULT_CSS = "StudyView { width: 1fr; height: 1fr; }\n" + study_rules("StudyView")
+    DEFAULT_CSS = "StudyView { width: 1fr; height: 1fr; }"
 
     view: reactive[str] = reactive("curves", repaint=False)
     """One of :data:`VIEWS`."""
@@ -182,7 +199,10 @@ class StudyView(DirtyRegionWidget):
     def _begin(self) -> None:
         self._is_drawing, self._is_stale = True, False
         width, height = self.size
-        self._inputs = ViewInputs(self.view, self._state, self.selected, self.shift, self._importance, width, height)
+        has_tints = has_shades(self) and not self.app.current_theme.ansi
+        self._inputs = ViewInputs(
+            self.view, self._state, self.selected, self.shift, self._importance, width, height, has_tints
+        )
         self._draw()
 
     @work(thread=True, exit_on_error=False, group="draw")
@@ -221,6 +241,11 @@ class StudyView(DirtyRegionWidget):
         strip = Strip([Segment(text, self.cell_style(name)) for text, name in runs])
         return strip.adjust_cell_length(last - first, self.cell_style(_BLANK))
 
+    @property
+    def figures(self) -> list[ChartFigure]:
+        """The plots of this view, for files; none of a view that is no plot."""
+        return [figure_of_plot(each) for each in plots_of(self.view, self._state, self.selected, self.shift)]
+
     def resolve_style(self, name: str) -> Style:
         """The style of that name in the current theme."""
-        return self.get_component_rich_style(f"study--{name}")
+        return look_of(self, name, STUDY_LOOKS)

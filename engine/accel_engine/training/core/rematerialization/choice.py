@@ -42,6 +42,8 @@ def choose_parts(
         return planned_parts(resolved.plan, model, custom_step=custom_step)
     if resolved.plan.remat == "off" or custom_step or resolved.coordinated or device_memory == 0:
         return ModelParts(), []
+    if resolved.strategy.staged:  # a stage holds the activations of a few micro-batches only
+        return ModelParts(), []
     if device_memory is None:
         device_memory = available_memory() // (len(devices) * max(1, resolved.plan.local_workers))
     return _parts_if_needed(resolved, model, device_memory)

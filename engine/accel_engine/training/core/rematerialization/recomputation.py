@@ -247,7 +247,7 @@ class _Run:
             outputs, scope = self._call(values)
             results.extend([*outputs, *scope.losses])
 
-        _Replay(compute, self._part.caller)(tf.constant(0), training=self._training)
+        FunctionLayer(compute, self._part.caller)(tf.constant(0), training=self._training)
         return results
 
     def _call(self, values: Sequence[tf.Tensor]) -> tuple[list[tf.Tensor], _Scope]:
@@ -270,7 +270,7 @@ def _unfoldable_truth(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
     return truth == truth
 
 
-class _Replay(keras.Layer):  # type: ignore[misc]
+class FunctionLayer(keras.Layer):  # type: ignore[misc]
     """Calls a function within the call of a layer: with its ``training`` for inner layers, and its casts of weights."""
 
     def __init__(self, function: Callable[[], None], caller: keras.Layer | None) -> None:
@@ -280,6 +280,7 @@ class _Replay(keras.Layer):  # type: ignore[misc]
         self.built = True
 
     def call(self, placeholder: tf.Tensor, training: bool | None = None) -> tf.Tensor:  # noqa: ARG002
+        """Call the function, and return the argument."""
         self._function()
         return placeholder
 

@@ -31,10 +31,10 @@ from accel_engine.training.evaluation.reports.measures import (
     confusion,
     counted_cells,
     example_losses,
-    histogram,
     negative_log,
     no_totals,
     probabilities,
+    score_histograms,
     scores,
     take_class,
 )
@@ -148,7 +148,9 @@ class MultiLabelBuilder(OutputReportBuilder):
         weights = tf.broadcast_to(mask[:, tf.newaxis], tf.shape(cells))
         counts = counted_cells(cells, weights, 4 * self._counted)
         some = slice(self._scored)
-        return losses[:, tf.newaxis], tf.concat([counts, histogram(chances[:, some], positive[:, some], mask)], axis=0)
+        return losses[:, tf.newaxis], tf.concat(
+            [counts, score_histograms(chances[:, some], positive[:, some], mask)], axis=0
+        )
 
     def build(
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None

@@ -159,7 +159,7 @@ def confusion(true: tf.Tensor, predicted: tf.Tensor, weights: tf.Tensor, classes
     return counted_cells(cells, weights, classes * classes + 1)
 
 
-def histogram(values: tf.Tensor, positive: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+def score_histograms(values: tf.Tensor, positive: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
     """Histograms of the probabilities of labels, first of positives, float32 ``[2 * labels * SCORE_BINS]``.
 
     Args:
@@ -197,7 +197,7 @@ def broadcast(mask: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     return tf.broadcast_to(shaped, tf.shape(values))
 
 
-def flat(values: tf.Tensor) -> tf.Tensor:
+def flat_values(values: tf.Tensor) -> tf.Tensor:
     """Values of each example as a row, float32 ``[batch, units]``."""
     values = tf.cast(values, tf.float32)
     units = math.prod(values.shape[1:]) if values.shape[1:].is_fully_defined() else -1

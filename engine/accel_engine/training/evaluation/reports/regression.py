@@ -11,7 +11,7 @@ from accel_engine.run.diagnostics import ReconstructionReport, RegressionReport
 from accel_engine.run.diagnostics.reports import MAX_REGRESSION_POINTS, MAX_UNITS, RESIDUAL_BINS
 from accel_engine.run.diagnostics.views import View
 from accel_engine.training.evaluation.reports.example_views import curve_view, row_views, spectrogram
-from accel_engine.training.evaluation.reports.measures import error_sums, example_losses, flat
+from accel_engine.training.evaluation.reports.measures import error_sums, example_losses, flat_values
 from accel_engine.training.evaluation.reports.output_report import (
     SEED,
     Array,
@@ -43,7 +43,7 @@ class RegressionBuilder(OutputReportBuilder):
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
         del batch
-        true, predicted = (self.output.restored(flat(each)) for each in (target, output))
+        true, predicted = (self.output.restored(flat_values(each)) for each in (target, output))
         errors = predicted - true
         losses = example_losses(self.output.loss, target, output, tf.abs(errors))
         some = slice(self._shown)

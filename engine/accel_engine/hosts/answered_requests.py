@@ -1,0 +1,130 @@
+"""Answers requests to engine processes on a host, and gives files to whoever has asked."""
+
+import json
+import shutil
+import tempfile
+import threading
+from pathlib import Path, PurePosixPath
+
+from accel_engine.errors import RunError
+from accel_engine.files import private_directory, regular
+from accel_engine.hosts.answers import directory_of
+from accel_engine.hosts.encoded_message import from_text, to_text
+from accel_engine.hosts.host_requests import (
+    FOLDER,
+    RUNS,
+    AskedMessage,
+    AskedResult,
+    AskRequest,
+    Done,
+    EndAskRequest,
+    FilePart,
+    FilePartRequest,
+    RunFile,
+    RunFiles,
+    RunFilesRequest,
+)
+from accel_engine.process.ask import EngineCall
+from accel_engine.requests.protocol.request import Doing, Problem, Send, find_request
+from accel_engine.run.directory.run_paths import home, runs_directory
+from accel_engine.run.store.database import DATABASE
+from accel_engine.run_queue.request_device import placed
+
+_PART = 1 << 18
+"""Bytes of a part of a file."""
+
+_folders: dict[str, Path] = {}
+_calls: dict[str, EngineCall[object]] = {}
+_ended: set[str] = set()
+_changing = threading.Lock()
+
+
+def answer(request: AskRequest, send: Send) -> AskedResult:
+    """Ask an engine process of this machine, and pass on what it sends."""
+    folder = _new_folder(request.key)
+    there = {FOLDER: _in_json(folder), RUNS: _in_json(runs_directory().absolute())}
+    asked = from_text(_replaced(request.line, there), {}, find_request(request.name))
+    if isinstance(asked, Problem):
+        raise RunError(asked.text)
+    for target in getattr(asked, "targets", ()):
+        private_directory(Path(target.path).parent)
+    back = {path: name for name, path in there.items()}
+
+    def pass_on(part: object) -> None:
+        line, arrays = to_text(part)
+        send(AskedMessage(_replaced(line, back), arrays))
+
+    with placed(asked) as on_device, EngineCall(on_device) as call:
+        with _changing:
+            _calls[request.key] = call
+            if request.key in _ended:
+                call.cancel()
+        try:
+            result = call.result(pass_on, lambda what: send(Doing(what)))
+        finally:
+            with _changing:
+                _calls.pop(request.key, None)
+    line, arrays = to_text(result)
+    files = tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()))
+    return AskedResult(_replaced(line, back), arrays, files)
+
+
+def end(request: EndAskRequest, send: Send) -> Done:
+    """End what is asked, and delete its files."""
+    del send
+    with _changing:
+        _ended.add(request.key)
+        if call := _calls.get(request.key):
+            call.cancel()
+        folder = _folders.pop(request.key, None)
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
+    return Done()
+
+
+def delete_folders() -> None:
+    """Delete the files of all requests; the connection has ended."""
+    for folder in list(_folders.values()):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_files(request: RunFilesRequest, send: Send) -> RunFiles:
+    """The files of a run but its database and its locks."""
+    del send
+    directory = directory_of(request.run)
+    paths = (path for path in sorted(directory.rglob("*")) if path.is_file() and not path.is_symlink())
+    wanted = [path for path in paths if not path.name.startswith(DATABASE) and path.suffix != ".lock"]
+    return RunFiles(tuple(RunFile(path.relative_to(directory).as_posix(), path.stat().st_size) for path in wanted))
+
+
+def file_part(request: FilePartRequest, send: Send) -> FilePart:
+    """A part of a file."""
+    del send
+    root = directory_of(request.run) if request.run else _folders.get(request.key)
+    relative = PurePosixPath(request.path)
+    if root is None or relative.is_absolute() or ".." in relative.parts or not relative.parts:
+        raise RunError(f"{request.path!r} is no file that was asked for")
+    try:
+        with regular(root / relative).open("rb") as file:
+            file.seek(request.offset)
+            return FilePart(file.read(_PART), (root / relative).stat().st_size)
+    except OSError as error:
+        raise RunError(f"{request.path} cannot be read: {error.strerror}") from error
+
+
+def _new_folder(key: str) -> Path:
+    private_directory(home())
+    folder = Path(tempfile.mkdtemp(prefix=".request-", dir=home())).absolute()
+    with _changing:
+        _folders[key] = folder
+    return folder
+
+
+def _in_json(path: Path) -> str:
+    return json.dumps(str(path))[1:-1]
+
+
+def _replaced(text: str, names: dict[str, str]) -> str:
+    for name, other in names.items():
+        text = text.replace(name, other)
+    return text

@@ -1,0 +1,143 @@
+"""Requests about mirrored runs: an engine process of their host answers them, and files that it writes come here."""
+
+import json
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
+
+from accel_engine.errors import RunError
+from accel_engine.files import replacing
+from accel_engine.hosts.carried_files import carried_value
+from accel_engine.hosts.encoded_message import from_text, to_text
+from accel_engine.hosts.host_requests import (
+    FOLDER,
+    RUNS,
+    AskedMessage,
+    AskRequest,
+    EndAskRequest,
+    FilePartRequest,
+)
+from accel_engine.hosts.link import HostLink, link_to
+from accel_engine.requests.protocol.request import Doing, EngineRequest, request_name
+
+ResultT = TypeVar("ResultT")
+
+_READ = ("data", "files", "custom_objects")
+"""The fields of requests and their options with files of the user, which travel."""
+
+
+class CallThere(Generic[ResultT]):
+    """A request that a host answers.
+
+    Args:
+        host: The host's name.
+        request: The request.
+    """
+
+    def __init__(self, host: str, request: EngineRequest[ResultT]) -> None:
+        self._link = link_to(host)
+        self._request = request
+        self._key = secrets.token_hex(8)
+        self._outputs = _outputs(request)
+
+    def result(self, on_part: Callable[[Any], object], on_doing: Callable[[str], object]) -> ResultT:
+        """Wait for the result, whose files are then here.
+
+        Raises:
+            RunError: There is none; why.
+        """
+        kind = type(self._request)
+        ask = AskRequest(self._key, request_name(kind), self._line())
+        try:
+
+            def take(part: Any) -> None:
+                if isinstance(part, Doing):
+                    on_doing(part.what)
+                elif isinstance(part, AskedMessage):
+                    on_part(from_text(self._here(part.line), part.arrays, *kind.parts))
+
+            answer = self._link.ask(ask, take)
+            for path in answer.files:
+                if (target := self._target(path)) is not None:
+                    fetch_file(self._link, FilePartRequest(path, 0, key=self._key), target)
+            return cast("ResultT", from_text(self._here(answer.line), answer.arrays, kind.result))
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """End it, from any thread; what waits for a result raises."""
+        with suppress(RunError):
+            self._link.ask(EndAskRequest(self._key))
+
+    def _line(self) -> str:
+        """The request as the host understands it."""
+        line, _ = to_text(self._request)
+        message = json.loads(line)
+        message["fields"] = self._there(message["fields"])
+        text = json.dumps(message)
+        return text.replace(_in_json(self._link.host.directory / "runs"), RUNS) + "\n"
+
+    def _there(self, value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {key: self._there(each, key) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._there(each, name) for each in value]
+        if name in _READ:
+            return carried_value(self._link, name, value)
+        if name == "folder":
+            return FOLDER if value else value
+        if isinstance(value, str):
+            for number, output in enumerate(self._outputs):
+                if value == str(output) or value.startswith(f"{output}/"):
+                    return f"{FOLDER}/{number}{value.removeprefix(str(output))}"
+        return value
+
+    def _here(self, line: str) -> str:
+        """A message of the host as it is understood here."""
+        for number, output in enumerate(self._outputs):
+            line = line.replace(f"{FOLDER}/{number}", _in_json(output))
+        return line.replace(RUNS, _in_json(self._link.host.directory / "runs"))
+
+    def _target(self, path: str) -> Path | None:
+        """Where a file of the folder there belongs here; ``None`` for one that was not asked for."""
+        number, _, rest = path.partition("/")
+        is_output = number.isdecimal() and int(number) < len(self._outputs) and rest and ".." not in Path(rest).parts
+        return self._outputs[int(number)] / rest if is_output else None
+
+
+def _outputs(request: object) -> list[Path]:
+    """The directories in which a request writes files."""
+    return list(dict.fromkeys(Path(target.path).absolute().parent for target in getattr(request, "targets", ())))
+
+
+def _in_json(path: Path) -> str:
+    return json.dumps(str(path))[1:-1]
+
+
+def fetch_file(link: HostLink, request: FilePartRequest, target: Path) -> int:
+    """Bring a file here, and return its size.
+
+    Args:
+        link: The link to the host.
+        request: Its first part.
+        target: Where it is written.
+
+    Raises:
+        RunError: It cannot be read there, or written here.
+    """
+    offset = 0
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as unfinished, unfinished.open("wb") as file:
+            while True:
+                part = link.ask(FilePartRequest(request.path, offset, request.run, request.key))
+                file.write(part.data)
+                offset += len(part.data)
+                if offset >= part.size:
+                    return offset
+                if not part.data:
+                    raise RunError(f"{request.path} has become shorter while it came: try again")
+    except OSError as error:
+        raise RunError(f"{target} cannot be written: {error.strerror}") from error

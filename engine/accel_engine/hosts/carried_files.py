@@ -1,0 +1,244 @@
+"""The files of a plan that travel to a host: the user's Python files, weights and small data, by their checksums.
+
+The host keeps each content once, under its checksum, and makes of a plan's files a folder of links to these. So only
+what has changed travels, and an earlier run keeps the files that it began with.
+"""
+
+import ast
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from accel_engine.errors import RunError, UsageError
+from accel_engine.files import private_directory, replacing
+from accel_engine.hosts.host_requests import (
+    CarriedFile,
+    ContentRequest,
+    Done,
+    FolderOfFilesRequest,
+    MissingFiles,
+    MissingRequest,
+)
+from accel_engine.hosts.link import HostLink
+from accel_engine.requests.protocol.request import Send
+from accel_engine.run.directory.run_paths import home, host_of
+from accel_engine.user_paths import exists, user_path
+from accel_engine.words import numbers
+
+MAX_BYTES = 100 << 20
+"""Most bytes that a plan's files may have; larger data is named by its path on the host."""
+
+MAX_FILES = 20_000
+"""Most files of a plan."""
+
+THERE = "there:"
+"""Begins a path of a plan that is one on the host."""
+
+PATH_FIELDS = ("model", "data", "validation_data", "custom_objects", "initial_weights")
+"""The fields of a plan that may have the path of a file or a folder, perhaps with a function after a colon."""
+
+_BLOCK = 1 << 18
+"""Bytes of a file in a message."""
+
+_FOLDER = "from-other-machines"
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def carry(link: HostLink, name: str, target: Path) -> str:
+    """Bring what a field of a plan names to a host, and return its path there.
+
+    Args:
+        link: The link to the host.
+        name: The field.
+        target: The file or the folder here.
+
+    Raises:
+        UsageError: It is too large, or cannot be read.
+        RunError: The host does not take it.
+    """
+    if (host := host_of(target)) == link.host.name:
+        return target.name  # a run there
+    if host or (target / "run.db").is_file():
+        raise UsageError(f"{name} = {str(target)!r}: this run is not on {link.host.name}: name one that is, or a file")
+    root, paths = _files_of(target)
+    sizes = {path: path.stat().st_size for path in paths}
+    if (size := sum(sizes.values())) > MAX_BYTES or len(paths) > MAX_FILES:
+        raise UsageError(
+            f"{name} = {str(target)!r} has {numbers.size(size)} in {numbers.counted(len(paths), 'file')}, and at most "
+            f"{numbers.size(MAX_BYTES)} in {MAX_FILES:,} files travel: copy it to {link.host.name} yourself, and name "
+            f"its path there: {THERE}/PATH"
+        )
+    files = {path: CarriedFile(path.relative_to(root).as_posix(), sizes[path], _hash(path)) for path in paths}
+    missing = set(link.ask(MissingRequest(tuple(files.values()))).hashes)
+    for path, file in files.items():
+        if file.hash in missing:
+            missing.discard(file.hash)
+            _send(link, path, file)
+    folder = link.ask(FolderOfFilesRequest(tuple(files.values()))).text
+    return f"{folder}/{target.relative_to(root).as_posix()}"
+
+
+def carried_value(link: HostLink, name: str, value: Any) -> Any:
+    """The value of a field on a host; what it names here is brought there.
+
+    Args:
+        link: The link to the host.
+        name: The field.
+        value: A path, a path and a function after a colon, or anything else.
+
+    Raises:
+        UsageError: See :func:`carry`; or it names a module here, which does not travel.
+    """
+    if not isinstance(value, str) or not value:
+        return value
+    if value.startswith(THERE):
+        return value.removeprefix(THERE)
+    path, colon, function = value, "", ""
+    if not exists(user_path(path)):
+        path, colon, function = value.rpartition(":")
+        if not path.endswith(".py"):
+            _refuse_module(name, value, path)
+            return value  # no file, but an entry of a catalogue, or a run there
+    return f"{carry(link, name, user_path(path).absolute())}{colon}{function}"
+
+
+def _refuse_module(name: str, value: str, module: str) -> None:
+    file = Path(module.replace(".", "/") + ".py") if module else None
+    if file and file.is_file():
+        raise UsageError(f"{name} = {value!r}: name its file, which travels then: {file}:{value.rpartition(':')[2]}")
+
+
+def _files_of(target: Path) -> tuple[Path, list[Path]]:
+    """The folder that paths are relative to, and the files: of a folder all, of a Python file those that it imports."""
+    if target.is_dir():
+        found = sorted(path for path in target.rglob("*") if path.is_file() and not _is_hidden(path, target))
+        return target.parent, found
+    if target.suffix == ".py":
+        return target.parent, sorted(_with_imports(target))
+    return target.parent, [target]
+
+
+def _is_hidden(path: Path, root: Path) -> bool:
+    return any(part.startswith(".") or part == "__pycache__" for part in path.relative_to(root).parts)
+
+
+def _with_imports(file: Path) -> set[Path]:
+    """A Python file, and the files beside it that it imports, and so on."""
+    found, open_files = set[Path](), [file]
+    while open_files:
+        path = open_files.pop()
+        if path in found:
+            continue
+        found.add(path)
+        try:
+            tree = ast.parse(path.read_bytes(), str(path))
+        except (OSError, SyntaxError, ValueError) as error:
+            raise UsageError(f"{path} cannot be read as Python: {error}") from error
+        for name in _imported(tree):
+            package = file.parent / name
+            if package.with_suffix(".py").is_file():
+                open_files.append(package.with_suffix(".py"))
+            elif (package / "__init__.py").is_file():
+                open_files += [each for each in package.rglob("*.py") if not _is_hidden(each, package)]
+    return found
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """The first names of the modules that are imported."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names)
+
+
+def _hash(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _send(link: HostLink, path: Path, file: CarriedFile) -> None:
+    with path.open("rb") as source:
+        offset, data = 0, source.read(_BLOCK)
+        while True:
+            following = source.read(_BLOCK)
+            link.ask(ContentRequest(file.hash, offset, data, is_last=not following))
+            if not following:
+                return
+            offset, data = offset + len(data), following
+
+
+# on the host
+
+
+def _folder() -> Path:
+    return home() / _FOLDER
+
+
+def _content(name: str) -> Path:
+    if not _HASH.fullmatch(name):
+        raise RunError(f"{name!r} is no checksum")
+    return _folder() / "contents" / name
+
+
+def missing(request: MissingRequest, send: Send) -> MissingFiles:
+    """Which contents are not here."""
+    del send
+    return MissingFiles(tuple({file.hash for file in request.files if not _content(file.hash).is_file()}))
+
+
+def take(request: ContentRequest, send: Send) -> Done:
+    """Take a part of a content, and check it when it is whole."""
+    del send
+    path = _content(request.hash)
+    part = path.with_suffix(".part")
+    try:
+        private_directory(path.parent)
+        with part.open("ab" if request.offset else "wb") as file:
+            if file.tell() != request.offset:
+                raise RunError("a part of a file is missing: try again")
+            file.write(request.data)
+        if request.is_last:
+            if _hash(part) != request.hash:
+                part.unlink()
+                raise RunError("a file has changed while it was sent: try again")
+            part.chmod(0o400)
+            part.replace(path)
+    except OSError as error:
+        raise RunError(f"{path.parent} cannot be written: {error.strerror}") from error
+    return Done()
+
+
+def make_folder(request: FolderOfFilesRequest, send: Send) -> Done:
+    """Make a folder of links to contents."""
+    del send
+    listed = sorted((file.path, file.hash) for file in request.files)
+    folder = _folder() / hashlib.sha256(repr(listed).encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    if folder.is_dir():
+        return Done(str(folder.absolute()))
+    try:
+        with replacing(folder, folder.with_name(f".{os.getpid()}-{folder.name}")) as unfinished:
+            private_directory(unfinished)
+            for file in request.files:
+                place = unfinished / _relative(file.path)
+                private_directory(place.parent)
+                os.link(_content(file.hash), place)
+    except OSError as error:
+        raise RunError(f"{folder} cannot be written: {error.strerror}") from error
+    return Done(str(folder.absolute()))
+
+
+def _relative(text: str) -> PurePosixPath:
+    path = PurePosixPath(text)
+    if path.is_absolute() or not path.parts or ".." in path.parts:
+        raise RunError(f"{text!r} is no path within a folder")
+    return path

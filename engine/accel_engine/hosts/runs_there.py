@@ -1,0 +1,119 @@
+"""Starts and continues runs on a host, and brings what they have made here."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from accel_engine.errors import AccelError, UsageError
+from accel_engine.hosts.carried_files import PATH_FIELDS, carried_value
+from accel_engine.hosts.host_list import read_hosts
+from accel_engine.hosts.host_requests import StartedThere, StartRequest
+from accel_engine.hosts.link import HostLink, link_to
+from accel_engine.hosts.mirrored_runs import list_runs_of
+from accel_engine.hosts.reading import HostReading, read_all
+from accel_engine.requests.protocol.request import Send
+from accel_engine.run.directory.run_paths import host_of
+
+
+def start(host: str, values: Mapping[str, Any], *, queued: bool = False) -> tuple[Path, Sequence[str]]:
+    """Train a plan on a host.
+
+    Args:
+        host: The host's name.
+        values: The fields of a plan that are not at their defaults. The files that they name travel, but those after
+            :data:`~accel_engine.hosts.carried_files.THERE`, which are on the host.
+        queued: Whether the run waits in the queue there.
+
+    Returns:
+        The directory that mirrors the run, and warnings.
+
+    Raises:
+        UsageError: The plan is refused, or its files are too large.
+        RunError: The host cannot be reached, or cannot start it.
+    """
+    link = link_to(host)
+    carried = {name: _carried(link, name, value) for name, value in values.items()}
+    return _started(link, link.ask(StartRequest(carried, queued=queued)))
+
+
+def continue_there(
+    directory: Path, changes: Mapping[str, Any] | None = None, *, queued: bool = False
+) -> tuple[Path, Sequence[str]]:
+    """Continue a mirrored run on its host; see :func:`start`."""
+    link = link_to(host_of(directory))
+    carried = {name: _carried(link, name, value) for name, value in (changes or {}).items()}
+    return _started(link, link.ask(StartRequest(carried, directory.name, queued)))
+
+
+def _started(link: HostLink, answer: StartedThere) -> tuple[Path, Sequence[str]]:
+    if answer.refusal:
+        raise UsageError(f"{link.host.name}: {answer.refusal}")
+    list_runs_of(link.host.name)
+    return link.host.directory / "runs" / Path(answer.run).name, answer.warnings
+
+
+def _carried(link: HostLink, name: str, value: Any) -> Any:
+    """The value of a field of a plan there."""
+    return carried_value(link, name, value) if name in PATH_FIELDS else value
+
+
+def choose_host() -> HostReading:
+    """The host that could start a run first: the one with the fewest runs that wait and train for its devices.
+
+    Raises:
+        UsageError: There is none that can be reached.
+    """
+    if not read_hosts():
+        raise UsageError("there is no host to choose from: add one with accel-tui hosts add NAME")
+    readings = read_all()
+    reached = [reading for reading in readings if reading.state == "connected"]
+    if not reached:
+        raise UsageError("; ".join(reading.message for reading in readings))
+    return min(reached, key=lambda reading: (len(reading.queue), live_runs(reading) / accelerators(reading)))
+
+
+def live_runs(reading: HostReading) -> int:
+    """The number of runs that train on a host."""
+    return sum(1 for run in reading.runs if run.status and run.status.live) - len(reading.queue)
+
+
+def accelerators(reading: HostReading) -> int:
+    """The number of devices of a host on which runs train side by side: its GPUs and TPUs, else one."""
+    return max(1, sum(1 for device in reading.devices if device.kind != "cpu"))
+
+
+def answer_start(request: StartRequest, send: Send) -> StartedThere:
+    """Start or continue a run on this machine."""
+    del send
+    from accel_engine.hosts.answers import directory_of  # these are slow to import, and seldom needed
+    from accel_engine.plan import Plan
+    from accel_engine.process.detached import leave
+    from accel_engine.process.engine_process import start as start_engine
+    from accel_engine.process.start_run import prepare_continuation, prepare_run
+    from accel_engine.run.runs.removal import remove
+    from accel_engine.run_queue.queue import enqueue
+    from accel_engine.run_queue.queue_entries import QueueRequest
+
+    warnings: list[str] = []
+    try:
+        if request.run:
+            directory = prepare_continuation(
+                directory_of(request.run), dict(request.values), warnings.append, queued=request.queued
+            )
+        else:
+            plan = Plan.from_mapping(dict(request.values))
+            directory = prepare_run(plan, None, warnings.append, queued=request.queued)
+    except UsageError as error:
+        return StartedThere(refusal=str(error))
+    try:
+        if request.queued:
+            enqueue(directory, QueueRequest())
+        else:
+            leave(start_engine(directory))
+    except AccelError:
+        with suppress(AccelError):
+            if not request.run:
+                remove(directory)
+        raise
+    return StartedThere(directory.name, warnings=tuple(warnings))

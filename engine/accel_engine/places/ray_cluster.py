@@ -1,0 +1,165 @@
+"""Starts the processes of a run on the nodes of a Ray cluster, which see the run's directory under the same path.
+
+Ray gives machines and devices; the engine processes are the same as everywhere, and find each other by ``TF_CONFIG``.
+"""
+
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import RunError, UsageError
+from accel_engine.keep_alive.restart import STARTED_BY_PLACE
+from accel_engine.places import PlaceRequest
+from accel_engine.places.launched import LaunchedPlace, Member
+from accel_engine.places.place import Job, told_devices
+from accel_engine.places.ray_process import NodeProcess
+from accel_engine.run.directory.run_paths import home
+from accel_engine.strategies.cluster_spec import ClusterSpec
+from accel_engine.version import __version__
+
+ANSWER_SECONDS = 60.0
+"""How long a node may take to start a process of Ray."""
+
+CONNECT_SECONDS = 5.0
+"""How long a cluster's address may take to accept a connection."""
+
+_POLL_SECONDS = 1.0
+
+_ASK_SECONDS = 10.0
+"""How long a node may take to say whether its process lives."""
+
+
+class RayCluster(LaunchedPlace):
+    """A Ray cluster: the one that this machine belongs to, or the one at an address."""
+
+    _group: Any = None
+
+    def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
+        """See :meth:`Place.describe`: the GPUs of the node that has most."""
+        ray = self._connect()
+        try:
+            nodes = [node for node in ray.nodes() if node["Alive"]]
+        finally:
+            ray.shutdown()
+        wanted = request.nodes or 1
+        if len(nodes) < wanted:
+            raise UsageError(f"--nodes {wanted}: the Ray cluster has {len(nodes)} that live")
+        gpus = sorted((int(node["Resources"].get("GPU", 0)) for node in nodes), reverse=True)
+        if request.gpus and gpus[wanted - 1] < request.gpus:
+            least = f"the {wanted} nodes with most have" if wanted > 1 else "no node has more than"
+            raise UsageError(f"--gpus {request.gpus}: of the Ray cluster, {least} {gpus[wanted - 1]}")
+        return told_devices(gpus[wanted - 1] if request.gpus is None else request.gpus)
+
+    def start(self, job: Job, tell: Callable[[str], bool]) -> list[Member]:
+        """See :meth:`LaunchedPlace.start`."""
+        gpus, ray = job.request.gpus or 0, self._connect()
+        if not self._reserve(ray, job, gpus, tell):
+            return []
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+        members = []
+        for index in range(job.nodes):
+            strategy = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=index)
+            options = {"num_cpus": job.request.cpus or 1, "num_gpus": gpus, "scheduling_strategy": strategy}
+            members.append(ray.remote(NodeProcess).options(**options).remote())
+        try:
+            answers = ray.get([each.answer.remote(str(job.directory)) for each in members], timeout=ANSWER_SECONDS)
+        except Exception as error:  # Ray has many
+            raise RunError(f"Ray cannot start processes on its nodes: {_first_line(error)}") from error
+        for version, problem, host, _ in answers:
+            if problem or version != __version__:
+                raise UsageError(f"{host}: {problem or f'has accel-tui {version}, and this machine {__version__}'}")
+        addresses = tuple(f"{host}:{port}" for _, _, host, port in answers)
+        cluster = ClusterSpec(addresses) if job.nodes > 1 else None
+        common = {"ACCEL_TUI_HOME": str(home().absolute()), STARTED_BY_PLACE: str(self.name)}
+        for index, member in enumerate(members):
+            more = {"TF_CONFIG": cluster.processes[index].to_tf_config()} if cluster else {}
+            member.start.remote(str(job.directory), common | more, os.getcwd())
+        return [_Remote(ray, member, answer[2]) for member, answer in zip(members, answers, strict=True)]
+
+    def close(self) -> None:
+        """See :meth:`LaunchedPlace.close`."""
+        with suppress(ImportError):
+            import ray
+
+            ray.shutdown()
+        self._group = None
+
+    def _connect(self) -> Any:
+        """Ray, connected to the cluster.
+
+        Raises:
+            UsageError: Ray is not installed, or there is no cluster.
+        """
+        try:
+            import ray
+        except ImportError as error:
+            raise UsageError("Ray is not installed here: pip install 'accel-tui[ray]'") from error
+        address = self.name.detail or "auto"
+        _check_reachable(address)
+        try:
+            ray.init(address=address, namespace="accel-tui", log_to_driver=False, logging_level="ERROR")
+        except Exception as error:
+            where = f"at {address}" if self.name.detail else "here (ray start --head starts one)"
+            raise UsageError(f"cannot connect to a Ray cluster {where}: {_first_line(error)}") from error
+        return ray
+
+    def _reserve(self, ray: Any, job: Job, gpus: int, tell: Callable[[str], bool]) -> bool:
+        """Reserve the devices of all machines, together; returns whether the run still waits when they are given."""
+        bundle = {"CPU": float(job.request.cpus or 1)} | ({"GPU": float(gpus)} if gpus else {})
+        if job.request.host_memory:
+            bundle["memory"] = float(job.request.host_memory << 20)
+        self._group = ray.util.placement_group([bundle] * job.nodes, "STRICT_SPREAD" if job.nodes > 1 else "PACK")
+        ready, wanted = self._group.ready(), ", ".join(f"{count:g} {name}" for name, count in bundle.items())
+        while not ray.wait([ready], timeout=_POLL_SECONDS)[0]:
+            many = f"{job.nodes} nodes" if job.nodes > 1 else "no node"
+            if not tell(f"Ray has {'not yet ' * (job.nodes > 1)}{many} with {wanted} free"):
+                return False
+        return tell("Ray has given the nodes; processes are started")
+
+
+class _Remote:
+    """A process on a node, as far as Ray tells."""
+
+    def __init__(self, ray: Any, actor: Any, host: str) -> None:
+        self.name = host
+        self._ray, self._actor = ray, actor
+        self._status: int | None = None
+
+    def poll(self) -> int | None:
+        if self._status is None:
+            self._status = self._ask("poll", -1)
+        return self._status
+
+    def end(self) -> None:
+        self._ask("end", None)
+
+    def _ask(self, method: str, lost: int | None) -> int | None:
+        try:
+            found: int | None = self._ray.get(getattr(self._actor, method).remote(), timeout=_ASK_SECONDS)
+        except self._ray.exceptions.GetTimeoutError:
+            return None
+        except self._ray.exceptions.RayError as error:
+            print(f"{self.name}: {_first_line(error)}", flush=True)  # noqa: T201 (the log of who starts it)
+            return lost
+        return found
+
+
+def _check_reachable(address: str) -> None:
+    """Raise an error if nothing listens at an address, which Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        why = (error.strerror if isinstance(error, OSError) else "") or error
+        raise UsageError(f"cannot connect to a Ray cluster at {address}: {why}") from error
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

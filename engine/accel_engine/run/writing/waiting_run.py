@@ -1,0 +1,44 @@
+"""Ends runs that wait for an engine, in the queue or at a place."""
+
+from pathlib import Path
+
+from accel_engine import clock
+from accel_engine.errors import RunError
+from accel_engine.events import Outcome, RunEnded, RunStarted
+from accel_engine.run.engine.status import Status, read_info
+from accel_engine.run.store.database import DATABASE, reading, writing
+from accel_engine.run.store.stored_events import last_event
+from accel_engine.run.writing.writer import RunWriter
+
+
+def end_waiting(directory: Path, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
+    """End a queued run: a new one becomes ``stopped``, a reopened one is again as it had ended.
+
+    A run that is not queued any more, or deleted, is left as it is.
+
+    Args:
+        directory: The run's directory.
+        reason: Why it ends.
+        outcome: How a new one ends.
+
+    Raises:
+        RunError: It cannot be written.
+    """
+    if not (directory / DATABASE).is_file():
+        return
+    with writing(directory) as database:
+        if read_info(database, watched=False).status is not Status.QUEUED:
+            return
+        if last_event(database, RunStarted):
+            database.set_meta(queued=None)
+            return
+    writer = RunWriter(directory)
+    try:
+        writer.begin()
+    except RunError:
+        writer.close()
+        with reading(directory) as database:
+            if read_info(database).status is Status.QUEUED:
+                raise
+        return  # another process ends it
+    writer.end(RunEnded(time=clock.now(), outcome=outcome, steps=0, epochs=0, seconds=0.0, reason=reason))

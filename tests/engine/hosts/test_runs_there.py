@@ -1,0 +1,144 @@
+"""Tests what travels to a host: plans, files, requests to engine processes, and what comes back."""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from accel_engine.errors import RunError, UsageError
+from accel_engine.hosts import carried_files, host_requests
+from accel_engine.hosts.asked_requests import CallThere
+from accel_engine.hosts.carried_files import THERE, carry
+from accel_engine.hosts.encoded_message import from_text, to_text
+from accel_engine.hosts.fetched_run import fetch_run
+from accel_engine.hosts.host_list import Host
+from accel_engine.hosts.host_requests import FilePartRequest, FolderOfFilesRequest
+from accel_engine.hosts.link import link_to
+from accel_engine.hosts.mirrored_runs import list_runs_of
+from accel_engine.hosts.runs_there import continue_there, start
+from accel_engine.process.start_run import prepare_continuation
+from accel_engine.requests.evaluate import EvaluationRequest
+from accel_engine.requests.protocol.model_reference import ModelReference, host_of_request
+from accel_engine.run import RunReader, RunWriter, find
+from accel_engine.run.directory.run_paths import runs_directory
+from accel_engine.run.writing.owned_run import OwnedRun
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Values:
+    """A message with an array, as answers have."""
+
+    values: npt.NDArray[np.float32]
+    kind: ClassVar[str] = ""
+
+
+def test_python_files_travel_with_what_they_import(host: Host, tmp_path: Path) -> None:
+    """Test that only what has changed travels, and that an earlier version stays."""
+    code = tmp_path / "code"
+    (code / "package").mkdir(parents=True)
+    (code / "nets.py").write_text("import helper, os\nfrom package import part\n")
+    (code / "helper.py").write_text("WIDTH = 1\n")
+    (code / "package" / "__init__.py").write_text("")
+    (code / "package" / "part.py").write_text("")
+    (code / "other.py").write_text("not python (")
+    link = link_to("gpu1")
+    first = Path(carry(link, "model", code / "nets.py"))
+    names = sorted(path.relative_to(first.parent).as_posix() for path in first.parent.rglob("*.py"))
+    assert names == ["helper.py", "nets.py", "package/__init__.py", "package/part.py"]
+    assert carry(link, "model", code / "nets.py") == str(first)
+    (code / "helper.py").write_text("WIDTH = 2\n")
+    second = Path(carry(link, "model", code / "nets.py"))
+    assert (first.parent / "helper.py").read_text() == "WIDTH = 1\n"
+    assert (second.parent / "helper.py").read_text() == "WIDTH = 2\n"
+    assert (second.parent / "nets.py").samefile(first.parent / "nets.py")
+
+
+def test_large_data_is_named_by_its_path_there(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test the refusal, with the size and what to do."""
+    data = tmp_path / "big.csv"
+    data.write_bytes(bytes(3 << 20))
+    monkeypatch.setattr(carried_files, "MAX_BYTES", 1 << 20)
+    with pytest.raises(UsageError, match=r"has 3.0 MiB in 1 file, and at most 1.0 MiB .* there:/PATH"):
+        start("gpu1", {"data": str(data)})
+    with pytest.raises(UsageError, match=r"gpu1: data = '/nowhere/x.csv': no such file"):
+        start("gpu1", {"data": f"{THERE}/nowhere/x.csv"})
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", ""])
+def test_no_file_is_written_or_read_outside(path: str, far_writer: RunWriter) -> None:
+    """Test paths that lead out of a folder."""
+    link = link_to("gpu1")
+    file = host_requests.CarriedFile(path, 0, "0" * 64)
+    with pytest.raises(RunError, match="is no path within a folder"):
+        link.ask(FolderOfFilesRequest((file,)))
+    with pytest.raises(RunError, match="is no file that was asked for"):
+        link.ask(FilePartRequest(path, 0, far_writer.directory.name))
+
+
+def test_a_run_that_is_fetched_is_one_of_this_machine(
+    far_writer: RunWriter, finish: Callable[[RunWriter], None]
+) -> None:
+    """Test that all of its files come, and that one that trains is refused."""
+    list_runs_of("gpu1")
+    mirror = find("gpu1:last")
+    with pytest.raises(RunError, match=r"is running: bring it when it has ended"):
+        fetch_run(mirror)
+    (far_writer.directory / "checkpoints").mkdir()
+    (far_writer.directory / "checkpoints" / "step-3.index").write_bytes(b"index")
+    (far_writer.directory / "model.keras").write_bytes(b"model" * 100_000)
+    finish(far_writer)
+    here = fetch_run(mirror)
+    assert here == runs_directory() / far_writer.directory.name
+    assert (here / "model.keras").read_bytes() == (far_writer.directory / "model.keras").read_bytes()
+    with closing(RunReader(here)) as reader:
+        assert reader.info().id == here.name
+        assert not reader.info().status.live
+    with pytest.raises(RunError, match="is here already"):
+        fetch_run(mirror)
+
+
+def test_nothing_here_writes_a_run_of_a_host(far_writer: RunWriter, finish: Callable[[RunWriter], None]) -> None:
+    """Test that a mirror is refused by what trains and changes runs, and that continuing it is asked of the host."""
+    list_runs_of("gpu1")
+    mirror = find("gpu1:last")
+    finish(far_writer)
+    with pytest.raises(RunError, match="is on gpu1, and is only written there"):
+        OwnedRun(mirror)
+    for continue_run in (prepare_continuation, continue_there):
+        with pytest.raises(RunError, match=r"gpu1: run .* has no checkpoint to continue from"):
+            continue_run(mirror)
+
+
+def test_requests_go_where_their_runs_are(far_writer: RunWriter, tmp_path: Path) -> None:
+    """Test one host, and models of several machines."""
+    list_runs_of("gpu1")
+    there, here = ModelReference(find("gpu1:last")), ModelReference(tmp_path / "runs" / "x")
+    (tmp_path / "runs" / "x").mkdir(parents=True)
+    (tmp_path / "runs" / "x" / "run.db").touch()
+    assert host_of_request(EvaluationRequest((there, there))) == "gpu1"
+    assert host_of_request(EvaluationRequest((here,))) == ""
+    with pytest.raises(RunError, match="bring them here with accel-tui fetch"):
+        host_of_request(EvaluationRequest((there, here)))
+
+
+def test_paths_of_a_request_are_those_of_the_host(far_writer: RunWriter) -> None:
+    """Test the run's directory, and a request of another version."""
+    list_runs_of("gpu1")
+    mirror = find("gpu1:last")
+    line = CallThere("gpu1", EvaluationRequest((ModelReference(mirror),)))._line()
+    assert f"{host_requests.RUNS}/{mirror.name}" in line
+    assert str(mirror) not in line
+    with pytest.raises(RunError, match="this version does not understand"):
+        link_to("gpu1").ask(host_requests.AskRequest("k", "evaluate", "{}\n"))
+
+
+def test_arrays_cross_a_link() -> None:
+    """Test that what is decoded has the values, and that too many are refused."""
+    values = np.arange(5, dtype=np.float32)
+    line, arrays = to_text(Values(values))
+    np.testing.assert_array_equal(from_text(line, arrays, Values).values, values)

@@ -1,0 +1,48 @@
+"""Examples of files, and how long reading one may take."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+
+from accel_engine.data.column_format import ColumnFormat
+from accel_engine.model_server.access import ServerAccess
+from accel_engine.model_server.application import PARSERS, ServingState
+from accel_engine.model_server.files import read_file
+from accel_engine.model_server.metrics import ServerMetrics
+from accel_engine.model_server.request_error import RequestError
+from accel_engine.model_server.served_model import Limits
+from accel_engine.model_server.service import ServedModelFile, Service, Tensor, UploadForm
+
+
+def test_a_category_that_training_has_not_seen_is_told() -> None:
+    columns = (ColumnFormat("city", "category"), ColumnFormat("age", "number"))
+    service = Service(
+        name="shops",
+        model=ServedModelFile("onnx", "none", "model.onnx", 1e-3),
+        inputs=(Tensor("city", (1,), "string"), Tensor("age", (1,), "float32")),
+        outputs=(Tensor("values", (1,), "float32"),),
+        files=UploadForm("table", columns=columns, categories={"city": ("Rome", "Oslo")}),
+    )
+    found = read_file(b"city,age\nParis,3\n", "new.csv", "", service)
+    assert found.inputs["city"].tolist() == [["Paris"]]
+    assert found.notes == ("1 value of column city not in the training data, such as 'Paris': taken as other values",)
+    known = read_file(b"city,age\nRome,3\n,\n", "new.csv", "", service)
+    np.testing.assert_array_equal(known.inputs["age"], np.array([[3], [np.nan]], np.float32))
+    assert known.notes == ()
+
+
+def test_reading_a_body_has_a_time_limit() -> None:
+    state = ServingState(Limits(seconds=0.05), ServerAccess(), ServerMetrics())
+    may_end = threading.Event()
+
+    async def read_slowly() -> None:
+        for _ in range(PARSERS + 1):  # the last one finds no thread
+            with pytest.raises(RequestError, match=r"could not be read within 0\.05 s") as raised:
+                await state.in_thread(may_end.wait)
+            assert raised.value.status == 504
+        may_end.set()
+
+    asyncio.run(read_slowly())
+    assert 'model_server_rejected_total{reason="parsing"} 5.0' in state.metrics.text().decode()
