@@ -235,7 +235,7 @@ def of_client(path: Path, rows: list[dict[str, float]]) -> Any:
     return open_model(path).run({"inputs": window[np.newaxis]})["values"][0]
 
 
-@pytest.mark.parametrize(("model", "horizon"), [("lstm", 3), pytest.param("tcn", 1, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(("model", "horizon"), [("tcn", 1), pytest.param("lstm", 3, marks=pytest.mark.campaign)])
 def test_a_series_is_forecast_in_its_units_by_the_file_alone(
     gym: Gym, tmp_path: Path, model: str, horizon: int
 ) -> None:
