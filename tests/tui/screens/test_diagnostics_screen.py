@@ -220,7 +220,7 @@ async def test_the_stages_of_a_pipeline_are_above_the_layers(engine: FakeEngine)
         StageOfModel("GPU:1", "dense_1", "dense_1", 500, 1 << 20, 0.375, 0),
     )
     engine.writer.write_diagnostics(replace(LAYERS, stages=stages, micro_batches=8), 0)
-    async with looked_into(engine, SMALL) as pilot:
+    async with looked_into(engine, WIDE) as pilot:
         await pilot.press("3")
         await shows(pilot, "GPU:0  flatten to inner", "62% of time", "3.0 MiB  sends 4.0 KiB")
         await shows(pilot, "GPU:1  dense_1 to dense_1", "With 8 micro-batches, equal stages wait for 11% of a step.")

@@ -53,13 +53,12 @@ def uneven_stages(recorded: Recorded) -> Iterator[Finding]:
         cure = Cure("leave out --stages: the model is then cut into stages of about one size", {"stages": ()})
     else:
         cure = Cure("divide its layers into several, or train on fewer devices")
+    what = f"one of {len(table.stages)}, by the estimate of its layers, {slowest.first} to {slowest.last}"
     waste = 1 - 1 / (slowest.work * len(table.stages))
     yield speed_finding(
         id="uneven-stages",
         title=f"The stage on {slowest.device} takes {percent(slowest.work)} of each step",
-        evidence=(
-            Evidence(f"one of {len(table.stages)}, by the estimate of its layers, {slowest.first} to {slowest.last}"),
-        ),
+        evidence=(Evidence(what),),
         confidence=Confidence.LIKELY,
         cost=f"the others wait for about {percent(waste)} of the time",
         cures=(cure,),
