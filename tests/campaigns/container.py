@@ -196,7 +196,11 @@ def _run_tests(folder: Path) -> None:
         _check([*pip, *VALIDATORS], quiet=True)
         _check([*pip, "--no-deps", STUBS], quiet=True)
     engine = Path(__file__).parents[1] / "engine"
-    tests = (engine / "deploy_folder", engine / "model_server" / "test_serving_grpc.py")
+    tests = (
+        engine / "deploy_folder",
+        engine / "places" / "test_kubernetes.py",
+        engine / "model_server" / "test_serving_grpc.py",
+    )
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join((os.environ.get("PYTHONPATH", ""), str(folder))),
         "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",

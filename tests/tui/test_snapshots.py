@@ -33,6 +33,7 @@ from accel_engine.run.store.annotations import set_tags
 from accel_engine.search.study_paths import LOCK as STUDY_LOCK
 from accel_tui.host import Screens
 from accel_tui.plan import memory_text
+from accel_tui.screens import hosts_screen
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.widgets import key_bar
 from accel_tui.widgets.chart.chart import Chart
@@ -42,6 +43,7 @@ from tui.example_reports import histograms
 from tui.fake_engine import FakeEngine
 from tui.fake_script import FakeScript
 from tui.stand_in_findings import MEMORY, POOR, SLOW, find
+from tui.stand_in_hosts import StandInHosts, busy_host, lost_host
 from tui.stand_ins import StubApp, shows, text_of, until
 
 FOLDER = Path(__file__).with_name("snapshots")
@@ -219,6 +221,18 @@ async def test_list_of_runs(runs: dict[str, FakeEngine]) -> None:
         await pilot.press("r")
         await shows(pilot, "gentle", "/ filter, e.g.")
         await looks_as_before(pilot, "runs-120x40")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_hosts(runs: dict[str, FakeEngine], monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]) -> None:
+    found = StandInHosts({f"gpu{each}": busy_host(f"gpu{each}", 8, BEGINNING) for each in range(1, 8)})
+    found.readings["gpu8"] = lost_host("gpu8")
+    monkeypatch.setattr(hosts_screen, "HostFollower", found.follow)
+    monkeypatch.setattr(hosts_screen, "read_hosts", found.list)
+    async with opened(None, size) as pilot:
+        await pilot.press("I")
+        await shows(pilot, "7 of 8 hosts connected", "live")
+        await looks_as_before(pilot, f"hosts-{size[0]}x{size[1]}")
 
 
 async def test_runs_side_by_side(runs: dict[str, FakeEngine]) -> None:

@@ -22,7 +22,7 @@ from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
@@ -32,7 +32,7 @@ from accel_tui.host import Host, Screens
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record_device
-from accel_tui.screens.asking import WorkingScreen, ask_user, awaiting
+from accel_tui.screens.asking import AskingScreen, WorkingScreen, ask_user, awaiting
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.user_settings import Settings, SettingsError, settings_path
@@ -61,6 +61,7 @@ _OPENED_BY = {
     "show_plan": Screens.NEW_RUN,
     "show_runs": Screens.RUNS,
     "show_queue": Screens.QUEUE,
+    "show_hosts": Screens.HOSTS,
     "open_searches": Screens.SEARCHES,
 }
 """The screens that keys open everywhere, by their actions."""
@@ -97,8 +98,16 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         ),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Quit accel-tui; active runs keep training"),
         Binding("r,ctrl+r", "show_runs", "Runs", id="app.runs", tooltip="List all runs"),
+        Binding(
+            "W",
+            "save_charts",
+            show=False,
+            id="app.save-charts",
+            tooltip="Write the charts that are shown to SVG and PNG files in the working directory",
+        ),
         Binding("N", "show_plan", "New run", id="app.new-run", tooltip="Go to the New run form"),
         Binding("Q", "show_queue", "Queue", id="app.queue", tooltip="Show the runs that wait for free devices"),
+        Binding("I", "show_hosts", "Hosts", id="app.hosts", tooltip="Show all machines: their devices and runs"),
         Binding("S", "open_searches", "Searches", id="app.searches", tooltip="Show the searches for the best plan"),
         Binding(
             "ctrl+c",
@@ -289,6 +298,17 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             raise SkipAction
         await self.action_quit()
 
+    @work(exclusive=True, exit_on_error=False, group="save-chart")
+    async def action_save_charts(self) -> None:
+        """Write the charts of this screen to files."""
+        from accel_tui.widgets.chart.figure_saver import shown_figures, stem_of, write_figures  # which imports NumPy
+
+        figures = shown_figures(self.screen)
+        if not figures:
+            self.notify("This screen shows no chart.", title="Chart not saved", severity="warning")
+            return
+        await asyncio.to_thread(write_figures, self, stem_of(self.screen), figures)
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Variables that Textual's own themes do not have."""
         return measure_colours(self.current_theme)
@@ -370,6 +390,11 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         await self._go_to(Screens.QUEUE)
 
     @awaiting
+    async def action_show_hosts(self) -> None:
+        """Go to Hosts."""
+        await self._go_to(Screens.HOSTS)
+
+    @awaiting
     async def action_show_deployments(self) -> None:
         """Go to Deployments."""
         await self._go_to(Screens.DEPLOYMENTS)
@@ -393,6 +418,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
                     break
                 if isinstance(above, WorkingScreen) and not await above.may_end():
                     return
+        if isinstance(self.screen, AskingScreen) and not isinstance(self.screen, screen.kind):
+            self.screen.tell_left()
         self.open_screen(screen)
 
     def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
@@ -432,9 +459,16 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         import accel_tui.plan.data_preview
         import accel_tui.widgets.data_pictures
         import accel_tui.widgets.runs_table  # noqa: F401
+        from accel_engine.hosts.host_list import read_hosts
+        from accel_engine.hosts.mirrored_runs import show_on_screen
+        from accel_engine.hosts.reading import HostFollower
         from accel_engine.run_queue.queue import set_default_limit
         from accel_engine.run_queue.queue_database import ensure_waiter
 
+        show_on_screen()
+        with suppress(UsageError):  # the list is invalid, which the screen of hosts tells
+            for host in read_hosts():
+                self._ends.callback(HostFollower(host, lambda _: None).stop)
         with suppress(RunError):  # the queue cannot be written, which who uses it learns
             set_default_limit(self.settings.queue_at_once)
         if self._keeps_engine:

@@ -1,5 +1,6 @@
 """The app as screens and widgets use it, which do not import it, and the screens by their names."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 from importlib import import_module
@@ -12,6 +13,7 @@ from textual.screen import Screen
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import AccelError
 from accel_tui.run_launcher import RunLauncher
+from accel_tui.run_state.device_meter import Meter
 from accel_tui.settings.user_settings import Settings
 from accel_tui.terminal.notifications import Notifier
 
@@ -26,6 +28,7 @@ class Screens(Enum):
     RUNS = "runs_screen.RunsScreen"
     RUN = "run_screen.RunScreen"
     QUEUE = "queue_screen.QueueScreen"
+    HOSTS = "hosts_screen.HostsScreen"
     SEARCHES = "searches_screen.SearchesScreen"
     SEARCH = "search_screen.SearchScreen"
     COMPARE = "compare_screen.CompareScreen"
@@ -37,6 +40,7 @@ class Screens(Enum):
     BENCH = "bench_screen.BenchScreen"
     EXPORT = "export_screen.ExportScreen"
     DEPLOY = "deploy_screen.DeployScreen"
+    UPDATE_DEPLOYMENT = "deploy_screen.UpdateScreen"
     DEPLOYMENTS = "deployments_screen.DeploymentsScreen"
     DEPLOYMENT = "deployment_screen.DeploymentScreen"
     DEPLOYMENT_BENCH = "deployment_bench_screen.DeploymentBenchScreen"
@@ -66,6 +70,7 @@ class Screens(Enum):
             Screens.RUNS,
             Screens.RUN,
             Screens.QUEUE,
+            Screens.HOSTS,
             Screens.SEARCHES,
             Screens.DEPLOYMENTS,
         )
@@ -81,6 +86,8 @@ class Host(Protocol):
     """What was measured and selected of the advice on runs."""
     inventory: Inventory | None
     """The machine's devices, once detected."""
+    meters: Mapping[str, Meter]
+    """The latest metrics of each device, by its id."""
 
     def open_screen(self, screen: Screens, *subject: Any) -> None:
         """Open a screen, or go back to it.

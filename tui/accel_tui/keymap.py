@@ -29,7 +29,7 @@ SHARED_SCREENS = (
     frozenset({"search", "searches", "table", "list"}),
     *(
         frozenset({each, "table", "list"})
-        for each in ("runs", "queue", "deployments", "diagnostics", "gallery", "compare", "logged")
+        for each in ("runs", "queue", "hosts", "deployments", "diagnostics", "gallery", "compare", "logged")
     ),
     *(
         frozenset({"job", each, "table", "list"})
@@ -42,8 +42,8 @@ SHARED_SCREENS = (
 MEANINGS: tuple[tuple[str, str, str], ...] = (
     (
         "a",
-        "add: charts to the view, columns to the list, the run to the queue, a cure to the plan",
-        "charts.select runs.columns select-charts.done *.queue *.apply",
+        "add: charts to the view, columns to the list, the run to the queue, a cure to the plan, a host",
+        "charts.select runs.columns select-charts.done *.queue *.apply hosts.add",
     ),
     ("A", "advice", "*.advice advice.back"),
     ("b", "measure speed: bench a model, race a plan", "*.bench new-run.race"),
@@ -65,6 +65,7 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("h", "hold in the queue, or release", "queue.hold"),
     ("H", "report as HTML", "*.report"),
     ("i", "information: details", "run.details"),
+    ("I", "information on all machines: hosts", "app.hosts hosts.back"),
     ("j", "down in lists and texts", "list.down"),
     ("J", "move down in the queue", "queue.move-down"),
     ("k", "up in lists and texts", "list.up"),
@@ -74,9 +75,7 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("m", "smooth curves", "charts.smooth"),
     ("M", "masks over images", "gallery.blend"),
     ("n", "new run from this one: its plan into the form", "*.duplicate search.take advice.new-run"),
-    ("n", "next match, while the log has the focus", "log.next"),
     ("N", "new run: the form as it was left", "app.new-run"),
-    ("N", "previous match, while the log has the focus", "log.previous"),
     ("o", "outliers", "charts.clip"),
     ("O", "output of the model", "diagnostics.output"),
     ("p", "pause, resume", "run.pause"),
@@ -90,10 +89,11 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("t", "theme: light or dark", "app.theme"),
     ("T", "try a cure", "advice.try"),
     ("u", "undo: a cure, the new version of a deployment", "advice.undo deployments.undo"),
+    ("U", "update: another model takes over a deployment", "deployments.update"),
     ("v", "values at a cursor", "charts.cursor"),
     ("V", "evaluate, validate", "*.evaluate diagnostics.validate"),
     ("w", "diagnostics", "*.diagnostics diagnostics.back"),
-    ("W", "write to a file: predictions, a chart", "predict.save charts.save"),
+    ("W", "write to a file: predictions, charts", "predict.save charts.save app.save-charts"),
     ("x", "x axis", "charts.x"),
     ("X", "stop all of a search", "search.stop-all"),
     ("y", "y axis", "charts.log"),
@@ -111,10 +111,14 @@ PURPOSES: tuple[tuple[str, str], ...] = (
     ),
     (
         "Use the model",
-        "*.predict *.evaluate *.export *.bench *.deploy *.compare *.duplicate search.take search.take-best",
+        "*.predict *.evaluate *.export *.bench *.deploy *.update *.compare *.duplicate search.take search.take-best",
     ),
     ("Look closer", "*.diagnostics *.advice *.profile *.report run.log run.search run.details *.validate *.chart"),
-    ("Go", "app.new-run app.runs app.queue app.searches *.deployments screen.back *.back *.quit run.detach *.list"),
+    (
+        "Go",
+        "app.new-run app.runs app.queue app.hosts app.searches *.deployments screen.back *.back *.quit run.detach"
+        " *.list",
+    ),
     ("Always", "app.*"),
 )
 """What keys are for, in the order of help, with patterns of their ids; others stand under the name of their place."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from accel_engine.errors import AccelError
 from accel_engine.hosts.host_requests import AnnotateRequest, CancelRequest, ContentsRequest, RemoveRequest
-from accel_engine.hosts.link import HostLink, link_to
+from accel_engine.hosts.link import HostLink, link_to, never_ask
 from accel_engine.hosts.mirror import ListMirror, RunMirror
 from accel_engine.run.directory.run_paths import host_of
 from accel_engine.run.runs.removal import Contents
@@ -22,10 +22,11 @@ _changing = threading.Lock()
 _is_patient = True
 
 
-def do_not_wait() -> None:
-    """From now on, :func:`follow` does not wait until all of a run is here: a screen shows what there is."""
+def show_on_screen() -> None:
+    """From now on, a screen shows what there is: :func:`follow` does not wait, and ``ssh`` asks the user nothing."""
     global _is_patient
     _is_patient = False
+    never_ask()
 
 
 def list_mirror(host: str) -> ListMirror:
@@ -74,6 +75,16 @@ def follow(directory: Path) -> Callable[[], None]:
             leave()
             raise
     return leave
+
+
+def problem_of(directory: Path) -> str:
+    """Why a mirrored run that is followed is not up to date now; empty while it is."""
+    with _changing:
+        mirror = _mirrors.get(directory)
+    if mirror is None or mirror.problem is None:
+        return ""
+    wait = link_to(host_of(directory)).next_try
+    return f"{mirror.problem}{f'; tries again in {wait:.0f} s' if wait >= 1 else ''}"
 
 
 def forward(directory: Path) -> None:

@@ -14,7 +14,7 @@ from accel_engine.deploy_folder.manifests import RESOURCES, node_placement
 from accel_engine.deploy_folder.rendering import Block, Value, clean, dns_label, rendered, yaml_text
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
-from accel_engine.json_values import decode_or_none
+from accel_engine.json_values import JsonValue, decode_or_none
 from accel_engine.keep_alive.watcher import MAX_RESTARTS
 from accel_engine.places import PlaceRequest
 from accel_engine.places.place import Job, JobState, Place, run_tool, told_devices
@@ -67,6 +67,10 @@ class Kubernetes(Place):
 
     def files(self, job: Job) -> Mapping[str, str]:
         """See :meth:`Place.files`."""
+        path = job.request.volume.partition(":")[2] or DEFAULT_PATH
+        data = job.resolved.data.path
+        if data is not None and not data.absolute().is_relative_to(path):
+            raise UsageError(f"{data} is not on the volume, which pods have at {path}: see --volume")
         values = self._values(job)
         found = {MANIFEST: rendered(MANIFEST, values, f"places/{MANIFEST}")}
         if not self.has_run_here(job.request):
@@ -87,7 +91,7 @@ class Kubernetes(Place):
             if "NotFound" in str(error) or "not found" in str(error):
                 return JobState(reason=f"there is no JobSet {job} any more")
             raise
-        found = decode_or_none(text, dict[str, object]) or {}
+        found = decode_or_none(text, dict[str, JsonValue]) or {}
         spec, status = _mapping(found.get("spec")), _mapping(found.get("status"))
         conditions = {each.get("type"): each for each in map(_mapping, _list(status.get("conditions")))}
         for kind in ("Failed", "Completed"):
@@ -120,7 +124,7 @@ class Kubernetes(Place):
         selector = f"jobset.sigs.k8s.io/jobset-name={job}"
         with suppress(RunError):
             text = run_tool([*self._kubectl(), "get", "pods", "--selector", selector, "--output", "json"], _PACKAGE)
-            for pod in map(_mapping, _list((decode_or_none(text, dict[str, object]) or {}).get("items"))):
+            for pod in map(_mapping, _list((decode_or_none(text, dict[str, JsonValue]) or {}).get("items"))):
                 status = _mapping(pod.get("status"))
                 waiting = [
                     _mapping(_mapping(each.get("state")).get("waiting"))

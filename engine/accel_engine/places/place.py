@@ -162,13 +162,14 @@ def told_devices(gpus: int, model: str = "") -> tuple[Device, ...]:
     return (Device("cpu:0", "cpu", "CPU"), *(Device(f"gpu:{index}", "gpu", model or "GPU") for index in range(gpus)))
 
 
-def run_tool(command: Sequence[str], package: str, *, stdin: str | None = None) -> str:
+def run_tool(command: Sequence[str], package: str, *, stdin: str | None = None, what: str = "") -> str:
     """Run a command of a place's engine and return what it prints.
 
     Args:
         command: The command and its arguments.
         package: What has the command, in words.
         stdin: Its input.
+        what: Begins the message when it fails; by default the command.
 
     Raises:
         UsageError: It is not installed.
@@ -187,5 +188,5 @@ def run_tool(command: Sequence[str], package: str, *, stdin: str | None = None) 
     if done.returncode:
         lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
         said = printable_line(lines[-1]) if lines else f"exit status {done.returncode}"
-        raise RunError(f"{shell_command(list(command))}: {said}")
+        raise RunError(f"{what or shell_command(list(command))}: {said}")
     return done.stdout

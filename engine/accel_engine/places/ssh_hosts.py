@@ -173,11 +173,7 @@ def ssh_command(host: str, words: str) -> list[str]:
 
 
 def _run(host: str, words: list[str]) -> str:
-    try:
-        return run_tool(ssh_command(host, shlex.join(words)), _PACKAGE)
-    except RunError as error:
-        said = str(error).rpartition(": ")[2] if "exit status" in str(error) else str(error).split(words[-1])[-1]
-        raise RunError(f"{host} cannot be asked over SSH: {said.strip(chr(39) + ' :')}") from error
+    return run_tool(ssh_command(host, shlex.join(words)), _PACKAGE, what=f"{host} cannot be asked over SSH")
 
 
 def _address(host: str) -> str:

@@ -17,12 +17,12 @@ from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.database import DATABASE, reading
 from accel_engine.run.writing.waiting_run import end_waiting
 from accel_engine.run_queue.decision import Decision, FreeDevices, WaitingRun, decide
-from accel_engine.run_queue.dependencies import waits_for
+from accel_engine.run_queue.dependencies import run_status, waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory
 from accel_engine.run_queue.machine import MachineReader, active_runs, is_reserved, occupies_devices
 from accel_engine.run_queue.needs import RunNeeds, find_need
 from accel_engine.run_queue.queue_database import QueueDatabase
-from accel_engine.run_queue.queue_entries import StoredEntry
+from accel_engine.run_queue.queue_entries import NO_REASON, StoredEntry
 
 POLL_SECONDS = 0.1
 """How often to see whether the queue has changed, or a run has ended."""
@@ -110,7 +110,7 @@ class Waiter:
 
     def _remove_or_repeat(self, entry: StoredEntry) -> None:
         """Remove an entry that was started, or let it wait again: the process that started it was killed before."""
-        if _status(entry.directory) is Status.QUEUED:
+        if run_status(entry.directory) is Status.QUEUED:
             self._queue.put(replace(entry, state="waiting", devices=()))
         else:
             self._queue.remove(entry.run)
@@ -137,7 +137,7 @@ class Waiter:
 
     def _note_reasons(self, stored: Sequence[StoredEntry], decision: Decision) -> None:
         known = {entry.run: entry.reason for entry in stored}
-        if changed := {run: reason for run, reason in decision.reasons.items() if known.get(run) != reason}:
+        if changed := {run: reason for run, reason in decision.waits.items() if known.get(run) != reason}:
             self._queue.set_reasons(changed)
 
     def _start(self, run: str, devices: tuple[str, ...]) -> None:
@@ -146,9 +146,9 @@ class Waiter:
             entry = self._queue.find(run)
             if entry is None or not entry.is_waiting or entry.hold_reason or any(map(is_reserved, devices)):
                 return
-            self._queue.put(replace(entry, state="started", devices=devices, reason=""))
+            self._queue.put(replace(entry, state="started", devices=devices, reason=NO_REASON))
         try:
-            if _status(entry.directory) is not Status.QUEUED:  # it was ended or started by other means
+            if run_status(entry.directory) is not Status.QUEUED:  # it was ended or started by other means
                 self._queue.remove(run)
                 return
             environment = with_devices(entry.environment, devices, self._machine.devices)
@@ -163,18 +163,6 @@ class Waiter:
             found = self._queue.find(entry.run)
             if found and found.state != "cancelled":
                 self._queue.put(replace(found, state="waiting", devices=(), hold_reason=problem))
-
-
-def _status(directory: Path) -> Status | None:
-    """The status of a run; ``None`` if it is deleted.
-
-    Raises:
-        RunError: It cannot be read.
-    """
-    if not (directory / DATABASE).is_file():
-        return None
-    with reading(directory) as database:
-        return read_info(database).status
 
 
 def _plan(directory: Path) -> Plan:

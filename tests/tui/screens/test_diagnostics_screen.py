@@ -28,6 +28,7 @@ from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix, layo
 from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
 from tui.example_reports import classification
 from tui.fake_engine import FakeEngine
+from tui.screens.run_app import opened_diagnostics
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
 SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
@@ -49,12 +50,7 @@ def examined(classes: int = 10, channels: int = 1, wrong: int = 20) -> Validatio
     return ValidationReport((classification(classes, channels, wrong),))
 
 
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics_screen, "POLL_SECONDS", 0.05)
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
+pytestmark = pytest.mark.usefixtures("colours_at_once")
 
 
 @pytest.fixture
@@ -67,10 +63,7 @@ def engine() -> Iterator[FakeEngine]:
 
 @asynccontextmanager
 async def looked_into(engine: FakeEngine, size: tuple[int, int] = SMALL) -> AsyncIterator[Pilot[None]]:
-    async with StubApp(engine.directory).run_test(size=size) as pilot:
-        await until(pilot, lambda: getattr(pilot.app.screen, "state", None) and pilot.app.screen.state.info, "the run")  # type: ignore[attr-defined]
-        await pilot.press("w")
-        await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the screen")
+    async with opened_diagnostics(engine.directory, size) as pilot:
         await until(pilot, lambda: pilot.app.screen.reading.diagnostics is not None, "what was kept")  # type: ignore[attr-defined]
         yield pilot
 

@@ -73,6 +73,7 @@ def _run(run: Path | None, error_output: TextIO) -> int:
     from rich.console import Console
     from textual.scrollbar import ScrollBarRender
 
+    from accel_engine.run.directory.run_paths import host_of
     from accel_tui.app import AccelApp
     from accel_tui.keymap import theme_errors
     from accel_tui.terminal.pixel_images import find_pixels
@@ -80,6 +81,10 @@ def _run(run: Path | None, error_output: TextIO) -> int:
 
     if errors := theme_errors(settings):
         raise SettingsError(errors)
+    if run and host_of(run):  # else this is done later, before a run of a host can be opened
+        from accel_engine.hosts.mirrored_runs import show_on_screen
+
+        show_on_screen()
     if settings.glyphs == "ascii":  # ASCII has no eighths of a cell for the ends of a bar
         ScrollBarRender.VERTICAL_BARS = ScrollBarRender.HORIZONTAL_BARS = [" "] * 8
     has_pixels = settings.images == "auto" and not _is_served() and find_pixels(os.environ)

@@ -52,7 +52,8 @@ class ProfileScreen(JobScreen):
         return OptionForm(ProfileOptions, ("seconds",))
 
     def compose_result(self) -> ComposeResult:
-        yield ResultTables(id="result")
+        awaited = "The operations that take longest on each device, and what the training waits for."
+        yield ResultTables(awaited=awaited, id="result")
 
     def on_mount(self) -> None:
         """Show the form, or the profile that the run has."""

@@ -2,23 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import zip_longest
 
-from rich.segment import Segment
-from rich.style import Style
 from textual.content import Content
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.reactive import reactive
-from textual.renderables.text_opacity import TextOpacity
-from textual.strip import Strip
-from textual.style import Style as TextualStyle
 
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.strategies.cluster_spec import CHIEF, COORDINATOR
 from accel_tui.run_state.device_meter import Meter
-from accel_tui.terminal.dirty_regions import DirtyRegionWidget
+from accel_tui.widgets.content_lines import ContentLines
 from accel_tui.widgets.device_lines import CELLS, ID_WIDTH, device_line, short_device_name, two_lines, worker_cell
-from accel_tui.widgets.styled_text import TextSpan, changed_range, spans_of
 
 _TALL = 34
 """Terminal height from which devices may have a second line."""
@@ -26,7 +19,7 @@ _TALL = 34
 _GAP = 2
 
 
-class DevicePanel(DirtyRegionWidget):
+class DevicePanel(ContentLines):
     """A line per device, then a line per kind of device that is missing.
 
     With enough room each device has a second line; with too little, accelerators are arranged in columns with fewer
@@ -34,7 +27,6 @@ class DevicePanel(DirtyRegionWidget):
     change are repainted.
     """
 
-    ALLOW_SELECT = False
     DEFAULT_CSS = """
     DevicePanel {
         height: auto;
@@ -44,10 +36,6 @@ class DevicePanel(DirtyRegionWidget):
 
     inventory: reactive[Inventory | None] = reactive(None, layout=True)
     meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
-
-    _lines: Sequence[Sequence[TextSpan]] = ()
-    _fits: object = None
-    """The inputs of the lines, other than the meters."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Number of lines, limited by the style's maximum."""
@@ -59,46 +47,16 @@ class DevicePanel(DirtyRegionWidget):
         """Repaint what has changed, and explain missing values in the tooltip."""
         reasons = "\n".join(explanations(self.meters))
         self.tooltip = Content(reasons) if reasons else None
-        before, fitted = self._lines, self._fits
-        self._make()
-        if self._fits != fitted:
-            self.refresh()
-            return
-        spans = (changed_range(old, new) for old, new in zip_longest(before, self._lines, fillvalue=()))
-        if regions := [Region(a, row, b - a, 1) for row, (a, b) in enumerate(spans) if a < b]:
-            self.refresh(*regions)
+        self.show_changes()
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """The requested lines, within the padding."""
-        if self._fits != self._room():
-            self._make()
-        return [self._line(y - self.gutter.top).crop(crop.x, crop.right) for y in crop.line_range]
-
-    def resolve_style(self, name: str) -> Style:
-        """The style of that name in the current theme."""
-        style = (self.visual_style + TextualStyle.parse(name)).rich_style
-        app, opacity = self.app, self.styles.text_opacity  # as in Textual's rendering of text
-        faded = TextOpacity.process_segments([Segment(" ", style)], opacity, app.ansi_theme, app.native_ansi_color)
-        return next(iter(faded)).style or style
-
-    def _room(self) -> tuple[Inventory | None, Size, bool]:
+    def layout_key(self) -> object:
+        """The devices, the room, and whether devices may have two lines."""
         return self.inventory, self.size, self.app.size.height >= _TALL
 
-    def _make(self) -> None:
-        """Build the lines for the current size."""
-        self._fits = inventory, (width, height), tall = self._room()
-        self._lines = [
-            spans_of(line_content) for line_content in lines(inventory, self.meters, width, height, tall=tall)
-        ]
-
-    def _line(self, row: int) -> Strip:
-        spans = self._lines[row] if 0 <= row < len(self._lines) else ()
-        blank = self.cell_style("")
-        words = [
-            Segment(" " * self.gutter.left, blank),
-            *(Segment(text, self.cell_style(name)) for text, name in spans),
-        ]
-        return Strip(words).adjust_cell_length(self.outer_size.width, blank)
+    def make_lines(self) -> Sequence[Content]:
+        """The lines for the current size."""
+        (width, height), tall = self.size, self.app.size.height >= _TALL
+        return lines(self.inventory, self.meters, width, height, tall=tall)
 
 
 def explanations(meters: Mapping[str, Meter]) -> list[str]:

@@ -19,6 +19,7 @@ from accel_engine.words import numbers
 
 DROP_ORDER = (
     "open_searches",
+    "show_hosts",
     "show_queue",
     "clone",
     "stop_search",

@@ -27,7 +27,7 @@ from accel_tui.formatting.table_columns import (
     line_cells,
     sort_rows,
 )
-from accel_tui.formatting.text import fit, wrapped
+from accel_tui.formatting.text import fit, shorten_middle, wrapped
 from accel_tui.widgets.list_keys import LIST_KEYS, SIDEWAYS_KEYS
 
 _MARK = 3  # width of the selection mark
@@ -239,9 +239,9 @@ class Table(ScrollView, Generic[T], can_focus=True):
         kept = self._key(before) if before is not None and self.keeps_row else None
         if columns is not None:
             self.columns = columns
-        had_rows = bool(self.shown)
+        had_lines = bool(self.lines)
         self.shown, self.lines = self.grouped(sort_rows(rows, self.columns, self.order))
-        if bool(self.shown) is not had_rows:
+        if bool(self.lines) is not had_lines:
             self._painted.clear()
             self.refresh()
         first = 0 if before is not None and self.keeps_row else self._first_row
@@ -455,7 +455,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
     def _cells(self, line: int) -> tuple[object, ...]:
         """What a line shows: its selection mark, then text and colour of each column; empty below the last row."""
-        if not self.shown:
+        if not self.lines:
             return (self.empty,)
         if not 0 <= line < len(self.lines):
             return ()
@@ -476,12 +476,12 @@ class Table(ScrollView, Generic[T], can_focus=True):
     def render_line(self, y: int) -> Strip:
         if self._laid_out != self.room:  # a table that is shown as it is mounted is painted before it is told its size
             self._lay_out()
-        if y == 0 and self.shown:
+        if y == 0 and self.lines:
             return self._placed(self._header(), self._style("header"))
         line = self.scroll_offset.y + y - 1
         cells: Sequence[Any] = self._cells(line)
         self._painted[line] = tuple(cells)
-        if not self.shown:
+        if not self.lines:
             return self._empty_line(y)
         if line >= len(self.lines):
             return self._placed([], self._style("row"))
@@ -514,7 +514,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
         rule = plain + self._style(colour) if colour else plain
         name = plain + Style(bold=True) if colour is None else plain + self._style("heading")
         quiet = plain + self._style("note") if colour else plain
-        label, note = fit(heading.label, min(cell_len(heading.label), self.room)), f"  {heading.note} "
+        label = fit(heading.label, min(cell_len(heading.label), self.room))
+        note = f"  {shorten_middle(printable_line(heading.note), max(self.room - cell_len(label) - 3, 1))} "
         x, end = cell_len(label + note), 0
         yield from (Segment(label, name), Segment(note, quiet))
         for column, width in self._visible:

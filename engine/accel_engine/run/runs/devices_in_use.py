@@ -73,11 +73,11 @@ def _of_run(directory: Path) -> list[DevicesInUse]:
         info = read_info(database)
         if not info.status.live or info.host != socket.gethostname():
             return []
-        devices = _devices_found(database)
+        devices = devices_found(database)
     return [DevicesInUse(directory.name, devices or (), is_starting=devices is None and info.has_engine)]
 
 
-def _devices_found(database: RunDatabase) -> tuple[str, ...] | None:
+def devices_found(database: RunDatabase) -> tuple[str, ...] | None:
     """The devices that the present engine of a run has found; ``None`` before it has."""
     started, found = last_event(database, RunStarted), last_event(database, DevicesFound)
     if found is None or (started is not None and found.time < started.time):

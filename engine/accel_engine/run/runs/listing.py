@@ -24,6 +24,7 @@ from accel_engine.run.directory.run_paths import (
 )
 from accel_engine.run.engine.status import RunInfo, Status, read_info
 from accel_engine.run.history.history import History, best_point, stored_history
+from accel_engine.run.runs.devices_in_use import devices_found
 from accel_engine.run.runs.worker_runs import Membership, membership_of
 from accel_engine.run.store.database import DATABASE, RunDatabase, reading
 from accel_engine.run.store.meta import HOST_SUMMARY
@@ -92,6 +93,10 @@ class RunSummary:
     """The step of its last checkpoint; 0 if there is none."""
     epochs: float = 0.0
     """Epochs trained at that checkpoint, as a fraction."""
+    total_steps: int = 0
+    """Steps of all its epochs; 0 if unknown."""
+    devices: tuple[str, ...] = ()
+    """The devices on which its live engine trains, such as ``gpu:0``; empty if unknown, and for an ended run."""
     problem: str = ""
     """Why it cannot be read."""
 
@@ -118,6 +123,11 @@ class RunList:
     def runs(self) -> tuple[RunSummary, ...]:
         """The runs found by the last refresh, newest first; one that cannot be read has a ``problem``."""
         return self._sorted
+
+    @property
+    def ended(self) -> dict[Path, RunSummary]:
+        """Those that have ended, by their directories: nobody need read them again."""
+        return {run.directory: run for run in self._sorted if run.status and not run.status.live}
 
     def refresh(self, limit: int | None = None) -> bool:
         """Find runs, and read those that are new or have changed.
@@ -256,6 +266,8 @@ def summarize(directory: Path) -> RunSummary:
                 reason=ended.reason if ended and info.status in (Status.STOPPED, Status.FAILED) else "",
                 checkpoint=checkpoint,
                 epochs=history.trained_epochs(checkpoint),
+                total_steps=history.built.epochs * (history.built.steps_per_epoch or 0) if history.built else 0,
+                devices=(devices_found(database) or ()) if info.status.live else (),
             )
     except RunError as error:
         return RunSummary(run_name(directory), directory, None, problem=str(error))

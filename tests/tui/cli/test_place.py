@@ -1,0 +1,150 @@
+"""``accel-tui train --on PLACE``, with a place that takes all runs."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from accel_engine.devices.device_types import Device
+from accel_engine.events import Outcome, RunEnded
+from accel_engine.places import FORMS, PlaceRequest, placed_runs
+from accel_engine.places.own_process import is_to_start_again
+from accel_engine.places.place import Job, JobState, Place, told_devices
+from accel_engine.run import RunReader, Status, list_runs
+from tui.cli.conftest import Engine
+
+
+class Lab(Place):
+    """Starts an engine that trains the whole plan."""
+
+    states: ClassVar[list[JobState]] = []
+    jobs: ClassVar[list[Job]] = []
+    cancelled: ClassVar[list[str]] = []
+
+    def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
+        return told_devices(2 if request.gpus is None else request.gpus)
+
+    def files(self, job: Job) -> Mapping[str, str]:
+        return {"job.sh": f"{job.gpus} GPUs\n"}
+
+    def submit(self, job: Job) -> str:
+        self.jobs.append(job)
+        return "7"
+
+    def state(self, job: str) -> JobState:
+        if self.states and not self.states[0].waits:
+            found = self.states.pop(0)
+            Engine(self.jobs[-1].directory).train()
+            return found
+        return self.states.pop(0) if self.states else JobState(runs=True)
+
+    def cancel(self, job: str) -> None:
+        self.cancelled.append(job)
+
+
+@pytest.fixture(autouse=True)
+def _lab(monkeypatch: pytest.MonkeyPatch, engines: object) -> None:
+    Lab.states, Lab.jobs, Lab.cancelled = [], [], []
+    monkeypatch.setitem(placed_runs._PLACES, "lab", Lab)
+    monkeypatch.setitem(FORMS, "lab", "lab[:ROOM]")
+    monkeypatch.setattr(placed_runs, "ASK_SECONDS", -1.0)
+
+
+def test_a_run_at_a_place_is_shown_as_if_it_were_here(run_command) -> None:
+    Lab.states = [JobState(waits=True, reason="room 3 is full"), JobState(runs=True, reason="in room 4")]
+
+    done = run_command("train --on lab:3 --data digits --model mlp --epochs 2 --strategy mirrored --plain")
+
+    assert done.status == 0
+    assert "waits: room 3 is full" in done.err
+    assert "finished" in done.out
+    (run,) = list_runs()
+    assert (run.directory / "job.sh").read_text() == "2 GPUs\n"
+
+
+def test_detached_it_prints_the_run(run_command) -> None:
+    done = run_command("train --on lab --data digits --model mlp --detach")
+
+    (run,) = list_runs()
+    assert (done.status, done.out.strip()) == (0, run.id)
+    assert run.info is not None
+    assert run.info.status is Status.QUEUED
+    assert run.info.place is not None
+    assert (run.info.place.place, run.info.place.job) == ("lab", "7")
+
+
+def test_stop_takes_it_from_its_place(run_command) -> None:
+    run_command("train --on lab --data digits --model mlp --detach")
+
+    assert run_command("stop last").status == 0
+    assert Lab.cancelled == ["7"]
+    (run,) = list_runs()
+    assert run.info is not None
+    assert run.info.status is Status.STOPPED
+
+
+def test_only_its_files_are_written(run_command, here) -> None:
+    done = run_command("train --on lab --data digits --model mlp --write files --gpus 1")
+
+    assert (done.status, done.lines) == (0, ["files/job.sh", "files/plan.json"])
+    assert Path("files/job.sh").read_text() == "1 GPUs\n"
+    assert list_runs() == []
+    assert Lab.jobs == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--on labs", "there is no place 'labs'; did you mean lab?"),
+        ("--nodes 2", "--nodes: give a place with --on"),
+        ("--place-option --account=x --host-memory 3G", "--host-memory, --place-option: give a place with --on"),
+        ("--on lab --queue", "--queue is the queue of this machine: lab has its own"),
+        ("--on lab --hosts a,b", "--on and --hosts exclude each other"),
+        ("--on lab --host-memory much", "'much' is no size: give one such as 16G"),
+        ("--on lab --walltime 2", "needs a unit: 2s, 2m or 2h"),
+        ("--on lab --volume UP", "'UP' is no name in Kubernetes"),
+        ("--on lab --tpu-topology v5", "'v5' is no TPU of GKE"),
+        ("--on lab --devices gpu:5", "no device gpu:5; available: cpu:0, gpu:0, gpu:1"),
+        ("--on lab --nodes 2", "trains on one machine: 2 machines (--nodes) take --strategy multi-worker"),
+        ("--on lab --write . --resume x", "--write writes the files of a new run: give a plan"),
+    ],
+)
+def test_wrong_words_end_with_status_2(run_command, words: str, told: str) -> None:
+    done = run_command(f"train --data digits --model mlp {words}")
+    assert (done.status, done.out) == (2, "")
+    assert told in done.err
+    assert list_runs() == []
+
+
+def test_a_run_that_its_place_starts_again_is_followed_on(run_command, monkeypatch) -> None:
+    again: list[bool] = []
+
+    def is_waiting(directory: Path) -> bool:
+        again.append(True)
+        return is_to_start_again(directory)
+
+    monkeypatch.setattr("accel_tui.cli.place_run.is_to_start_again", is_waiting)
+
+    class Preempted(Lab):
+        def state(self, job: str) -> JobState:
+            with closing(RunReader(self.jobs[-1].directory)) as reader:
+                status = reader.info().status
+            engine = Engine(self.jobs[-1].directory)
+            if status is Status.QUEUED and not again:
+                engine.begin()
+                how = {"outcome": Outcome.STOPPED, "reason": "SIGTERM", "temporary": True}
+                engine.say(RunEnded, steps=0, epochs=0, seconds=1.0, **how)
+                engine.close()
+            elif status is Status.QUEUED:
+                engine.train()
+            return JobState(waits=True, reason="requeued")
+
+    monkeypatch.setitem(placed_runs._PLACES, "lab", Preempted)
+
+    done = run_command("train --on lab --data digits --model mlp --epochs 2 --plain")
+
+    assert again == [True]
+    assert done.status == 0
+    assert "finished" in done.out
