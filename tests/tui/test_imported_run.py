@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.imported_runs.sources import find, import_run
+from accel_engine.imported_runs import find, import_run
 from accel_engine.run import runs_directory
 from accel_engine.run.runs.listing import summarize
 from accel_tui.run_list.comparison import ComparedRun, compare_runs

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import DataError, UsageError
+from accel_engine.imported_runs import find
 from accel_engine.imported_runs.csv_files import ColumnNames
 from accel_engine.imported_runs.source_run import SourceRun
-from accel_engine.imported_runs.sources import find
 from engine.imported_runs.reading import values
 
 

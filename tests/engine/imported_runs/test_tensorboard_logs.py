@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from accel_engine.events import Validated
+from accel_engine.imported_runs import find, import_run
 from accel_engine.imported_runs.source_run import SourceRun
-from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, runs_directory
 from accel_engine.run.media import LoggedImage, LoggedText, histogram_of, image_of

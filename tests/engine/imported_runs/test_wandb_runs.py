@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import DataError
+from accel_engine.imported_runs import find
 from accel_engine.imported_runs.source_run import SourceRun
-from accel_engine.imported_runs.sources import find
 from accel_engine.protobuf import bytes_field, integer_field, text_field
 from engine.imported_runs.reading import values
 from waiting import wait_until

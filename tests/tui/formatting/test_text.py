@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from accel_tui.formatting.text import (
     base_name,
     fit,
-    paragraph,
+    paragraph_lines,
     shorten,
     shorten_lines,
     shorten_middle,
@@ -85,9 +85,9 @@ def test_a_text_that_grows_has_the_lines_of_the_whole(width: int) -> None:
 
 
 def test_line_ends_within_a_paragraph_are_blanks() -> None:
-    assert paragraph("one two three", 9) == ["one two", "three"]
-    assert paragraph("one\ntwo", 20) == ["one two"]
-    assert paragraph("", 20) == [""]
+    assert paragraph_lines("one two three", 9) == ["one two", "three"]
+    assert paragraph_lines("one\ntwo", 20) == ["one two"]
+    assert paragraph_lines("", 20) == [""]
 
 
 @pytest.mark.parametrize(

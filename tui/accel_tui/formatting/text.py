@@ -59,7 +59,7 @@ def wrapped(text: str, width: int) -> list[str]:
     return [line for paragraph in text.split("\n") for line in _lines(paragraph, width)]
 
 
-def paragraph(text: str, width: int) -> list[str]:
+def paragraph_lines(text: str, width: int) -> list[str]:
     """The lines of a printable text as one paragraph, at least one line."""
     return wrapped(text.replace("\n", " "), max(width, 1))
 
