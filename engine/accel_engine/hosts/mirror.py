@@ -48,7 +48,7 @@ WAIT_SECONDS = 5.0
 MIN_SECONDS = 0.25
 """The least time between two questions for news of a run."""
 
-ANSWER_SECONDS = 0.5
+ANSWER_SECONDS = 0.2
 """How long a host waits for an answer of an engine before it answers that there is none yet."""
 
 COMMAND_SECONDS = 0.05

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 _DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
-_LENGTHS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+LENGTHS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+"""Units of time in seconds, the longest first."""
 
 _BINARY = ("B", "K", "M", "G", "T")
 
@@ -37,7 +38,7 @@ def span(seconds: float, digits: int = 2) -> str:
         seconds: The time.
         digits: Significant digits, at least.
     """
-    length, unit = next((each for each in _LENGTHS if seconds >= each[0]), _LENGTHS[-1])
+    length, unit = next((each for each in LENGTHS if seconds >= each[0]), LENGTHS[-1])
     number = seconds / length
     return f"{number:.0f} {unit}" if number >= 10**digits - 0.5 else f"{number:.{digits}g} {unit}"
 

@@ -172,6 +172,7 @@ CANCEL = Answer("cancel", "Cancel", "escape")
 
 
 OVERWRITE = Answer("overwrite", "Overwrite", "o", is_destructive=True)
+DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 
 class Answers(Horizontal):

@@ -11,6 +11,7 @@ from accel_engine.events import CommandAnswered, Event, Outcome, Recovered, RunE
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo
 from accel_engine.run.history.history import is_improvement
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
@@ -21,8 +22,6 @@ from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
 from accel_tui.terminal.notifications import Notifier, is_notable_end
 from accel_tui.widgets.run.run_view import RunText
-
-_VALIDATION = "validation_"
 
 _FULL = 0.9
 """Share of used memory above which it may have been the reason that the process was killed."""
@@ -143,8 +142,10 @@ def _chance(state: RunState, baseline: float) -> float:
 
 def _baseline(state: RunState) -> float | None:
     """What a constant prediction reaches in the metric that counts; ``None`` if unknown."""
-    name = state.monitor.removeprefix(_VALIDATION)
-    return state.validated.baseline.get(name) if state.validated and state.monitor.startswith(_VALIDATION) else None
+    name = state.monitor.removeprefix(VALIDATION_PREFIX)
+    return (
+        state.validated.baseline.get(name) if state.validated and state.monitor.startswith(VALIDATION_PREFIX) else None
+    )
 
 
 def _reached(state: RunState, width: int) -> Content | None:
@@ -178,8 +179,8 @@ def _bench(info: RunInfo, ended: RunEnded) -> Content:
 def results(metrics: Mapping[str, float], kind: str = "Last epoch", *, short: bool = False) -> str:
     """Metrics in a line: ``Last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``; or ``acc``."""
     values = {name: " to ".join(map(numbers.metric, span)) for name, span in metric_ranges(metrics)}
-    training = [name for name in values if not name.startswith(_VALIDATION)]
-    validation = [name for name in values if name.startswith(_VALIDATION)]
+    training = [name for name in values if not name.startswith(VALIDATION_PREFIX)]
+    validation = [name for name in values if name.startswith(VALIDATION_PREFIX)]
     parts = [
         f"{word}: " + ", ".join(f"{_name(name, short=short)} {values[name]}" for name in names)
         for word, names in ((kind, training), ("val" if short else "validation", validation))
@@ -190,7 +191,7 @@ def results(metrics: Mapping[str, float], kind: str = "Last epoch", *, short: bo
 
 
 def _name(metric: str, *, short: bool) -> str:
-    name = metric.removeprefix(_VALIDATION)
+    name = metric.removeprefix(VALIDATION_PREFIX)
     return short_metric_name(name) if short else name.replace("_", " ")
 
 
