@@ -8,9 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.hosts.connection import HostConnection, quoted_path, ssh_command
+from accel_engine.hosts.connection import HostConnection, quoted_path
 from accel_engine.hosts.host_list import Host, add_host
 from accel_engine.requests.protocol.request import unheard
+from accel_engine.ssh import ssh_command
 from accel_engine.version import __version__
 
 FOLDER = "~/.local/share/accel-tui/environment"
@@ -93,7 +94,7 @@ def _run(host: Host, words: str, data: bytes, tell: Callable[[str], object] = un
     with TemporaryFile() as errors, TemporaryFile() as source:
         source.write(data)
         source.seek(0)
-        command = ssh_command(host, words, may_ask=may_ask)
+        command = ssh_command(host.target, words, may_ask=may_ask)
         try:
             process = subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=errors)
         except OSError as error:

@@ -9,7 +9,7 @@ import pytest
 from accel_engine.errors import RunError, UsageError
 from accel_engine.hosts import compressed_stream, installation
 from accel_engine.hosts.compressed_stream import CompressedSink, CompressedSource
-from accel_engine.hosts.connection import HostConnection, HostRefusedError, remote_words, ssh_command
+from accel_engine.hosts.connection import HostConnection, HostRefusedError, remote_words
 from accel_engine.hosts.host_list import Host, add_host, find_host, read_hosts, remove_host
 from accel_engine.hosts.host_requests import ListedRun
 from accel_engine.hosts.installation import install
@@ -17,6 +17,7 @@ from accel_engine.hosts.mirror import put_listed
 from accel_engine.run.directory.run_paths import home, host_of, hosts_directory, runs_directory
 from accel_engine.run.runs.listing import RunSummary
 from accel_engine.run.store.meta import HostState
+from accel_engine.ssh import ssh_command
 
 
 def test_hosts_are_kept_as_they_were_added() -> None:
@@ -67,8 +68,8 @@ def test_the_command_there_is_quoted() -> None:
     host = Host("x", python="~/my env/$(touch x)/python", home="/a'b; touch x")
     words = remote_words(host)
     assert words == """~/'my env/$(touch x)/python' -P -m accel_engine.hosts '/a'"'"'b; touch x'"""
-    assert ssh_command(host, words, may_ask=False)[-3:] == ["--", "x", words]
-    assert "BatchMode=yes" in ssh_command(host, words, may_ask=False)
+    assert ssh_command(host.target, words, may_ask=False)[-3:] == ["--", "x", words]
+    assert "BatchMode=yes" in ssh_command(host.target, words, may_ask=False)
     assert remote_words(Host("x")) == "accel-tui remote"
 
 
