@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.hosts.connection import HostConnection, quoted_path, ssh_command
+from accel_engine.hosts.connection import HostConnection, quoted_path
 from accel_engine.hosts.host_list import Host, add_host
+from accel_engine.ssh import ssh_command
 from accel_engine.version import __version__
 
 FOLDER = "~/.local/share/accel-tui/environment"
@@ -90,7 +91,9 @@ def _run(host: Host, words: str, data: bytes, *, may_ask: bool) -> str:
         RunError: It fails; its last line of errors.
     """
     try:
-        done = subprocess.run(ssh_command(host, words, may_ask=may_ask), input=data, capture_output=True, check=False)
+        done = subprocess.run(
+            ssh_command(host.target, words, may_ask=may_ask), input=data, capture_output=True, check=False
+        )
     except OSError as error:
         raise RunError(f"{host.name}: ssh cannot be started: {error.strerror}") from error
     said = done.stderr.decode(errors="replace").strip()

@@ -21,7 +21,7 @@ from accel_engine.deployment.deployments import Deployment
 from accel_engine.deployment.server_control import choose_port
 from accel_engine.deployment.write_version import DeployStep
 from accel_engine.errors import AccelError
-from accel_engine.plan.options import OptionSpec, joined, option, part_of, specs_of
+from accel_engine.plan.options import OptionSpec, joined_options, option, part_of, specs_of
 from accel_engine.requests.export_model import WritingFormat
 from accel_engine.requests.protocol.model_reference import check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
@@ -64,7 +64,7 @@ def _check(options: Any) -> None:
 
 DeployForm: Any = dataclasses.make_dataclass(
     "DeployForm",
-    joined(
+    joined_options(
         (
             DeployOptions,
             ("name", "format", "checkpoint", *_OF_SERVERS, "threads", "target_latency", "target_rate", "device"),
@@ -214,7 +214,7 @@ UpdateForm: Any = dataclasses.make_dataclass(
             str,
             option("", OptionSpec("The run whose model takes over.", str, is_required=True, hint="such as last")),
         ),
-        *joined((DeployOptions, ("format", "checkpoint", "device"))),
+        *joined_options((DeployOptions, ("format", "checkpoint", "device"))),
     ],
     frozen=True,
     kw_only=True,

@@ -108,9 +108,10 @@ class ProfileScreen(JobScreen):
         return OptionForm(ProfileOptions, ("seconds",))
 
     def compose_result(self) -> ComposeResult:
+        awaited = "The operations that take longest on each device, and what the training waits for."
         with Container(id="result"):
             yield ProfileSummary()
-            yield ResultTables(id="tables")
+            yield ResultTables(awaited=awaited, id="tables")
 
     def on_mount(self) -> None:
         """Show the form, or the profile that the run has."""

@@ -1,6 +1,6 @@
 """The layers of a model with their shapes, parameters and FLOPs."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from textual.content import Content
@@ -79,6 +79,7 @@ class LayerList(TablePage):
         ]
         self.query_one(LayersTable).show_rows(rows, _columns(rows))
         spans = _sums(self.report) if self.report else ()
+        spans = [*spans, *(_stages(self.report) if self.report and self.report.stages else ())]
         self.query_one(Static).update(Content.assemble(*((text, _STYLES[style]) for text, style in spans)))
 
 
@@ -141,6 +142,28 @@ def _columns(rows: Sequence[LayerRow]) -> list[Column[LayerRow]]:
 
 def _positive(value: float | None) -> SortKey | None:
     return (float(value), "") if value else None
+
+
+def _stages(table: LayerTable) -> Iterator[TextSpan]:
+    """A line for each stage of a pipeline, in columns, and last how long the devices wait."""
+    lines = [
+        (
+            f"{stage.device}  ",
+            f"{stage.first} to {stage.last}  ",
+            f"{percent(stage.work)} of time  ",
+            f"{numbers.compact(stage.parameters)} parameters  ",
+            f"{numbers.size(stage.memory)}  ",
+            f"sends {numbers.size(stage.sent)}" if stage.sent else "",
+        )
+        for stage in table.stages
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        texts = [text.ljust(width) for text, width in zip(line, widths, strict=True)]
+        yield "\n" + "".join(texts[:2]), ""
+        yield "".join(texts[2:]).rstrip(), "faint"
+    divided = f"{table.micro_batches} micro-batches" if table.micro_batches > 1 else "the batch undivided"
+    yield f"\nEstimated. With {divided}, equal stages wait for {percent(table.bubble)} of a step.", "faint"
 
 
 def _sums(table: LayerTable) -> list[TextSpan]:
