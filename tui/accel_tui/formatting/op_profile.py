@@ -59,8 +59,8 @@ def profile_tables(profile: OpProfile, most: int = MOST_ROWS) -> Iterator[Result
     ]
     left = len(profile.groups) - len(groups)
     note = f"{left:,} more not shown." if left else ""
-    header, drawn = ("SHARE", time, "FLOP/s", _group_title(profile)), (_bars([each.seconds for each in groups]),)
-    yield ResultTable(header, rows, profile.grouped_by.capitalize(), note, drawn=drawn)
+    titles, bars = ("SHARE", time, "FLOP/s", _group_title(profile)), _bars([each.seconds for each in groups])
+    yield ResultTable(titles, rows, profile.grouped_by.capitalize(), note, drawn=(bars,))
     if profile.gaps:
         whole = max(profile.seconds * profile.devices, sum(gap.seconds for gap in profile.gaps))
         gaps = [
