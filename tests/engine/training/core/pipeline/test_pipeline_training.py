@@ -200,8 +200,8 @@ CAMPAIGN = {
     "lstm": ("SEQUENCES", 200),
     "skips": ("digits", 200),
 }
-"""Data for each model, in capitals made up here, and steps: with more, networks with batch normalization of few examples
-amplify the rounding of sums beyond 1e-5, as of two runs with other kernels."""
+"""Data for each model, in capitals made up here, and steps: with more, networks with batch normalization of few
+examples amplify the rounding of sums beyond 1e-5, as of two runs with other kernels."""
 
 
 @pytest.mark.campaign
