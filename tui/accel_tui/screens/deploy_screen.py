@@ -14,6 +14,7 @@ from accel_engine.deployment.write_version import DeployStep
 from accel_engine.requests.export_model import WritingFormat
 from accel_engine.requests.protocol.model_reference import check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.run.directory.run_paths import run_name
 from accel_tui.formatting.deployment import deployed_tables, equality, example_command
 from accel_tui.host import Screens, open_screen
 from accel_tui.screens.job import Job
@@ -38,7 +39,7 @@ class DeployScreen(JobScreen):
     ]
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(f"Deploy {directory.name}")
+        super().__init__(f"Deploy {run_name(directory)}")
         self._directory = directory
         self._found: Deployed | None = None
         self._command = ""
