@@ -141,7 +141,7 @@ def test_the_status_is_a_sign_where_there_is_no_room_for_words(room: int, text: 
 def test_runs_of_hosts_are_grouped_by_host_named_with_it_and_found_by_it() -> None:
     runs = [run_of("gpu-1", "k3fp-cnn", Status.RUNNING), run_of("", "m8w3-cnn", Status.FINISHED)]
     blocks = group_runs(runs, "host", Folds())
-    assert [group and group.path for group, _ in blocks] == [("gpu-1",), ("this machine",)]
+    assert {group.path for group, _ in blocks if group} == {("gpu-1",), ("this machine",)}
     assert runs[0].info
     named = replace(runs[0], info=replace(runs[0].info, annotations=Annotations(name="best")))
     assert run_title(named) == "gpu-1:k3fp best"
