@@ -174,7 +174,7 @@ def soak(folder: Path, requests: int, protocols: list[str]) -> bool:
     with serving(folder) as (process, port, grpc_port):
         wait_until_ready(f"http://127.0.0.1:{port}")
         asked = {each: Asked(folder, url_of(each, service, (port, grpc_port)), each) for each in protocols}
-        count = max(1, requests // (len(protocols) * CONNECTIONS * PARTS))
+        count = -(-requests // (len(protocols) * CONNECTIONS * PARTS))
         sizes: list[list[int]] = []
         for part in range(PARTS):
             for each in asked.values():

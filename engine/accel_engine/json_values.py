@@ -95,9 +95,10 @@ def decode(text: object, kind: type[T], hook: Hook | None = None) -> T:
 def decode_file(path: Path, kind: type[T]) -> T | None:
     """The value in a file; ``None`` if the file is missing, or has no such value."""
     try:
-        return decode(path.read_text("utf-8"), kind)
-    except (OSError, UnicodeDecodeError, JsonValueError):
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
         return None
+    return decode_or_none(text, kind)
 
 
 def decode_or_none(text: object, kind: type[T]) -> T | None:

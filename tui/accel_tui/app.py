@@ -22,7 +22,7 @@ from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
@@ -98,6 +98,13 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         ),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Quit accel-tui; active runs keep training"),
         Binding("r,ctrl+r", "show_runs", "Runs", id="app.runs", tooltip="List all runs"),
+        Binding(
+            "W",
+            "save_charts",
+            show=False,
+            id="app.save-charts",
+            tooltip="Write the charts that are shown to SVG and PNG files in the working directory",
+        ),
         Binding("N", "show_plan", "New run", id="app.new-run", tooltip="Go to the New run form"),
         Binding("Q", "show_queue", "Queue", id="app.queue", tooltip="Show the runs that wait for free devices"),
         Binding("I", "show_hosts", "Hosts", id="app.hosts", tooltip="Show all machines: their devices and runs"),
@@ -291,6 +298,17 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             raise SkipAction
         await self.action_quit()
 
+    @work(exclusive=True, exit_on_error=False, group="save-chart")
+    async def action_save_charts(self) -> None:
+        """Write the charts of this screen to files."""
+        from accel_tui.widgets.chart.figure_saver import shown_figures, stem_of, write_figures  # which imports NumPy
+
+        figures = shown_figures(self.screen)
+        if not figures:
+            self.notify("This screen shows no chart.", title="Chart not saved", severity="warning")
+            return
+        await asyncio.to_thread(write_figures, self, stem_of(self.screen), figures)
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Variables that Textual's own themes do not have."""
         return measure_colours(self.current_theme)
@@ -439,11 +457,16 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         import accel_tui.plan.data_preview
         import accel_tui.widgets.data_pictures
         import accel_tui.widgets.runs_table  # noqa: F401
+        from accel_engine.hosts.host_list import read_hosts
         from accel_engine.hosts.mirrored_runs import show_on_screen
+        from accel_engine.hosts.reading import HostFollower
         from accel_engine.run_queue.queue import set_default_limit
         from accel_engine.run_queue.queue_database import ensure_waiter
 
         show_on_screen()
+        with suppress(UsageError):  # the list is invalid, which the screen of hosts tells
+            for host in read_hosts():
+                self._ends.callback(HostFollower(host, lambda _: None).stop)
         with suppress(RunError):  # the queue cannot be written, which who uses it learns
             set_default_limit(self.settings.queue_at_once)
         if self._keeps_engine:

@@ -40,6 +40,7 @@ class Screens(Enum):
     BENCH = "bench_screen.BenchScreen"
     EXPORT = "export_screen.ExportScreen"
     DEPLOY = "deploy_screen.DeployScreen"
+    UPDATE_DEPLOYMENT = "deploy_screen.UpdateScreen"
     DEPLOYMENTS = "deployments_screen.DeploymentsScreen"
     DEPLOYMENT = "deployment_screen.DeploymentScreen"
     DEPLOYMENT_BENCH = "deployment_bench_screen.DeploymentBenchScreen"

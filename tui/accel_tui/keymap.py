@@ -91,10 +91,11 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("t", "theme: light or dark", "app.theme"),
     ("T", "try a cure", "advice.try"),
     ("u", "undo: a cure, the new version of a deployment", "advice.undo deployments.undo"),
+    ("U", "update: another model takes over a deployment", "deployments.update"),
     ("v", "values at a cursor", "charts.cursor"),
     ("V", "evaluate, validate", "*.evaluate diagnostics.validate"),
     ("w", "diagnostics", "*.diagnostics diagnostics.back"),
-    ("W", "write to a file: predictions, a chart", "predict.save charts.save"),
+    ("W", "write to a file: predictions, charts", "predict.save charts.save app.save-charts"),
     ("x", "x axis", "charts.x"),
     ("X", "stop all of a search", "search.stop-all"),
     ("y", "y axis", "charts.log"),
@@ -112,7 +113,7 @@ PURPOSES: tuple[tuple[str, str], ...] = (
     ),
     (
         "Use the model",
-        "*.predict *.evaluate *.export *.bench *.deploy *.compare *.duplicate search.take search.take-best",
+        "*.predict *.evaluate *.export *.bench *.deploy *.update *.compare *.duplicate search.take search.take-best",
     ),
     ("Look closer", "*.diagnostics *.advice *.profile *.report run.log run.search run.details *.validate *.chart"),
     (

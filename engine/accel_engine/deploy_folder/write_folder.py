@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.json_values import Text, decode_or_none, encode
+from accel_engine.json_values import Text, decode_file, encode
 from accel_engine.user_paths import exists, is_directory
 from accel_engine.version import __version__
 
@@ -52,10 +52,7 @@ def check_folder(path: Path, *, replaces: bool) -> None:
 
 
 def _mark_of(path: Path) -> Mark | None:
-    try:
-        return decode_or_none((path / MARK).read_text("utf-8"), Mark)
-    except (OSError, UnicodeDecodeError):
-        return None
+    return decode_file(path / MARK, Mark)
 
 
 @contextmanager

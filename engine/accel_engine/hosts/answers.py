@@ -15,6 +15,8 @@ from accel_engine.errors import RunError
 from accel_engine.hosts.host_requests import (
     AnnotateRequest,
     CancelRequest,
+    CheckedHost,
+    CheckRequest,
     CommandAnswer,
     CommandAnswers,
     CommandsRequest,
@@ -276,3 +278,14 @@ def cancel(request: CancelRequest, send: Send) -> Done:
 
     queue.cancel(directory_of(request.run).name)
     return Done()
+
+
+def check(request: CheckRequest, send: Send) -> CheckedHost:
+    """Check this machine, with a report of each check as it ends."""
+    del request
+    from accel_engine.doctor.all_checks import checks_of, run_checks  # slow to import, and seldom needed
+    from accel_engine.process.engine_process import package_versions
+
+    for report in run_checks(checks_of()):
+        send(report)
+    return CheckedHost(package_versions())

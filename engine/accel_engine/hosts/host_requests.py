@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias, TypeVar
 
 from accel_engine.devices.device_types import Device, Sample
+from accel_engine.doctor.check import CheckReport
 from accel_engine.json_values import JsonValue
 from accel_engine.requests.protocol.request import Doing, EngineRequest
 from accel_engine.run.runs.listing import RunSummary
@@ -379,6 +380,23 @@ class FilePartRequest(HostRequest[FilePart]):
     result: ClassVar[type] = FilePart
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedHost:
+    """What a host's doctor has found; its reports come before."""
+
+    versions: Mapping[str, str]
+    """Of packages, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest(HostRequest[CheckedHost]):
+    """Let the doctor there check the machine."""
+
+    function: ClassVar[str] = "accel_engine.hosts.answers:check"
+    result: ClassVar[type] = CheckedHost
+    parts: ClassVar[tuple[type, ...]] = (CheckReport,)
+
+
 REQUESTS: tuple[type[HostRequest[object]], ...] = (
     Ping,
     NewsRequest,
@@ -396,5 +414,6 @@ REQUESTS: tuple[type[HostRequest[object]], ...] = (
     EndAskRequest,
     RunFilesRequest,
     FilePartRequest,
+    CheckRequest,
 )
 """All requests that a host answers."""

@@ -77,6 +77,16 @@ def follow(directory: Path) -> Callable[[], None]:
     return leave
 
 
+def problem_of(directory: Path) -> str:
+    """Why a mirrored run that is followed is not up to date now; empty while it is."""
+    with _changing:
+        mirror = _mirrors.get(directory)
+    if mirror is None or mirror.problem is None:
+        return ""
+    wait = link_to(host_of(directory)).next_try
+    return f"{mirror.problem}{f'; tries again in {wait:.0f} s' if wait >= 1 else ''}"
+
+
 def forward(directory: Path) -> None:
     """Give commands that are added to a mirrored run to its engine, until this program ends.
 

@@ -85,7 +85,7 @@ class HostReader:
             HostReading(
                 self._host.name,
                 "connected",
-                _about_clock(self._host.name, ahead),
+                about_clock(self._host.name, ahead),
                 news.devices,
                 news.samples,
                 self._runs.runs,
@@ -94,7 +94,13 @@ class HostReader:
         )
 
 
-def _about_clock(host: str, ahead: float) -> str:
+def about_clock(host: str, ahead: float) -> str:
+    """That the clock of a host differs from the one here, in words; empty if it does not.
+
+    Args:
+        host: The host's name.
+        ahead: Seconds by which its clock is ahead.
+    """
     if abs(ahead) < CLOCK_SECONDS:
         return ""
     return f"{host}: its clock is {numbers.duration(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} the one here"
@@ -112,31 +118,56 @@ def read_all() -> tuple[HostReading, ...]:
 
 
 class HostFollower:
-    """Reads one host again and again, in a thread, until :meth:`stop`.
+    """Reads one host again and again, in a thread, until :meth:`stop`; all followers of a host share the thread.
 
     Args:
         host: The host.
-        on_news: Called from the thread with each new reading.
-
-    Attributes:
-        reading: The latest one.
+        on_news: Called with each new reading, from the thread, and at once with the latest one.
     """
 
     def __init__(self, host: Host, on_news: Callable[[HostReading], object]) -> None:
-        self.reading = HostReading(host.name)
-        self._reader, self._on_news = HostReader(host), on_news
-        self._stop = threading.Event()
-        threading.Thread(target=self._run, name=f"follow-{host.name}", daemon=True).start()
+        self._host, self._on_news = host, on_news
+        with _changing:
+            if host not in _threads:
+                _threads[host] = _FollowingThread(host)
+            self._thread = _threads[host]
+            self._thread.listeners.append(on_news)
+        on_news(self.reading)
+
+    @property
+    def reading(self) -> HostReading:
+        """The latest one."""
+        return self._thread.reading
 
     def stop(self) -> None:
         """End soon."""
-        self._stop.set()
+        with _changing:
+            if self._on_news in self._thread.listeners:
+                self._thread.listeners.remove(self._on_news)
+            if not self._thread.listeners:
+                _threads.pop(self._host, None)
+
+
+class _FollowingThread:
+    """Reads a host while anybody listens."""
+
+    def __init__(self, host: Host) -> None:
+        self.reading = HostReading(host.name)
+        self.listeners: list[Callable[[HostReading], object]] = []
+        self._reader = HostReader(host)
+        threading.Thread(target=self._run, name=f"follow-{host.name}", daemon=True).start()
 
     def _run(self) -> None:
-        while not self._stop.is_set():
+        begun = time.monotonic()
+        while self.listeners or time.monotonic() - begun < LIST_INTERVAL:  # the first one comes in a moment
             begun = time.monotonic()
             new = self._reader.read(self.reading, LIST_SECONDS)
             if new != self.reading:
                 self.reading = new
-                self._on_news(new)
-            self._stop.wait(max(0.0, begun + LIST_INTERVAL - time.monotonic()))
+                for tell in list(self.listeners):
+                    tell(new)
+            time.sleep(max(0.0, begun + LIST_INTERVAL - time.monotonic()))
+
+
+_threads: dict[Host, _FollowingThread] = {}
+_changing = threading.Lock()

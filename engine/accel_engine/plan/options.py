@@ -3,12 +3,14 @@
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan.field_spec import FieldSpec
+
+T = TypeVar("T")
 
 _LATENCY = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)")
 _UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -58,6 +60,26 @@ FORCE = OptionSpec("Overwrite an existing file.", bool)
 def option(default: Any, spec: OptionSpec) -> Any:
     """A field of a dataclass that is an option."""
     return field(default=default, metadata={"option": spec})
+
+
+def joined(*parts: tuple[type, Sequence[str]]) -> list[tuple[str, Any, Any]]:
+    """Fields of several dataclasses of options, for one that has them all; see :func:`dataclasses.make_dataclass`."""
+    return [
+        (each.name, each.type, field(default=each.default, metadata=each.metadata))
+        for kind, names in parts
+        for each in dataclasses.fields(kind)
+        if each.name in names
+    ]
+
+
+def part_of(kind: type[T], options: object) -> T:
+    """The options of a dataclass among those of another one; the others have their defaults.
+
+    Raises:
+        UsageError: Some contradict each other.
+    """
+    names = {each.name for each in dataclasses.fields(options)}  # type: ignore[arg-type]
+    return kind(**{each: getattr(options, each) for each in specs_of(kind) if each in names})
 
 
 def specs_of(kind: type) -> dict[str, OptionSpec]:

@@ -1,19 +1,23 @@
 """Decides which runs start, on which devices, and why the others wait: a pure function."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from accel_engine.run_queue.needs import RunNeeds
-from accel_engine.run_queue.queue_entries import QueueRequest
+from accel_engine.run_queue.queue_entries import QueueRequest, WaitReason
 from accel_engine.words import numbers
 
 MAX_NAMED = 3
 """Runs that a reason names."""
 
+IDLE_SECONDS = 2.0
+"""How long an accelerator must have been idle to be free: three readings, as a program also waits between steps."""
+
+STAYS_IDLE = f"is free if it stays idle for {IDLE_SECONDS:g} s"
+"""What is said of an accelerator that is idle, and was not before."""
+
 _KEPT = "is kept for a higher priority"
-_OF_OTHER = re.compile(rf"(?<=[:,] )([a-z]+:\d+) (?!run |{_KEPT}|is free if)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,13 @@ class Decision:
 
     starts: Mapping[str, tuple[str, ...]]
     """The devices of the runs to start, by their ids, in order; none for a run on the CPU."""
-    reasons: Mapping[str, str]
+    waits: Mapping[str, WaitReason]
     """Why the others wait, by their ids."""
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why the others wait, in words."""
+        return {run: reason.text for run, reason in self.waits.items()}
 
 
 def decide(candidates: Sequence[WaitingRun], active: Iterable[ActiveRun], machine: FreeDevices) -> Decision:
@@ -80,7 +89,7 @@ def decide(candidates: Sequence[WaitingRun], active: Iterable[ActiveRun], machin
     plan = _Plan(list(active), machine)
     for candidate in candidates:
         plan.place(candidate)
-    return Decision(plan.starts, plan.reasons)
+    return Decision(plan.starts, plan.waits)
 
 
 class _Plan:
@@ -88,7 +97,7 @@ class _Plan:
 
     def __init__(self, active: list[ActiveRun], machine: FreeDevices) -> None:
         self.starts: dict[str, tuple[str, ...]] = {}
-        self.reasons: dict[str, str] = {}
+        self.waits: dict[str, WaitReason] = {}
         self._active = active
         self._machine = machine
         self._memory = machine.memory
@@ -103,9 +112,10 @@ class _Plan:
 
     def place(self, candidate: WaitingRun) -> None:
         """Start a run, or note why it waits."""
-        reason = candidate.blocked or self._over_limit(candidate) or self._on_devices(candidate)
+        text = candidate.blocked or self._over_limit(candidate)
+        reason = WaitReason(text) if text else self._on_devices(candidate)
         if reason:
-            self.reasons[candidate.run] = reason
+            self.waits[candidate.run] = reason
 
     def _over_limit(self, candidate: WaitingRun) -> str:
         """Why no further run may train now; empty if it may."""
@@ -119,7 +129,7 @@ class _Plan:
             return f"{_trains(on_cpu)}; one at once on the CPU"
         return ""
 
-    def _on_devices(self, candidate: WaitingRun) -> str:
+    def _on_devices(self, candidate: WaitingRun) -> WaitReason | None:
         """Start a run if its devices and memory are free; returns why it waits."""
         need, priority = candidate.need, candidate.request.priority
         free = [
@@ -131,9 +141,10 @@ class _Plan:
             self._reserved |= {device: max(priority, self._reserved.get(device, priority)) for device in free}
             return self._waits_for_devices(need, free)
         if need.memory > self._memory:
-            return f"needs {numbers.size(need.memory)} of memory, and {numbers.size(self._memory)} are available"
+            room = numbers.size(self._memory)
+            return WaitReason(f"needs {numbers.size(need.memory)} of memory, and {room} are available")
         self._start(candidate, tuple(free[: need.count]))
-        return ""
+        return None
 
     def _start(self, candidate: WaitingRun, devices: tuple[str, ...]) -> None:
         self.starts[candidate.run] = devices
@@ -142,15 +153,14 @@ class _Plan:
         self._groups[candidate.request.group] += 1
         self._active.append(ActiveRun(candidate.run, devices, candidate.request.group))
 
-    def _waits_for_devices(self, need: RunNeeds, free: list[str]) -> str:
+    def _waits_for_devices(self, need: RunNeeds, free: list[str]) -> WaitReason:
         wanted = f"{need.count} free of {len(need.devices)}" if len(need.devices) > 1 else f"{need.devices[0]} free"
         users = [f"{device} {self._users.get(device) or _KEPT}" for device in need.devices if device not in free]
-        return f"needs {wanted}: {', '.join(users)}"
-
-
-def devices_of_others(reason: str) -> tuple[str, ...]:
-    """The accelerators that a run waits for, and that no run of this program uses, from its reason in a decision."""
-    return tuple(_OF_OTHER.findall(reason)) if reason.startswith("needs ") else ()
+        in_use = self._machine.in_use
+        others = tuple(
+            each for each in need.devices if each not in free and in_use.get(each, "") not in ("", STAYS_IDLE)
+        )
+        return WaitReason(f"needs {wanted}: {', '.join(users)}", others)
 
 
 def _trains(active: Sequence[ActiveRun]) -> str:

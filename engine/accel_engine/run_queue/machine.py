@@ -23,7 +23,7 @@ from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.runs.devices_in_use import devices_in_use
 from accel_engine.run.store.database import reading
 from accel_engine.run.store.meta import read_meta
-from accel_engine.run_queue.decision import ActiveRun
+from accel_engine.run_queue.decision import IDLE_SECONDS, STAYS_IDLE, ActiveRun
 from accel_engine.run_queue.queue_entries import StoredEntry
 from accel_engine.words import numbers
 
@@ -33,11 +33,6 @@ BUSY_UTILIZATION = 10.0
 BUSY_MEMORY = float(2 << 30)
 """Bytes of its memory from which an accelerator is in use; a desktop stays below."""
 
-IDLE_SECONDS = 2.0
-"""How long an accelerator must have been idle to be free: three readings, as a program also waits between steps."""
-
-STAYS_IDLE = f"is free if it stays idle for {IDLE_SECONDS:g} s"
-"""What is said of an accelerator that is idle, and was not before."""
 
 _ENGINE = "accel_engine.process"
 

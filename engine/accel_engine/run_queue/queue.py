@@ -33,7 +33,7 @@ from accel_engine.run_queue.queue_database import (
     open_queue,
     read_entries,
 )
-from accel_engine.run_queue.queue_entries import QueueEntry, QueueRequest, StoredEntry
+from accel_engine.run_queue.queue_entries import NO_REASON, QueueEntry, QueueRequest, StoredEntry
 from accel_engine.text import printable_line
 from accel_engine.versioned_database import current_user
 
@@ -163,7 +163,7 @@ def cancel(run: str) -> None:
 
 def hold(run: str) -> None:
     """Let a run wait until it is released, whatever is free."""
-    _change(run, lambda entry: replace(entry, hold_reason=HELD_BY + current_user(), reason=""))
+    _change(run, lambda entry: replace(entry, hold_reason=HELD_BY + current_user(), reason=NO_REASON))
 
 
 def release(run: str) -> None:
@@ -180,7 +180,7 @@ def release(run: str) -> None:
 
     def released(entry: StoredEntry) -> StoredEntry:
         after = tuple(each for each in entry.request.after if will_finish(each))
-        return replace(entry, hold_reason="", reason="", request=replace(entry.request, after=after))
+        return replace(entry, hold_reason="", reason=NO_REASON, request=replace(entry.request, after=after))
 
     _change(run, released)
     ensure_waiter()
@@ -335,7 +335,8 @@ def _entry(stored: StoredEntry, position: int) -> QueueEntry:
         is_held=bool(stored.hold_reason) or after.is_blocked,
         is_started=stored.state == "started",
         devices=stored.devices,
-        reason=stored.hold_reason or after.reason or stored.reason,
+        reason=stored.hold_reason or after.reason or stored.reason.text,
+        others=() if stored.hold_reason or after.reason else stored.reason.others,
         added=stored.added,
         has_failed=bool(stored.hold_reason) and not stored.hold_reason.startswith(HELD_BY),
     )

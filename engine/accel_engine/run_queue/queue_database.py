@@ -8,7 +8,7 @@ from accel_engine.json_values import decode, encode
 from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import home, make_private
-from accel_engine.run_queue.queue_entries import QueueRequest, StoredEntry
+from accel_engine.run_queue.queue_entries import QueueRequest, StoredEntry, WaitReason
 from accel_engine.versioned_database import (
     META,
     WRITING,
@@ -22,7 +22,7 @@ from accel_engine.versioned_database import (
 DATABASE = "queue.db"
 """File in the program's directory with the runs that wait."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The version of the format; see *Compatibility* in ``CONTRIBUTING.md``."""
 
 CURE = "Delete it and add the runs again, each with accel-tui queue release RUN"
@@ -49,6 +49,7 @@ CREATE TABLE IF NOT EXISTS entry (
     state TEXT NOT NULL,
     held TEXT NOT NULL,
     reason TEXT NOT NULL,
+    others TEXT NOT NULL,
     devices TEXT NOT NULL,
     environment TEXT NOT NULL,
     folder TEXT NOT NULL,
@@ -118,7 +119,8 @@ class QueueDatabase(VersionedDatabase):
             request.at_once,
             entry.state,
             entry.hold_reason,
-            entry.reason,
+            entry.reason.text,
+            encode(entry.reason.others),
             encode(entry.devices),
             encode(entry.environment),
             entry.folder,
@@ -130,10 +132,10 @@ class QueueDatabase(VersionedDatabase):
         """Remove the entries of runs."""
         self.execute_many("DELETE FROM entry WHERE run = ?", [(run,) for run in runs])
 
-    def set_reasons(self, reasons: Mapping[str, str]) -> None:
+    def set_reasons(self, reasons: Mapping[str, WaitReason]) -> None:
         """Note why entries wait."""
-        rows = [(reason, run) for run, reason in reasons.items()]
-        self.execute_many("UPDATE entry SET reason = ? WHERE run = ?", rows)
+        rows = [(reason.text, encode(reason.others), run) for run, reason in reasons.items()]
+        self.execute_many("UPDATE entry SET reason = ?, others = ? WHERE run = ?", rows)
 
     def _initialize(self) -> None:
         if self.value("PRAGMA user_version"):
@@ -160,6 +162,7 @@ class _EntryRow(DatabaseRow, frozen=True):
     state: Text
     held: Text
     reason: Text
+    others: Text
     devices: Text
     environment: Text
     folder: Text
@@ -196,7 +199,7 @@ def _decoded(row: _EntryRow) -> StoredEntry:
         row.place,
         row.state,
         row.held,
-        row.reason,
+        WaitReason(row.reason, decode(row.others, tuple[str, ...])),
         decode(row.devices, tuple[str, ...]),
         decode(row.environment, dict[str, str]),
         row.folder,

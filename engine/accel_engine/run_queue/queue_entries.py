@@ -28,6 +28,20 @@ class QueueRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitReason:
+    """Why a run waits."""
+
+    text: str
+    """In words."""
+    others: tuple[str, ...] = ()
+    """The accelerators that it waits for, and that no run of this program uses."""
+
+
+NO_REASON = WaitReason("")
+"""Of a run that was started, or before anybody has looked."""
+
+
+@dataclass(frozen=True, slots=True)
 class QueueEntry:
     """A run in the queue, which waits or was started from it and is still live."""
 
@@ -47,6 +61,8 @@ class QueueEntry:
     """Ids of the devices that it was started on."""
     reason: str = ""
     """Why it waits, in words; empty if it was started, or before anybody has looked."""
+    others: tuple[str, ...] = ()
+    """The accelerators that it waits for, and that no run of this program uses."""
     added: float = 0.0
     """When it was added, in seconds since the Unix epoch."""
     has_failed: bool = False
@@ -81,7 +97,7 @@ class StoredEntry:
     """``waiting``, ``started`` or ``cancelled``: by a process that has not ended the run yet."""
     hold_reason: str = ""
     """Why it is held; empty if it is not."""
-    reason: str = ""
+    reason: WaitReason = NO_REASON
     """Why it waits, as of the last look."""
     devices: tuple[str, ...] = ()
     """Ids of the devices that it was started on."""

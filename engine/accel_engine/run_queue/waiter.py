@@ -22,7 +22,7 @@ from accel_engine.run_queue.engine_environment import with_devices, working_dire
 from accel_engine.run_queue.machine import MachineReader, active_runs, is_reserved, occupies_devices
 from accel_engine.run_queue.needs import RunNeeds, find_need
 from accel_engine.run_queue.queue_database import QueueDatabase
-from accel_engine.run_queue.queue_entries import StoredEntry
+from accel_engine.run_queue.queue_entries import NO_REASON, StoredEntry
 
 POLL_SECONDS = 0.1
 """How often to see whether the queue has changed, or a run has ended."""
@@ -137,7 +137,7 @@ class Waiter:
 
     def _note_reasons(self, stored: Sequence[StoredEntry], decision: Decision) -> None:
         known = {entry.run: entry.reason for entry in stored}
-        if changed := {run: reason for run, reason in decision.reasons.items() if known.get(run) != reason}:
+        if changed := {run: reason for run, reason in decision.waits.items() if known.get(run) != reason}:
             self._queue.set_reasons(changed)
 
     def _start(self, run: str, devices: tuple[str, ...]) -> None:
@@ -146,7 +146,7 @@ class Waiter:
             entry = self._queue.find(run)
             if entry is None or not entry.is_waiting or entry.hold_reason or any(map(is_reserved, devices)):
                 return
-            self._queue.put(replace(entry, state="started", devices=devices, reason=""))
+            self._queue.put(replace(entry, state="started", devices=devices, reason=NO_REASON))
         try:
             if _status(entry.directory) is not Status.QUEUED:  # it was ended or started by other means
                 self._queue.remove(run)

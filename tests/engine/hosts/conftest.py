@@ -44,6 +44,7 @@ def host(tmp_path: Path, there: Path, cut: Path, monkeypatch: pytest.MonkeyPatch
     program.chmod(0o700)
     monkeypatch.setenv("ACCEL_TUI_SSH", str(program))
     monkeypatch.setattr(link, "_links", {})
+    monkeypatch.setattr(mirrored_runs, "_is_patient", True)  # a dashboard in this process has changed it
     monkeypatch.setattr(mirrored_runs, "_mirrors", {})
     monkeypatch.setattr(mirrored_runs, "_forwarded", set())
     host = Host("gpu1", python=sys.executable, home=str(there))

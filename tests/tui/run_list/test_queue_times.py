@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from accel_engine.run_queue.decision import ActiveRun, FreeDevices, WaitingRun, decide, devices_of_others
+from accel_engine.run_queue.decision import ActiveRun, FreeDevices, WaitingRun, decide
 from accel_engine.run_queue.needs import RunNeeds
-from accel_engine.run_queue.queue_entries import QueueEntry, QueueRequest
+from accel_engine.run_queue.queue_entries import QueueEntry, QueueRequest, WaitReason
 from accel_tui.run_list.queue_rows import QueueList, QueueRow
-from accel_tui.run_list.queue_times import planned_runs
+from accel_tui.run_list.queue_times import PlannedRun, planned_runs
+from accel_tui.widgets.queue_timeline import _names
 
 CPU, GPUS = RunNeeds(), RunNeeds("gpu", 1, ("gpu:0", "gpu:1"))
 
@@ -18,13 +19,15 @@ def row(
     on: tuple[str, ...] | None = None,
     need: RunNeeds | None = CPU,
     after: tuple[str, ...] = (),
-    reason: str = "waits",
+    reason: WaitReason = WaitReason("waits"),  # noqa: B008 (it is frozen)
     is_held: bool = False,
 ) -> QueueRow:
     """A run that trains, if devices are given, or waits."""
     request = QueueRequest(after=after)
     is_started = on is not None
-    entry = QueueEntry(run, Path(run), request, 0 if is_started else 1, is_held, is_started, on or (), reason)
+    entry = QueueEntry(
+        run, Path(run), request, 0 if is_started else 1, is_held, is_started, on or (), reason.text, reason.others
+    )
     return QueueRow(entry, None, seconds=seconds, need=need, after=after)
 
 
@@ -68,10 +71,10 @@ def test_held_runs_and_unknown_needs_have_no_start() -> None:
 
 def test_an_accelerator_of_another_program_is_not_planned() -> None:
     need, kept = RunNeeds("gpu", 1, ("gpu:0",)), FreeDevices({"gpu:0": "is used by python, 3 GiB", "gpu:1": ""})
-    reason = decide([WaitingRun("b", QueueRequest(), need)], [], kept).reasons["b"]
+    reason = decide([WaitingRun("b", QueueRequest(), need)], [], kept).waits["b"]
     both = RunNeeds("gpu", 2, ("gpu:0", "gpu:1"))
-    busy = decide([WaitingRun("c", QueueRequest(), both)], [ActiveRun("a", ("gpu:1",))], kept).reasons["c"]
-    assert (devices_of_others(reason), devices_of_others(busy)) == (("gpu:0",), ("gpu:0",))
+    busy = decide([WaitingRun("c", QueueRequest(), both)], [ActiveRun("a", ("gpu:1",))], kept).waits["c"]
+    assert (reason.others, busy.others) == (("gpu:0",), ("gpu:0",))
     rows = [
         row("a", 60, on=("gpu:1",)),
         row("b", 30, need=need, reason=reason),
@@ -83,3 +86,10 @@ def test_an_accelerator_of_another_program_is_not_planned() -> None:
 
 def test_a_run_that_trains_longer_than_expected_ends_soon() -> None:
     assert times(row("now", 0.0, on=()), row("next", 30)) == {"now": (0, 1), "next": (1, 31)}
+
+
+def test_runs_that_are_too_short_for_a_block_with_a_name_are_named_below() -> None:
+    first, second = (PlannedRun(row(run, 3.0), ("cpu:0",), start, start + 3.0) for run, start in (("a", 0), ("b", 3)))
+    last = PlannedRun(row("last", 3.0), ("cpu:0",), 57.0, 60.0)
+    assert _names([(0, 1, first), (39, 40, last)], 40) == "└a 0:03" + " " * 23 + "last 0:03┘"
+    assert _names([(0, 1, first), (1, 2, second)], 40) == "└a 0:03  and 1 more"

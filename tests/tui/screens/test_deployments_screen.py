@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from textual.widgets import Input
 
+from accel_engine.deploy_folder import deploy_to_folder
 from accel_engine.deployment.deploy import Deployed
 from accel_engine.deployment.deployments import (
     DeployedVersion,
@@ -30,8 +32,9 @@ from accel_tui.screens.deploy_screen import DeployScreen
 from accel_tui.screens.deployment_bench_screen import DeploymentBenchScreen
 from accel_tui.screens.deployments_screen import DeploymentsScreen
 from accel_tui.screens.job import Job
+from accel_tui.widgets.plan.picker import Picker
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, begun, shows, until
+from tui.stand_ins import StubApp, begun, hides, shows, until
 
 FIRST = DeployedVersion(1, "k3fp-cnn", 69, "onnx", 1.0)
 SECOND = replace(FIRST, number=2, run="m8w3-cnn", format="tflite")
@@ -191,9 +194,67 @@ async def test_a_run_is_deployed_and_its_server_is_told(tmp_path: Path, monkeypa
         await begun(pilot)
         app.open_screen(Screens.DEPLOY, engine.directory)
         await until(pilot, lambda: isinstance(app.screen, DeployScreen), "the form")
-        await pilot.press(*"digits", "enter")
+        await pilot.press("tab", *"digits", "enter")
         await shows(pilot, "digits is served on http://127.0.0.1:8501", "the largest difference is 2e-07", "420")
         await shows(pilot, "127.0.0.1:9001", "curl http://127.0.0.1:8501", "D Deployments")
         assert asked == [(engine.directory, "digits", None)]
         await pilot.press("D")
         await until(pilot, lambda: isinstance(app.screen, DeploymentsScreen), "the list")
+
+
+async def test_a_folder_is_written_from_the_form_and_replaced_after_a_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, asked = FakeEngine(), list[Any]()
+
+    def write(run: Path, options: Any, folder: Any, *_: Any) -> Any:
+        asked.append((run, options.name, options.port, folder.to, folder.target, folder.image, folder.replace))
+        raise DeployError("the folder cannot be written")
+
+    monkeypatch.setattr(deploy_to_folder, "check", lambda *_: None)
+    monkeypatch.setattr(deploy_to_folder, "deploy_to_folder", write)
+    service = tmp_path / "service"
+    service.mkdir()
+    (service / "README.md").touch()
+    app = StubApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await begun(pilot)
+        app.open_screen(Screens.DEPLOY, engine.directory)
+        await until(pilot, lambda: isinstance(app.screen, DeployScreen), "the form")
+        await shows(pilot, "gRPC port")
+        app.screen.query_one("#target", Picker).value = "kubernetes"
+        await shows(pilot, "give a folder")
+        await hides(pilot, "gRPC port")
+        app.screen.query_one("#to", Input).value = str(service)
+        app.screen.query_one("#image", Input).value = "digits:1"
+        await pilot.press("ctrl+s")
+        await shows(pilot, "Replace service?")
+        await pilot.press("r")
+        await shows(pilot, "the folder cannot be written")
+    assert asked == [(engine.directory, "", None, str(service), "kubernetes", "digits:1", True)]
+
+
+async def test_another_model_takes_over_a_deployment(digits: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, asked = FakeEngine(), list[Any]()
+
+    class Deploys:
+        def __init__(self, *_: Any) -> None: ...
+
+        def update(self, name: str, run: Path, options: Any) -> Deployed:
+            asked.append((name, run, options.format))
+            raise DeployError("the other model cannot be served")
+
+    monkeypatch.setattr(deploy_screen, "Deployer", Deploys)
+    monkeypatch.setattr(deploy_screen, "check_deploy", lambda *_: None)
+    monkeypatch.setattr(deploy_screen, "find", lambda _: engine.directory)
+    monkeypatch.setattr(deploy_screen, "_trained_runs", lambda: {"m8w3": "validation_accuracy 0.98"})
+    app = StubApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await begun(pilot)
+        app.open_screen(Screens.DEPLOYMENTS)
+        await shows(pilot, "412")
+        await pilot.press("U")
+        await shows(pilot, "Update digits", "m8w3")
+        await pilot.press("ctrl+s")
+        await shows(pilot, "the other model cannot be served")
+    assert asked == [("digits", engine.directory, "auto")]

@@ -108,8 +108,12 @@ async def test_a_learning_rate_is_found_live_and_taken_into_the_form(
         assert form_of(pilot).filled.plan.learning_rate == rate
 
 
-async def test_the_cursor_goes_to_suggestions_and_to_other_rates(home: Path, finders: type[Finders]) -> None:
+async def test_the_cursor_goes_to_suggestions_and_to_other_rates(
+    home: Path, finders: type[Finders], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     finders.may_end.set()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     async with StubApp().run_test(size=(120, 40)) as pilot:
         await open_finder(pilot, "l")
         await shows(pilot, "minimum / 10: ")
@@ -124,6 +128,9 @@ async def test_the_cursor_goes_to_suggestions_and_to_other_rates(home: Path, fin
         await pilot.press("right", "right", "left")
         assert best is not None
         assert screen.at == best + 1
+        await pilot.press("W")
+        await until(pilot, Path("find-rate-loss.png").exists, "the plot as a file")
+        assert "learning rate" in Path("find-rate-loss.svg").read_text()
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
         expected = found_rate().planned(screen.values[best + 1])

@@ -15,7 +15,7 @@ from accel_engine.run import Status
 from accel_engine.run.runs.creation import assign_process
 from accel_engine.run_queue import queue, queue_database
 from accel_engine.run_queue.queue_database import changing_queue
-from accel_engine.run_queue.queue_entries import QueueRequest
+from accel_engine.run_queue.queue_entries import QueueRequest, WaitReason
 from accel_tui.screens import queue_screen
 from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
@@ -52,7 +52,7 @@ def start(run_id: str) -> FakeEngine:
         entry = database.find(run_id)
         assert entry
         database.put(replace(entry, state="started", devices=("gpu:1",)))
-        database.set_reasons(dict.fromkeys(waiting(), f"{run_id} trains; one at once on the CPU"))
+        database.set_reasons(dict.fromkeys(waiting(), WaitReason(f"{run_id} trains; one at once on the CPU")))
     assign_process(entry.directory, os.getpid())
     engine = FakeEngine(directory=entry.directory)
     engine.begin().build()

@@ -114,7 +114,11 @@ async def test_progress_both_figures_curves_and_trials_are_there_and_follow(
         assert number(pilot) == 35
 
 
-async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(study: Path) -> None:
+async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, study)
         await shows(pilot, "■ interrupted")
@@ -123,11 +127,17 @@ async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(study
             await pilot.press(str(key))
             await until(pilot, lambda name=name: pilot.app.screen.query_one(StudyView).view == name, name)  # type: ignore[misc]
             await shows(pilot, word)
+            figures = pilot.app.screen.query_one(StudyView).figures
+            assert bool(figures) is (name not in ("parallel", "importance", "contour")), "these are no plots"
+        await pilot.press("W")
+        await shows(pilot, "This screen shows no chart.")
         await shows(pilot, "batch size over learning rate")
         await pilot.press("right")
         await shows(pilot, "optimizer over learning rate")
         await pilot.press("tab")
         await until(pilot, lambda: pilot.app.screen.query_one(StudyView).view == "curves", "round to the first")
+        await pilot.press("W")
+        await until(pilot, lambda: len(list(Path.cwd().glob("*by-epoch.???"))) == 2, "the curves as files")
         assert "7 Front" not in text_of(pilot), "there is one objective"
         assert not pilot.app.screen.check_action("tab", ("7",))
         while number(pilot) != 7:

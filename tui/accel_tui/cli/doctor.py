@@ -62,7 +62,7 @@ def doctor(names: Sequence[str], deep: bool, as_json: bool) -> int:
     """
     deep = deep or any(name == check for name in names for check, *_ in DEEP_CHECKS)
     chosen = _choose(names, (*checks_of(deep=deep), *terminal_checks.checks()))
-    show = _Json() if as_json else _Text([check.name for check in chosen])
+    show = _Json() if as_json else TextReports([check.name for check in chosen])
     verdicts: Counter[CheckResult] = Counter()
     for report in show.all(run_checks(chosen)):
         verdicts[report.finding.verdict] += 1
@@ -118,7 +118,7 @@ class _Json:
             yield report
 
 
-class _Text:
+class TextReports:
     """Shows a report as an aligned line, with its cause and fix below.
 
     Args:
@@ -133,6 +133,7 @@ class _Text:
         self._width = min(WIDTH, self._live.width) if self._live else WIDTH
 
     def all(self, reports: Iterator[CheckReport]) -> Iterator[CheckReport]:
+        """Show reports as they come, and how many there are of each kind; yield each."""
         verdicts: Counter[CheckResult] = Counter()
         last: CheckReport | None = None
         same = 0

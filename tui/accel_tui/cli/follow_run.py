@@ -79,7 +79,7 @@ def follow(
     Returns:
         The status for the shell: 0 when the run finished or was stopped, 1 when it failed or was lost.
     """
-    steps, ended, waiting, queue, was_queued = 0, None, None, QueueReasons(), False
+    steps, ended, waiting, queue, was_queued, lost = 0, None, None, QueueReasons(), False, ""
     try:
         while True:
             info = reader.info()  # before the poll, so that the last events are not missed
@@ -92,7 +92,10 @@ def follow(
                 if (info.status is Status.LOST or info.place) and restart and restart(info.directory):
                     continue
                 break
+            lost, was_lost = reader.link_problem, lost
             messages = [*(interrupts.escalate(info) if interrupts else ())]
+            if bool(lost) != bool(was_lost):
+                messages.append(f"{lost}; the run goes on there" if lost else "connected again")
             if info.waiting and info.waiting is not waiting:
                 messages.append(info.waiting.waiting)
             waiting = info.waiting

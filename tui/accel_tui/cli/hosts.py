@@ -1,16 +1,25 @@
 """``accel-tui hosts``: other machines that OpenSSH reaches; and ``accel-tui remote``, which answers on them."""
 
+import sys
+import time
 from typing import Any
 
 import click
 
+from accel_engine.doctor.check import CheckReport, CheckResult
 from accel_engine.errors import AccelError
 from accel_engine.hosts import mirrored_runs
-from accel_engine.hosts.host_list import Host, add_host, remove_host
-from accel_engine.hosts.reading import HostReading, read_all
+from accel_engine.hosts.host_list import Host, add_host, find_host, read_hosts, remove_host
+from accel_engine.hosts.host_requests import CheckRequest, Ping
+from accel_engine.hosts.installation import EXTRAS
+from accel_engine.hosts.installation import install as install_on
+from accel_engine.hosts.link import link_to
+from accel_engine.hosts.reading import HostReading, about_clock, read_all
+from accel_engine.process.engine_process import package_versions
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.cli.output import json_option, table, write, write_json
+from accel_tui.cli.doctor import TextReports
+from accel_tui.cli.output import json_option, print_to_stderr, table, write, write_json
 
 EPILOG = """\b
 Examples:
@@ -66,6 +75,61 @@ def add(name: str, ssh: str, python: str, home: str) -> int:
 def rm(name: str) -> int:
     """Forget a host, and what is mirrored of its runs. Nothing changes there."""
     remove_host(name)
+    return 0
+
+
+@hosts.command(epilog="\b\nExample:\n  accel-tui hosts check gpu1")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+def check(names: tuple[str, ...]) -> int:
+    """Check hosts, all by default: the connection, versions, clocks, and the doctor there."""
+    chosen = [find_host(name) for name in names] if names else read_hosts()
+    return max((_check(host) for host in chosen), default=0)
+
+
+def _check(host: Host) -> int:
+    """Check a host; returns the status for the shell."""
+    begun = time.monotonic()
+    try:
+        connection = link_to(host.name).connection()
+    except AccelError as error:
+        print_to_stderr(str(error))
+        return 1
+    connected, begun = time.monotonic() - begun, time.monotonic()
+    connection.ask(Ping())
+    answered = time.monotonic() - begun
+    reports: list[CheckReport] = []
+    versions = connection.ask(CheckRequest(), reports.append).versions
+    here = package_versions()
+    write(f"{host.name}: connected in {connected:.1f} s, answers in {numbers.latency(answered)}")
+    for name, version in versions.items():
+        differs = f" (here {here[name]})" if name in here and here[name] != version else ""
+        write(printable_line(f"  {name} {version}{differs}"))
+    write(f"  {about_clock(host.name, connection.ahead) or 'its clock agrees with the one here'}\n")
+    shown = list(TextReports([report.check for report in reports]).all(iter(reports)))
+    return int(any(report.finding.verdict is CheckResult.FAIL for report in shown))
+
+
+@hosts.command(
+    epilog="\b\nExamples:\n  accel-tui hosts install gpu1\n  accel-tui hosts install gpu1 --from accel_tui.whl"
+)
+@click.argument("name")
+@click.option(
+    "--from", "source", default="", metavar="SOURCE", help="A wheel here, or what pip takes.  [default: this version]"
+)
+@click.option("--extra", type=click.Choice(EXTRAS), default="auto", show_default=True, help="The build of TensorFlow.")
+@click.option(
+    "--with-python",
+    "python",
+    default="python3",
+    show_default=True,
+    metavar="PATH",
+    help="The Python there, 3.11 or later.",
+)
+def install(name: str, source: str, extra: str, python: str) -> int:
+    """Make an environment with accel-tui on a host, and use it from now on."""
+    may_ask = sys.stdin is not None and sys.stdin.isatty()
+    host = install_on(find_host(name), source, extra=extra, python=python, tell=write, may_ask=may_ask)
+    write(f"{name} answers with {host.python}")
     return 0
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from accel_engine.run_queue.decision import ActiveRun, FreeDevices, WaitingRun, decide, devices_of_others
+from accel_engine.run_queue.decision import ActiveRun, FreeDevices, WaitingRun, decide
 from accel_engine.run_queue.needs import RunNeeds
 from accel_engine.run_queue.queue_entries import QueueEntry
 from accel_tui.run_list.queue_rows import QueueList, QueueRow
@@ -75,5 +75,5 @@ def _starts(
         )
         for run, planned in live.items()
     ]
-    others = {device: "another program" for row in waiting for device in devices_of_others(row.entry.reason)}
+    others = {device: "another program" for row in waiting for device in row.entry.others}
     return decide(candidates, active, FreeDevices(others, at_once=at_once)).starts

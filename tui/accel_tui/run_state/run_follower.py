@@ -9,7 +9,7 @@ from accel_engine.run import RunInfo, RunReader, Status
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.strategies import CATALOGUE
 from accel_engine.text import printable_fields
-from accel_tui.follower import Follower, Unreadable
+from accel_tui.follower import Follower, NewState, Unreadable
 from accel_tui.run_state.curve import CAPACITY, RecordedCurve
 from accel_tui.run_state.device_curves import DeviceCurvesReader
 from accel_tui.run_state.fold_events import apply_update, curves_of
@@ -73,7 +73,7 @@ class RunFollower(Follower[RunState]):
         self._wakeup.set()
 
     def _follow(self, reader: RunReader) -> None:
-        problem = ""
+        problem = is_lost = ""
         state = after = RunState()
         last_status_check = -STATUS_SECONDS
         loaded: VisibleSteps | None = None
@@ -87,6 +87,9 @@ class RunFollower(Follower[RunState]):
                 started_or_ended = (after.started, after.ended) != (state.started, state.ended)
                 if started_or_ended or time.monotonic() - last_status_check >= STATUS_SECONDS:
                     last_status_check = time.monotonic()
+                    if (lost := reader.link_problem) != is_lost:
+                        is_lost = lost
+                        self.tell(Unreadable(lost) if lost else NewState())
                     info = printable_fields(reader.info())
                     if info != state.info:
                         after = replace(after, info=info)

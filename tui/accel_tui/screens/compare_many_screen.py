@@ -134,7 +134,7 @@ class CompareManyScreen(RunActionsScreen):
         curves = dict(self._curves)
 
         def read() -> Comparison:
-            listed = {run.directory: run for run in RunsTable.listing.runs if run.status and not run.status.live}
+            listed = RunsTable.listing.ended
             curves.update((path, read_curve(path, listed.get(path))) for path in directories)
             return compare_runs([ComparedRun(each.run, RunState()) for each in curves.values()])
 

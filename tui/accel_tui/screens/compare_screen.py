@@ -26,6 +26,7 @@ from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, 
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts, letter, style_of
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.results_table import ResultRow, ResultsTable
+from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.table import Table
 from accel_tui.widgets.visibility import is_covered
 
@@ -297,4 +298,5 @@ def _result_row(at: int, comparison: Comparison) -> ResultRow:
 
 
 def _summaries(directories: Sequence[Path]) -> tuple[RunSummary, ...]:
-    return tuple(printable_fields(summarize(each)) for each in directories)
+    listed = RunsTable.listing.ended
+    return tuple(printable_fields(listed.get(each) or summarize(each)) for each in directories)

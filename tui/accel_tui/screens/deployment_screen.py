@@ -1,12 +1,15 @@
 """Deployment screen: one deployment, what it does now, and the log of its servers."""
 
 import asyncio
+from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 
 from accel_engine.deployment.deployments import Deployment
 from accel_engine.deployment.status import StatusReader
+from accel_tui.host import Screens, open_screen
 from accel_tui.screens.asking import BackScreen
 from accel_tui.screens.deployments_screen import COLUMNS, INTERVAL, DeploymentDetail, DeploymentsTable
 from accel_tui.widgets.key_bar import KeyBar, TopBar
@@ -33,6 +36,9 @@ class DeploymentScreen(BackScreen):
     """
     AUTO_FOCUS = "LogLines"
     BINDING_GROUP_TITLE = "Deployment"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("U", "update", "Update", id="deployments.update", tooltip="Let another model take over"),
+    ]
 
     def __init__(self, deployment: Deployment) -> None:
         super().__init__()
@@ -51,6 +57,10 @@ class DeploymentScreen(BackScreen):
         """Read the server, now and periodically."""
         self._refresh()
         self.set_interval(INTERVAL, self._refresh)
+
+    def action_update(self) -> None:
+        """Let another model take over."""
+        open_screen(self, Screens.UPDATE_DEPLOYMENT, self._deployment)
 
     @work(exit_on_error=False, group="deployment")
     async def _refresh(self) -> None:

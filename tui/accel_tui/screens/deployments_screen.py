@@ -157,6 +157,7 @@ class DeploymentsScreen(AskingScreen):
         Binding("s", "stop", "Stop", id="deployments.stop", tooltip="End the server, after its requests; asks first"),
         Binding("s", "start", "Start", id="deployments.stop", tooltip="Start the server again"),
         Binding("b", "bench", "Bench", id="deployments.bench", tooltip="Measure the server by connections"),
+        Binding("U", "update", "Update", id="deployments.update", tooltip="Let another model take over"),
         Binding("u", "undo", "Back", id="deployments.undo", tooltip="Serve the version before; asks first"),
         Binding("Y", "copy", "Copy URL", id="deployments.copy", tooltip="Copy the URL"),
         Binding(
@@ -197,7 +198,7 @@ class DeploymentsScreen(AskingScreen):
                 return row is not None and (row.health == READY or None)
             case "undo":
                 return row is not None and bool(row.deployment.previous)
-            case "copy":
+            case "copy" | "update":
                 return row is not None
         return True
 
@@ -231,6 +232,11 @@ class DeploymentsScreen(AskingScreen):
         """Measure the current server."""
         if row := self._table.current:
             open_screen(self, Screens.DEPLOYMENT_BENCH, row.deployment)
+
+    def action_update(self) -> None:
+        """Let another model take over."""
+        if row := self._table.current:
+            open_screen(self, Screens.UPDATE_DEPLOYMENT, row.deployment)
 
     @awaiting
     async def action_stop(self) -> None:

@@ -22,6 +22,7 @@ OPEN = 1.15
 _STEPS = (1, 2, 5, 10, 15, 30)
 _TICK = 14  # cells from a label of the axis to the next, at least
 _HIGHEST = 4  # lines of a lane
+_NAMED = 5  # cells from which a block has a name
 _UNKNOWN = "unknown"
 
 _Block = tuple[int, int, PlannedRun]
@@ -52,7 +53,10 @@ class QueueTimeline(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """The lanes at their full height, the axis, and a line for what has no time."""
-        return len(self._lanes) * self._highest + 2
+        lanes = self._lanes
+        left = self._left(lanes)
+        named = sum(bool(_slivers(self._blocks(runs, width - left))) for _, runs in lanes)
+        return len(lanes) * self._highest + named + 2
 
     @property
     def _highest(self) -> int:
@@ -75,32 +79,48 @@ class QueueTimeline(Widget):
         return Content("\n").join(self._lines())
 
     def _lines(self) -> list[Content]:
-        placed, lanes = self._placed, self._lanes
-        devices = [device for device, _ in lanes]
-        left = max(map(len, (*devices, _UNKNOWN))) + 2
+        lanes = self._lanes
+        left = self._left(lanes)
         room = max(self.content_size.width - left, 1)
-        ends = [each.end for each in placed if each.end is not None]
-        horizon = max(SHORTEST, *ends, 0.0) * (OPEN if len(ends) < len(placed) else 1.0)
         height = min((self.content_size.height - 2) // max(len(lanes), 1), self._highest)
         apart = height > 2 and len(lanes) > 1
         lines = []
         for device, runs in lanes:
-            blocks = [_place(each, horizon, room) for each in runs]
+            blocks = self._blocks(runs, room)
             label = Content.styled(fit(device, left), "$text-muted")
             drawn = (self._line(blocks, room, y, height) for y in range(max(height - apart, 1)))
             lines += [Content.assemble(" " * left if y else label, line) for y, line in enumerate(drawn)]
+            if slivers := _slivers(blocks):
+                lines.append(Content.styled(" " * left + _names(slivers, room), "$text-muted"))
             lines += [Content("")] * apart
         if lanes:
-            lines.append(Content.styled(" " * left + _axis(horizon, room), "$text-disabled"))
+            lines.append(Content.styled(" " * left + _axis(self._horizon, room), "$text-disabled"))
         if without := [printable_line(_name(each)) for each in self._runs if each.start is None]:
             text = f"{fit(_UNKNOWN, left)}start of {numbers.listed(without, 8)}"
             lines.append(Content.styled(shorten(text, left + room), "$text-muted"))
         return lines
 
+    @staticmethod
+    def _left(lanes: Sequence[tuple[str, list[PlannedRun]]]) -> int:
+        """Cells before the lanes."""
+        return max(map(len, (*(device for device, _ in lanes), _UNKNOWN))) + 2
+
+    @property
+    def _horizon(self) -> float:
+        """Seconds that are shown."""
+        placed = self._placed
+        ends = [each.end for each in placed if each.end is not None]
+        return max(SHORTEST, *ends, 0.0) * (OPEN if len(ends) < len(placed) else 1.0)
+
+    def _blocks(self, runs: Sequence[PlannedRun], room: int) -> list[_Block]:
+        return [_place(each, self._horizon, max(room, 1)) for each in runs]
+
     def _line(self, blocks: Sequence[_Block], room: int, y: int, height: int) -> Content:
         line, x = Content(""), 0
         for place, (first, last, planned) in enumerate(blocks):
-            text = fit(f" {_texts(planned, height)[y]} ", last - first) if last - first > 4 else " " * (last - first)
+            text = (
+                fit(f" {_texts(planned, height)[y]} ", last - first) if last - first >= _NAMED else " " * (last - first)
+            )
             line = Content.assemble(line, " " * (first - x), (self._framed(text, planned), self._style(planned, place)))
             x = last
         return line.pad_right(max(room - x, 0))
@@ -119,6 +139,26 @@ class QueueTimeline(Widget):
             return "$block-cursor-foreground on $block-cursor-background"
         share = 45 if planned.entry.is_started else 22 if place % 2 else 14
         return f"$foreground on $primary {share}%"
+
+
+def _slivers(blocks: Sequence[_Block]) -> list[_Block]:
+    """The blocks that are too short for a name."""
+    return [block for block in blocks if block[1] - block[0] < _NAMED]
+
+
+def _names(slivers: Sequence[_Block], room: int) -> str:
+    """The names of short blocks below them, as many as fit, and how many others there are."""
+    line, left = "", 0
+    for first, _, planned in slivers:
+        takes = f" {numbers.duration(planned.end - (planned.start or 0.0))}" if planned.end is not None else ""
+        name = f"{printable_line(_name(planned))}{takes}"
+        at = first if first + len(name) < room else max(first - len(name), 0)
+        if at < len(line) + bool(line):
+            left += 1
+        else:
+            line = line.ljust(at) + (f"└{name}" if at == first else f"{name}┘")
+    more = f"  and {left} more" if left else ""
+    return line + more if len(line) + len(more) <= room else line
 
 
 def _order(device: str) -> tuple[bool, int, str]:

@@ -100,6 +100,11 @@ class RunReader:
         with self._reading():
             return read_info(self._database, watched=watched)
 
+    @property
+    def link_problem(self) -> str:
+        """Why a run that is mirrored from a host is not up to date now; empty while it is, and for other runs."""
+        return str(host_function("mirrored_runs:problem_of")(self.directory)) if host_of(self.directory) else ""
+
     def poll(self) -> Update:
         """Read what was written since the last call; the first call reads everything.
 

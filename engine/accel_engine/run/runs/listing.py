@@ -124,6 +124,11 @@ class RunList:
         """The runs found by the last refresh, newest first; one that cannot be read has a ``problem``."""
         return self._sorted
 
+    @property
+    def ended(self) -> dict[Path, RunSummary]:
+        """Those that have ended, by their directories: nobody need read them again."""
+        return {run.directory: run for run in self._sorted if run.status and not run.status.live}
+
     def refresh(self, limit: int | None = None) -> bool:
         """Find runs, and read those that are new or have changed.
 

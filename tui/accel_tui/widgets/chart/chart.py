@@ -276,6 +276,11 @@ class Chart(ChartMouse):
         return figure_of(replace(self._view, series=self.series))
 
     @property
+    def figures(self) -> list[ChartFigure]:
+        """What it shows, for files."""
+        return [self.figure] if self.figure else []
+
+    @property
     def _view(self) -> ChartView | None:
         return self._drawing.view if self._drawing else None
 

@@ -1,15 +1,20 @@
-"""What widgets with charts have in common: a key writes the selected one to files."""
+"""Charts that a key writes to files: the selected one, or all that a screen shows."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 
 from textual import work
+from textual.app import App
 from textual.binding import Binding
+from textual.screen import Screen
 from textual.widget import Widget
 
 from accel_engine.errors import AccelError
-from accel_tui.widgets.chart.figure import ChartFigure
+from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
 from accel_tui.widgets.chart.figure_files import write_new
+from accel_tui.widgets.chart.plot import PlotView
 
 SAVE = Binding(
     "W",
@@ -44,10 +49,40 @@ class FigureSaver(Widget):
 
     @work(thread=True, exit_on_error=False, group="save-chart")
     def _save(self, drawn: ChartFigure) -> None:
-        name = re.sub(r"[^\w.-]+", "-", f"{self.file_stem}-{drawn.title}").strip("-")
-        try:
-            paths = write_new(drawn, Path.cwd(), name, self.app.current_theme)
-        except (AccelError, OSError) as error:
-            self.app.notify(str(error), title="Chart not saved", severity="error", markup=False)
-        else:
-            self.app.notify("\n".join(map(str, paths)), title="Chart saved", markup=False)
+        write_figures(self.app, self.file_stem, [drawn])
+
+
+def shown_figures(screen: Screen[Any]) -> list[ChartFigure]:
+    """What the plots show that are on a screen, and all widgets that have ``figures``."""
+    shown = [each for each in screen.walk_children(Widget) if each.is_on_screen]
+    plots = [each.shown for each in shown if isinstance(each, PlotView)]
+    figures = [figure for each in shown if hasattr(type(each), "figures") for figure in cast(Any, each).figures]
+    return [*figures, *(figure_of_plot(each) for each in plots if each)]
+
+
+def write_figures(app: App[Any], stem: str, figures: Sequence[ChartFigure]) -> None:
+    """Write charts to files in the working directory, and notify of their names; takes too long for the event loop.
+
+    Args:
+        app: Notifies, and has the theme.
+        stem: The beginning of the names.
+        figures: The charts.
+    """
+    paths: list[Path] = []
+    try:
+        for each in figures:
+            name = re.sub(r"[^\w.-]+", "-", f"{stem}-{each.title}").strip("-")
+            paths += write_new(each, Path.cwd(), name, app.current_theme)
+    except (AccelError, OSError) as error:
+        app.notify(str(error), title="Chart not saved", severity="error", markup=False)
+    else:
+        title = "Chart saved" if len(figures) == 1 else f"{len(figures)} charts saved"
+        app.notify("\n".join(map(str, paths)), title=title, markup=False)
+
+
+def stem_of(screen: Screen[Any]) -> str:
+    """The beginning of the names of files with what a screen shows: the run's id, or the name of the screen."""
+    if directory := getattr(screen, "directory", None):
+        return str(directory.name)
+    name = type(screen).__name__.removesuffix("Screen")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()

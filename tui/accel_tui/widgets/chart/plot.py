@@ -33,6 +33,7 @@ BAND_SIGN = "▒▒"
 _SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊", "band": BAND_SIGN}
 _BLOCKS = np.frombuffer("▁▂▃▄▅▆▇█".encode("utf-32-le"), np.uint32)
 _EIGHTHS, _SHADE = 8, "▒"
+_FILE_ROWS = 20  # of a plot that is made for a file
 _SPARSE = np.uint8(0b10010101)  # every other dot
 
 
@@ -264,6 +265,11 @@ class PlotView(Widget):
             plot = self._make(self.size.height)
             self._drawn = self.size, plot, draw_plot(plot, *self.size)
         return self._drawn[1:]
+
+    @property
+    def shown(self) -> Plot | None:
+        """The plot, for a file; ``None`` while there is none."""
+        return self._make(_FILE_ROWS) if self._make else None
 
     def render_line(self, y: int) -> Strip:
         if self.drawn is None:

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
-from accel_tui.widgets.chart.figure_saver import SAVE, FigureSaver
+from accel_tui.widgets.chart.figure_saver import SAVE, FigureSaver, stem_of
 from accel_tui.widgets.chart.plot import Plot, draw_plot
 from accel_tui.widgets.text_page import TextPage
 
@@ -59,15 +59,19 @@ class PlotPage(TextPage, FigureSaver):
 
     @property
     def file_stem(self) -> str:
-        """The run's id, where the screen is about one."""
-        directory = getattr(self.screen, "directory", None)
-        return directory.name if directory else "plot"
+        """See :func:`stem_of`."""
+        return stem_of(self.screen)
 
     @property
     def selected_figure(self) -> ChartFigure | None:
         """The selected plot."""
         plots = self.plots()
         return figure_of_plot(plots[min(self.selected, len(plots) - 1)]) if plots else None
+
+    @property
+    def figures(self) -> list[ChartFigure]:
+        """The plots that are visible, for files."""
+        return [figure_of_plot(self.plots()[at]) for at in self.in_view if at < self._count]
 
     def watch_selected(self) -> None:
         """Show which plot is selected."""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from accel_tui.widgets.chart.axes import WholeAxis
 from accel_tui.widgets.chart.background import background_layout
 from accel_tui.widgets.chart.bands import QUANTILES, band_series
 from accel_tui.widgets.chart.cell_frame import Frame
-from accel_tui.widgets.chart.chart_view import ChartView
-from accel_tui.widgets.chart.plot import BAND_SIGN, draw_part
+from accel_tui.widgets.chart.chart_view import ChartView, Colour
+from accel_tui.widgets.chart.plot import BAND_SIGN, Plot, PlotSeries, draw_part
 from accel_tui.widgets.chart.value_axis import value_axis
 from accel_tui.widgets.search.study_styles import STUDY_STYLE_ID, paint, write_cells
 
@@ -25,6 +26,16 @@ LEAST_BAND = 6
 """Trials that are neither live, best nor selected, from which they are a band in place of lines."""
 
 _OTHERS = ("grid", "axis", "primary-band")
+_INKS: dict[str, Colour | Literal["axis"]] = {
+    "grid": "axis",
+    "axis": "axis",
+    "primary-band": "primary",
+    "primary": "primary",
+    "success": "success",
+    "secondary": "secondary",
+}
+"""The colours of these styles in files."""
+
 _GROUPS = (
     ("grid", "pruned"),
     ("axis", "just pruned"),
@@ -59,6 +70,23 @@ def draw_curves(state: StudyState, selected: int | None, columns: int, rows: int
         _write_ends(area, view, state, [*groups["primary"], *groups["secondary"]])
     _write_header(frame, state, groups, len(others) if len(others) >= LEAST_BAND else 0)
     return frame
+
+
+def curves_plot(state: StudyState, selected: int | None) -> Plot:
+    """All curves as a plot, for a file."""
+    groups = _groups(state, selected)
+    others = [number for style in _OTHERS for number in groups[style]]
+    series = []
+    if len(others) >= LEAST_BAND:
+        groups |= {style: [] for style in _OTHERS}
+        series += band_series([state.curves[number] for number in others])
+    for style, word in _GROUPS:
+        if members := groups[style]:
+            name = f"{word} {len(members) if len(members) > 1 else members[0]}"
+            series.append(PlotSeries(*_joined(state, members), "line", _INKS[style], name))
+    values = np.concatenate([np.empty(0), *(each.values for each in state.curves.values())])
+    y = value_axis(*value_range(values, maximize=state.monitor.maximize))
+    return Plot(f"{objective_name(state.monitor.name)} by epoch", tuple(series), y=y, x_name="epoch")
 
 
 def _groups(state: StudyState, selected: int | None) -> dict[str, list[int]]:

@@ -1,6 +1,6 @@
 """The view of a search: one of several pictures of its trials, drawn in a thread."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rich.segment import Segment
@@ -18,8 +18,10 @@ from accel_tui.study_state.texts import objective_name
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
 from accel_tui.widgets.chart.cell_looks import look_of
+from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
+from accel_tui.widgets.chart.plot import Plot
 from accel_tui.widgets.search.contour_drawing import draw_contour
-from accel_tui.widgets.search.curves_drawing import draw_curves
+from accel_tui.widgets.search.curves_drawing import curves_plot, draw_curves
 from accel_tui.widgets.search.parallel_drawing import draw_importance, draw_parallel
 from accel_tui.widgets.search.study_plots import best_plots, draw_grid, front_plots, slice_plots
 from accel_tui.widgets.search.study_styles import STUDY_LOOKS, STUDY_STYLES
@@ -125,6 +127,20 @@ def draw_view(inputs: ViewInputs) -> Frame:
             return draw_grid(front_plots(state, selected), columns, rows, text)
 
 
+def plots_of(view: str, state: StudyState, selected: int | None, shift: int) -> Sequence[Plot]:
+    """The plots of a view; none of parallel coordinates, contours and the importance, which are no plots."""
+    match view:
+        case "curves":
+            return [curves_plot(state, selected)] if state.curves else []
+        case "best":
+            return best_plots(state, selected)
+        case "slices":
+            return slice_plots(state, shift % max(len(state.parameters), 1), selected)
+        case "front":
+            return front_plots(state, selected)
+    return []
+
+
 class StudyView(DirtyRegionWidget):
     """Shows a view of a search. Pictures of a thousand trials take longer than 10 ms, so a thread draws them."""
 
@@ -224,6 +240,11 @@ class StudyView(DirtyRegionWidget):
         runs = self._frame.runs(row, first, last, STUDY_STYLES)
         strip = Strip([Segment(text, self.cell_style(name)) for text, name in runs])
         return strip.adjust_cell_length(last - first, self.cell_style(_BLANK))
+
+    @property
+    def figures(self) -> list[ChartFigure]:
+        """The plots of this view, for files; none of a view that is no plot."""
+        return [figure_of_plot(each) for each in plots_of(self.view, self._state, self.selected, self.shift)]
 
     def resolve_style(self, name: str) -> Style:
         """The style of that name in the current theme."""

@@ -1,0 +1,99 @@
+"""Makes the environment of accel-tui on a host, over plain ``ssh``: there is nothing else there yet."""
+
+import shlex
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from accel_engine.errors import RunError, UsageError
+from accel_engine.hosts.connection import HostConnection, quoted_path, ssh_command
+from accel_engine.hosts.host_list import Host, add_host
+from accel_engine.version import __version__
+
+FOLDER = "~/.local/share/accel-tui/environment"
+"""The virtual environment on a host."""
+
+EXTRAS = ("auto", "cpu", "cuda", "tpu")
+"""The builds of TensorFlow; ``auto`` is ``cuda`` where there is a driver of NVIDIA, else ``cpu``."""
+
+_SCRIPT = """\
+set -eu
+python={python}
+environment={environment}
+extra={extra}
+command -v "$python" >/dev/null 2>&1 || {{ echo "there is no $python" >&2; exit 3; }}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {{
+  echo "$("$python" --version 2>&1): accel-tui needs Python 3.11 or later; name one with --with-python" >&2; exit 3; }}
+if [ "$extra" = auto ]; then
+  if command -v nvidia-smi >/dev/null 2>&1; then extra=cuda; else extra=cpu; fi
+fi
+echo "making $environment"
+mkdir -p "$(dirname "$environment")"
+"$python" -m venv "$environment"
+echo "installing {shown} with TensorFlow for $extra"
+"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade {requirement}
+"""
+
+
+def install(host: Host, source: str, *, extra: str, python: str, tell: Callable[[str], object], may_ask: bool) -> Host:
+    """Make the environment of a host, and use its Python from now on.
+
+    Args:
+        host: The host.
+        source: A requirement of pip, or a wheel here, which travels; empty for this version.
+        extra: One of :data:`EXTRAS`.
+        python: The Python there that makes it.
+        tell: Called with what is done.
+        may_ask: Whether ``ssh`` may ask the user.
+
+    Returns:
+        The host with its new Python.
+
+    Raises:
+        UsageError: The source is a file that is no wheel.
+        RunError: It cannot be made; why.
+    """
+    requirement = source or f"accel-tui=={__version__}"
+    wheel = Path(source) if source and Path(source).is_file() else None
+    if wheel:
+        if wheel.suffix != ".whl":
+            raise UsageError(f"{source} is no wheel: give one, or a requirement such as accel-tui=={__version__}")
+        requirement = f"~/.cache/accel-tui/{wheel.name}"
+        tell(f"sending {wheel.name}")
+        words = f"mkdir -p ~/.cache/accel-tui && cat > {quoted_path(requirement)}"
+        _run(host, words, wheel.read_bytes(), may_ask=may_ask)
+        path = f'"$HOME"/{shlex.quote(requirement.removeprefix("~/"))}'
+        wanted = f'{path}"[$extra]"'
+    else:
+        name, at, rest = requirement.partition("==")
+        wanted = f'{shlex.quote(name)}"[$extra]"{shlex.quote(at + rest)}' if at else shlex.quote(requirement)
+    script = _SCRIPT.format(
+        python=quoted_path(python),
+        environment=quoted_path(FOLDER),
+        extra=shlex.quote(extra),
+        shown=shlex.quote(requirement).replace('"', ""),
+        requirement=wanted,
+    )
+    for line in _run(host, "sh -s", script.encode(), may_ask=may_ask).splitlines():
+        tell(line)
+    installed = replace(host, python=f"{FOLDER}/bin/python")
+    HostConnection(installed, may_ask=may_ask).close()
+    add_host(installed)
+    return installed
+
+
+def _run(host: Host, words: str, data: bytes, *, may_ask: bool) -> str:
+    """Run a command line on a host with some input, and return its output.
+
+    Raises:
+        RunError: It fails; its last line of errors.
+    """
+    try:
+        done = subprocess.run(ssh_command(host, words, may_ask=may_ask), input=data, capture_output=True, check=False)
+    except OSError as error:
+        raise RunError(f"{host.name}: ssh cannot be started: {error.strerror}") from error
+    said = done.stderr.decode(errors="replace").strip()
+    if done.returncode:
+        raise RunError(f"{host.name}: {said.rpartition(chr(10))[2] or f'exit status {done.returncode}'}")
+    return done.stdout.decode(errors="replace")
