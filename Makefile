@@ -1,7 +1,7 @@
 # All checks are defined here: `make check` runs them, `.ci/run` does so in a fresh environment.
 BIN ?= .venv/bin/
 
-.PHONY: check static format tests campaign gallery scripts fuzz kills disk faults mutants container
+.PHONY: check static format tests campaign gallery scripts fuzz kills disk faults mutants container cluster
 
 check: static tests
 
@@ -53,6 +53,11 @@ disk:
 # With other formats: CONTAINER="--formats onnx,tflite,savedmodel".
 container:
 	PYTHONPATH=tests $(BIN)python -m campaigns.container $(CONTAINER)
+
+# Trains and reaches runs on two hosts of network namespaces with real sshd and Slurm, and Ray if it is installed, as root; it
+# writes /etc/slurm/slurm.conf and two lines of /etc/hosts. For some: CLUSTER="-k slurm".
+cluster:
+	ACCEL_TUI_CLUSTER=1 $(BIN)pytest -n0 --reruns=0 tests/cluster $(CLUSTER)
 
 format:
 	$(BIN)ruff format

@@ -31,7 +31,7 @@ ON_GPU = f"{CORE}.assembly:Assembly.on_gpu"
 PLAN = {"epochs": 10, "validation": "off", "xla": "on", "last_batch": "drop", "split": "none"}
 
 COMPARED = 20
-"""First steps whose losses are compared: later ones grow apart where numbers are rounded otherwise."""
+"""First steps whose losses are compared of most cases: later ones grow apart where numbers are rounded otherwise."""
 
 DROPOUT_CNN = """
 import keras
@@ -68,6 +68,8 @@ class Case:
     """What is patched on both sides."""
     validates: bool = False
     """Whether validations are measured, not steps."""
+    compared: int = COMPARED
+    """First steps whose losses are compared."""
 
 
 def of_work(name: str, **fields: Any) -> dict[str, Any]:
@@ -93,8 +95,9 @@ CASES = {
     "dropout": Case(of_work("mlp-regularized-32"), NO_SEEDED),
     "validation": Case({"model": "mlp", "batch_size": 128, **VALIDATED}, {ON_GPU: False}, validates=True),
     "without-xla": Case(of_work("mlp-32", xla="off"), without_plan={"layer_kernels": "off"}),
+    **{f"programs-{name}": Case(of_work(name), {ON_GPU: False}, both={ON_GPU: True}, compared=200) for name in WORKS},
 }
-"""The cases with two sides."""
+"""The cases with two sides; ``programs-WORK`` compares the programs of GPUs with those of CPUs on any device."""
 
 ALONE = {"memory": of_work("gpt-32"), "compiling": of_work("gpt-32")}
 """The plans of cases with one side."""
@@ -127,7 +130,14 @@ def patched(changes: Mapping[str, Any]) -> Iterator[None]:
 class Side:
     """A plan whose steps are taken with some changes."""
 
-    def __init__(self, fields: Mapping[str, Any], changes: Mapping[str, Any], *, validates: bool = False) -> None:
+    def __init__(
+        self,
+        fields: Mapping[str, Any],
+        changes: Mapping[str, Any],
+        *,
+        validates: bool = False,
+        compared: int = COMPARED,
+    ) -> None:
         from accel_engine.plan import Plan
         from accel_engine.training.plan_stepper import PlanStepper
 
@@ -143,7 +153,7 @@ class Side:
         self._changes, self._validates, self.rates = changes, validates, list[float]()
         with patched(changes):
             self.stepper = PlanStepper(plan, folder)
-            self.losses = self.stepper.take(COMPARED).losses
+            self.losses = self.stepper.take(compared).losses
             self._turn(0.1)
 
     def measure(self, seconds: float) -> None:
@@ -166,8 +176,9 @@ class Side:
 def compare(case: Case, seconds: float, rounds: int, *, as_gpu: bool) -> dict[str, Any]:
     """Both sides of a case in turns."""
     both = {**({ON_GPU: True} if as_gpu else {}), **case.both}
-    ours = Side(case.plan, both, validates=case.validates)
-    other = Side({**case.plan, **case.without_plan}, {**both, **case.without}, validates=case.validates)
+    measured = {"validates": case.validates, "compared": case.compared}
+    ours = Side(case.plan, both, **measured)
+    other = Side({**case.plan, **case.without_plan}, {**both, **case.without}, **measured)
     with closing(ours.stepper), closing(other.stepper):
         for turn in range(rounds + 1):
             for side in (ours, other) if turn % 2 else (other, ours):  # neither is always the first

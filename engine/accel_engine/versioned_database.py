@@ -476,18 +476,17 @@ def _select(table: str, kind: type[DatabaseRow], condition: str) -> str:
 
 
 @contextmanager
-def database_errors(title: str, problem: str, file: str = "") -> Iterator[None]:
+def database_errors(title: str, problem: str) -> Iterator[None]:
     """Raise errors of SQLite and of the system as errors for users; see :func:`explain`.
 
     Args:
         title: What is read or written.
         problem: What cannot be done with it.
-        file: The name of the file.
     """
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise explain(error, title, problem, file) from error
+        raise explain(error, title, problem) from error
 
 
 def explain(error: Exception, title: str, problem: str, file: str = "", cure: str = "") -> RunError:

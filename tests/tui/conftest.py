@@ -16,6 +16,8 @@ from textual.pilot import Pilot
 
 from accel_engine.data import DatasetEntry
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
+from accel_engine.process.engine_process import Installation
 from accel_engine.run import RunList
 from accel_tui.plan.data_reading import Preview, PreviewReading
 from accel_tui.run_state import run_follower
@@ -111,3 +113,9 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Poll runs every few milliseconds, so that tests do not wait."""
     monkeypatch.setattr(run_follower, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(run_follower, "STATUS_SECONDS", 0.05)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed TensorFlow, which is not looked for."""
+    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.plan import Plan
 from accel_engine.process.warm_engine import EngineState
 from accel_engine.requests.describe_model import Description
+from accel_engine.run import RunReader
 from accel_tui.app import AccelApp
+from accel_tui.run_state.fold_events import apply_update
+from accel_tui.run_state.state import RunState
 from waiting import eventually
 
 GIB = 1 << 30
@@ -136,3 +140,9 @@ async def shows(pilot: Pilot[None], *words: str) -> None:
 async def hides(pilot: Pilot[None], word: str) -> None:
     """Wait for words not to be on screen."""
     await until(pilot, lambda: word not in text_of(pilot), f"the end of {word!r}")
+
+
+def followed(directory: Path) -> RunState:
+    """A run as its screen has it."""
+    with closing(RunReader(directory)) as reader:
+        return apply_update(RunState(info=reader.info()), reader.poll())

@@ -15,8 +15,6 @@ from textual.widgets import Input
 
 from accel_engine.events import Outcome
 from accel_engine.plan import Plan
-from accel_engine.process import engine_process
-from accel_engine.process.engine_process import Installation
 from accel_engine.run import Annotations
 from accel_engine.run.store.database import RunDatabase
 from accel_tui import app as app_module
@@ -37,10 +35,7 @@ from accel_tui.widgets.plan.picker import FieldInput
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, until
 
-
-@pytest.fixture(autouse=True)
-def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+pytestmark = pytest.mark.usefixtures("installed")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A stored bench is shown by batch size, and is offered nothing that needs steps, an engine or a model."""
 
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from accel_engine.errors import UsageError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.requests.bench_models import BenchOptions
-from accel_engine.run import RunReader, runs_directory
+from accel_engine.run import runs_directory
 from accel_engine.run.runs.listing import find, summarize
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_tui.cli.event_text import format_event
@@ -19,8 +18,6 @@ from accel_tui.host import Screens
 from accel_tui.run_list.columns import COLUMNS
 from accel_tui.run_list.comparison import ComparedRun, compare_runs, compared_series_names, find_mixed_kinds
 from accel_tui.run_list.run_filter import matches, parse_filter
-from accel_tui.run_state.fold_events import apply_update
-from accel_tui.run_state.state import RunState
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
@@ -34,7 +31,7 @@ from accel_tui.widgets.run.run_outcome import RunOutcome
 from accel_tui.widgets.runs_table import SelectedRun
 from accel_tui.widgets.styled_text import plain_spans
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, begun, shows, text_of, until
+from tui.stand_ins import StubApp, begun, followed, shows, text_of, until
 
 
 def candidate(batch_size: int, milliseconds: float, throughput: float, **changes: Any) -> Candidate:
@@ -62,11 +59,6 @@ def directory() -> Path:
 @pytest.fixture
 def compiled() -> Path:
     return save(candidate(1, 0.125, 500.0, xla=True), candidate(64, 6.0, 9000.0, xla=True))
-
-
-def followed(directory: Path) -> RunState:
-    with closing(RunReader(directory)) as reader:
-        return apply_update(RunState(info=reader.info()), reader.poll())
 
 
 def compared(directory: Path) -> ComparedRun:

@@ -1,16 +1,13 @@
 """An imported run is shown like any other, and is offered nothing that needs its engine, model or plan."""
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from accel_engine.imported_runs.sources import find, import_run
-from accel_engine.run import RunReader, runs_directory
+from accel_engine.imported_runs import find, import_run
+from accel_engine.run import runs_directory
 from accel_engine.run.runs.listing import summarize
 from accel_tui.run_list.comparison import ComparedRun, compare_runs
-from accel_tui.run_state.fold_events import apply_update
-from accel_tui.run_state.state import RunState
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.run.phase_line import phase, phase_progress
 from accel_tui.widgets.run.run_details import RunDetails
@@ -18,6 +15,7 @@ from accel_tui.widgets.run.run_lines import ProgressLine, RunTitle
 from accel_tui.widgets.run.run_outcome import RunOutcome
 from accel_tui.widgets.runs_table import SelectedRun
 from accel_tui.widgets.styled_text import plain_spans
+from tui.stand_ins import followed
 
 TABLE = "step,time,loss\n0,1700000000,0.5\n1,1700000002,0.25\n"
 
@@ -27,11 +25,6 @@ def imported(tmp_path: Path, text: str) -> Path:
     file.write_text(text)
     (source,) = find(file)
     return runs_directory() / import_run(source)[0]
-
-
-def followed(directory: Path) -> RunState:
-    with closing(RunReader(directory)) as reader:
-        return apply_update(RunState(info=reader.info()), reader.poll())
 
 
 @pytest.fixture

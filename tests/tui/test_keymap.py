@@ -25,7 +25,7 @@ gallery.end=end gallery.filter=ampersand gallery.home=home
 gallery.larger=plus,equals_sign gallery.next=right,pagedown,down gallery.previous=left,pageup,up
 gallery.smaller=minus help.close=question_mark,f1,q list.down=j,down
 list.end=end list.home=home list.left=left list.page-down=pagedown list.page-up=pageup list.right=right
-list.up=k,up log.close=escape log.filter=ampersand log.level=L log.next=n log.previous=N log.search=slash
+list.up=k,up log.close=escape log.filter=ampersand log.level=L log.next=full_stop log.previous=comma log.search=slash
 new-run.copy=Y,f5 new-run.defaults=f6 new-run.down=down new-run.page-down=pagedown
 new-run.panel=tab new-run.panel-back=shift+tab data.take=enter data.open=right data.up=left preview.target=enter
 new-run.page-up=pageup new-run.start=s,ctrl+s new-run.up=up picker.accept=tab

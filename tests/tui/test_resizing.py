@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from accel_engine.process import engine_process
-from accel_engine.process.engine_process import Installation
 from accel_tui.host import Screens
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
@@ -17,9 +15,7 @@ from tui.stand_ins import StubApp, shows, text_of, until
 SIZES = [(80, 24), (300, 80), (81, 25), (60, 16), (200, 16), (60, 80), (104, 34), (103, 33), (160, 50), (80, 24)]
 
 
-@pytest.fixture(autouse=True)
-def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+pytestmark = pytest.mark.usefixtures("installed")
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_outcome import RunOutcome
 from accel_tui.widgets.runs_table import SelectedRun
 from accel_tui.widgets.styled_text import plain_spans
+from tui.stand_ins import followed
 
 VALUES = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
 
@@ -83,8 +84,7 @@ def directory(writer: RunWriter) -> Path:
 @pytest.fixture
 def state(directory: Path) -> RunState:
     """The same as it was followed."""
-    with closing(RunReader(directory)) as reader:
-        return apply_update(RunState(info=reader.info()), reader.poll())
+    return followed(directory)
 
 
 def test_what_is_known_is_shown_and_nothing_is_made_up(state: RunState) -> None:

@@ -32,7 +32,7 @@ from accel_tui.host import Host, Screens
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record_device
-from accel_tui.screens.asking import WorkingScreen, ask_user, awaiting
+from accel_tui.screens.asking import AskingScreen, WorkingScreen, ask_user, awaiting
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.user_settings import Settings, SettingsError, settings_path
@@ -418,6 +418,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
                     break
                 if isinstance(above, WorkingScreen) and not await above.may_end():
                     return
+        if isinstance(self.screen, AskingScreen) and not isinstance(self.screen, screen.kind):
+            self.screen.tell_left()
         self.open_screen(screen)
 
     def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:

@@ -95,13 +95,14 @@ def _finite(value: Any) -> Any:
 
 
 def whole_row(inputs: Mapping[str, npt.NDArray[Any]]) -> int:
-    """The first example without a missing number; 0 if all have one."""
+    """The first example with the fewest missing numbers and texts."""
     count = len(next(iter(inputs.values())))
-    whole = np.ones(count, bool)
+    missing = np.zeros(count, np.int64)
     for array in inputs.values():
-        if array.dtype.kind == "f":
-            whole &= np.isfinite(array.reshape(count, -1)).all(axis=1)
-    return int(whole.argmax())
+        rows = array.reshape(count, -1)
+        if array.dtype.kind in "fO":
+            missing += (rows == "" if array.dtype == object else ~np.isfinite(rows)).sum(axis=1)
+    return int(missing.argmin())
 
 
 def write_json(path: Path, value: Any) -> None:

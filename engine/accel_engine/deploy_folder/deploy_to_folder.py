@@ -13,7 +13,7 @@ from accel_engine.deploy_folder.tensorflow_serving import write_serving_folder
 from accel_engine.deploy_folder.write_folder import check_folder, writing
 from accel_engine.deployment.deploy import Deployer
 from accel_engine.deployment.deploy_options import AUTO, TARGETS, DeployOptions
-from accel_engine.deployment.deployments import Deployment, changing, plain_name
+from accel_engine.deployment.deployments import Deployment, changing
 from accel_engine.deployment.server_control import require_server
 from accel_engine.deployment.sizing import Sizing
 from accel_engine.deployment.write_version import Ask, DeployStep, Tell, write_version
@@ -25,6 +25,7 @@ from accel_engine.plan.options import default_of
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.export_model import Export, ExportRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.run.directory.run_paths import plain_name
 
 _OF_SERVERS = ("port", "grpc_port", "host", "token_file", "tls_certificate", "tls_key", "max_queue")
 """Options of a server that is started, which a folder has not."""

@@ -20,7 +20,7 @@ from accel_engine.errors import AccelError, UsageError
 from accel_engine.files import private_directory, replacing
 from accel_engine.json_values import JsonValueError, decode, decode_file, encode
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import home
+from accel_engine.run.directory.run_paths import home, plain_name
 from accel_engine.text import suggestion
 
 RECORD, STATE, BESIDE, LOG, VERSIONS, CURRENT, LOCK = (
@@ -145,11 +145,6 @@ class ServerState:
 def deployments_directory() -> Path:
     """The directory of all deployments; it may not exist yet."""
     return home() / "deployments"
-
-
-def plain_name(run: Path) -> str:
-    """A run's id without its code."""
-    return run.name.partition("-")[2] or run.name
 
 
 def default_name(run: Path) -> str:

@@ -103,6 +103,8 @@ class EngineSupervisor:
             if time.monotonic() - last_heartbeat >= HEARTBEAT_SECONDS:
                 self._write_heartbeat()
                 last_heartbeat = time.monotonic()
+                if self._cluster.spec:  # TensorFlow's server takes SIGTERM for itself, and then does nothing about it
+                    self._commands.handle_signals()
             if self._commands.is_stop_overdue:
                 self._write_end(self._make_end(Outcome.STOPPED, "stopped immediately, without waiting for TensorFlow"))
                 self._exit(0)

@@ -30,7 +30,7 @@ from accel_engine.hosts.host_requests import (
 from accel_engine.hosts.link import HostLink
 from accel_engine.json_values import decode_or_none, encode
 from accel_engine.run.directory.checkpoint_files import steps_in, write_host_steps
-from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.lock import WriterLock, is_locked
 from accel_engine.run.directory.run_paths import CHECKPOINTS, LOG
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.engine.status import Status
@@ -39,21 +39,27 @@ from accel_engine.run.store.database import DATABASE, RunDatabase, create_file, 
 from accel_engine.run.store.meta import HOST_STATE, HOST_SUMMARY, HostState
 from accel_engine.versioned_database import WRITING, database_errors
 
+FOLLOW_LOCK = "follow.lock"
+"""File that the process locks which mirrors all of a run."""
+
 WAIT_SECONDS = 5.0
 """How long a host waits for news before it answers that there are none."""
 
 MIN_SECONDS = 0.25
 """The least time between two questions for news of a run."""
 
-ANSWER_SECONDS = 0.5
+ANSWER_SECONDS = 0.2
 """How long a host waits for an answer of an engine before it answers that there is none yet."""
 
 COMMAND_SECONDS = 0.05
 """Seconds between looks for commands to send."""
 
 
+ROUNDS = 2
+"""How often what is new is written until all is here that was there before."""
+
 LONGEST_SECONDS = 5.0
-"""How long to wait for the rows of a run that writes more and more, once all was here."""
+"""How long to wait for what is written in one of these rounds."""
 
 IDLE_SECONDS = 60.0
 """How long a run is mirrored after nobody reads it."""
@@ -91,9 +97,9 @@ def _put_one(directory: Path, run: ListedRun, ahead: float) -> None:
     fields = to_builtins(run.summary, enc_hook=str)
     with writing(directory) as database:
         write_new_rows(database, NewRows(meta=run.meta))
-        database.set_meta(
-            **{HOST_STATE: encode(replace(run.state, ahead=ahead)), HOST_SUMMARY: json.dumps(fields | {"info": None})}
-        )
+        if not is_locked(directory, FOLLOW_LOCK):  # else its steps and its end come together
+            database.set_meta(**{HOST_STATE: encode(replace(run.state, ahead=ahead))})
+        database.set_meta(**{HOST_SUMMARY: json.dumps(fields | {"info": None})})
 
 
 class ListMirror:
@@ -171,6 +177,7 @@ class RunMirror:
         self._link = link
         self._readers, self._read, self._is_stopped = 0, time.monotonic(), False
         self._settled = threading.Event()
+        self._rounds = 0
         self._sending = threading.Lock()
         self._sent: dict[int, SentCommand] = {}
         threading.Thread(
@@ -214,15 +221,18 @@ class RunMirror:
         """
         is_old = self._settled.is_set()
         self._settled.wait()
-        begun = time.monotonic()
-        while True:
-            if self.problem:
-                raise self.problem
-            if not is_old or time.monotonic() - begun > LONGEST_SECONDS:
-                return
-            if not self._link.ask(self._request(0.0)).is_new:  # else the other thread writes it
-                return
-            time.sleep(COMMAND_SECONDS)
+        rounds = ROUNDS if is_old else 0
+        while rounds and not self.problem:
+            news, before = self._link.ask(self._request(0.0)), self._rounds
+            if not news.is_new:
+                break
+            # The other thread writes it, in this round or in the next. A live run may have news without end.
+            rounds -= not news.rows.more
+            until = time.monotonic() + LONGEST_SECONDS
+            while self._rounds == before and not self.problem and time.monotonic() < until:
+                time.sleep(COMMAND_SECONDS)
+        if self.problem:
+            raise self.problem
 
     def _run(self, work: Callable[[], object], name: str) -> None:
         """Work until it is stopped, and again after each problem."""
@@ -264,6 +274,7 @@ class RunMirror:
                 self._send_once()  # answers come before the end, for who waits for one
             if news.is_new:
                 self._write(news, connection.ahead)
+            self._rounds += 1
             if not news.rows.more and len(news.log) < LOG_BYTES:
                 self._settle(None)
                 time.sleep(max(0.0, begun + MIN_SECONDS - time.monotonic()))
@@ -285,9 +296,11 @@ class RunMirror:
         )
 
     def _write(self, news: RunNews, ahead: float) -> None:
+        # A run that has ended is shown so once all of it is here.
+        is_whole = not news.rows.more or (news.state is not None and Status(news.state.status).live)
         with writing(self.directory) as database:
             write_new_rows(database, news.rows)
-            if news.state:
+            if news.state and is_whole:
                 database.set_meta(**{HOST_STATE: encode(replace(news.state, ahead=ahead))})
         try:
             if news.log:

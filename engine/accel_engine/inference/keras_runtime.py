@@ -1,6 +1,5 @@
 """Runs a Keras model, of a ``.keras`` or ``.h5`` file or in memory, as one compiled function."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,8 @@ from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays, check_inputs
 from accel_engine.keras_support.model_structure import model_input
 from accel_engine.models.model_call import call_model
+from accel_engine.models.saved_model import UNKNOWN_CLASS
 from accel_engine.user_code import reason
-
-_UNKNOWN = re.compile(r"Could not locate (?:class|function) '([^']+)'")
 
 
 class KerasRuntime:
@@ -89,7 +87,7 @@ def open_keras(path: Path, *, jit_compile: bool = False) -> KerasRuntime:
 
 
 def _explained(error: Exception) -> str:
-    if unknown := _UNKNOWN.search(str(error)):
+    if unknown := UNKNOWN_CLASS.search(str(error)):
         name = unknown[1]
         return f"class {name} is not known: decorate it with keras.saving.register_keras_serializable, and import it"
     return reason(error)

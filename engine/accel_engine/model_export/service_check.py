@@ -18,7 +18,7 @@ from accel_engine.requests.check_service import (
 from accel_engine.requests.export_model import ExportTarget
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import Send, reports, unheard
-from accel_engine.run.directory.run_paths import checkpoint_steps
+from accel_engine.run.directory.run_paths import checkpoint_steps, plain_name
 from accel_engine.service_client.find_service import ServedRun, find_service, parse_url, served_run
 from accel_engine.service_client.load import measured_load
 from accel_engine.trained.open_trained import open_trained
@@ -46,7 +46,7 @@ def check_service(request: CheckServiceRequest, send: Send = unheard) -> Service
     reference = request.reference
     told = served_run(url, token=request.token, ca=options.ca)
     own = (told.name,) if told else ()
-    names = (*own, reference.path.name, reference.path.stem, "model", "default")
+    names = (*own, plain_name(reference.path), reference.path.name, reference.path.stem, "model", "default")
     service = find_service(url, names, options.protocol, token=request.token, ca=options.ca)
     trained = open_trained(
         reference.model,

@@ -13,7 +13,7 @@ from accel_engine.models.model_entry import BuildOptions
 from accel_engine.user_code import UserFunction, reason
 from accel_engine.user_paths import user_path
 
-_UNKNOWN_CLASS = re.compile(r"Could not locate (?:class|function) '([^']+)'")
+UNKNOWN_CLASS = re.compile(r"Could not locate (?:class|function) '([^']+)'")
 _LAMBDA = ("safe_mode", "unsafe_deserialization")
 """Parts of Keras' messages on classes that it does not know, and on lambda layers."""
 
@@ -71,7 +71,7 @@ def _explained(error: Exception, options: BuildOptions) -> str:
             "reads other files. "
             "If you trust the file as you would trust a program, add --unsafe-load on"
         )
-    if found := _UNKNOWN_CLASS.search(text):
+    if found := UNKNOWN_CLASS.search(text):
         name = f"the class or function {found[1]} is not known"
         if options.custom_objects:
             return f"{name}, and {Path(options.custom_objects).name} does not define it"

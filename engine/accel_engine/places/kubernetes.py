@@ -67,6 +67,10 @@ class Kubernetes(Place):
 
     def files(self, job: Job) -> Mapping[str, str]:
         """See :meth:`Place.files`."""
+        path = job.request.volume.partition(":")[2] or DEFAULT_PATH
+        data = job.resolved.data.path
+        if data is not None and not data.absolute().is_relative_to(path):
+            raise UsageError(f"{data} is not on the volume, which pods have at {path}: see --volume")
         values = self._values(job)
         found = {MANIFEST: rendered(MANIFEST, values, f"places/{MANIFEST}")}
         if not self.has_run_here(job.request):

@@ -27,6 +27,9 @@ LOG = "job.log"
 MAX_CORES = 16
 """Most cores that a process gets unless more are asked for."""
 
+LEAST_SECONDS = 300.0
+"""The shortest time of a job, in which it can start, train and save a checkpoint."""
+
 _PACKAGE = "Slurm's client, on a cluster's login nodes,"
 
 _GPUS = re.compile(r"gpu(?::(?P<model>[\w.-]+))?:(?P<count>\d+)", re.ASCII)
@@ -171,6 +174,10 @@ class Slurm(Place):
             resources.append(f"--cpus-per-task={cores}")
         if request.host_memory or job.memory <= self._node.memory:  # a cluster that does not count memory says 1
             resources.append(f"--mem={job.memory}M")
+        if job.seconds and job.seconds < LEAST_SECONDS:
+            raise UsageError(
+                f"--walltime must be at least {LEAST_SECONDS / 60:g}m: the engine is stopped two minutes before its end"
+            )
         if job.seconds:
             resources.append(f"--time={math.ceil(job.seconds / 60)}")
         return {

@@ -62,7 +62,7 @@ def option(default: Any, spec: OptionSpec) -> Any:
     return field(default=default, metadata={"option": spec})
 
 
-def joined(*parts: tuple[type, Sequence[str]]) -> list[tuple[str, Any, Any]]:
+def joined_options(*parts: tuple[type, Sequence[str]]) -> list[tuple[str, Any, Any]]:
     """Fields of several dataclasses of options, for one that has them all; see :func:`dataclasses.make_dataclass`."""
     return [
         (each.name, each.type, field(default=each.default, metadata=each.metadata))

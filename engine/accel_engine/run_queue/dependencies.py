@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run.directory.run_paths import runs_directory
@@ -19,13 +20,12 @@ class Waiting:
     """Whether it waits until a user does something."""
 
 
-def run_status(run: str) -> Status | None:
+def run_status(directory: Path) -> Status | None:
     """The status of a run; ``None`` if it is deleted.
 
     Raises:
         RunError: It cannot be read.
     """
-    directory = runs_directory() / run
     if not (directory / DATABASE).is_file():
         return None
     with reading(directory) as database:
@@ -37,7 +37,7 @@ def waits_for(after: Iterable[str]) -> Waiting:
     live = []
     for run in after:
         try:
-            found = run_status(run)
+            found = run_status(runs_directory() / run)
         except RunError as error:
             return Waiting(str(error), is_blocked=True)
         if found is None:
@@ -69,7 +69,7 @@ def check_dependencies(run: str, after: Sequence[str], known: Mapping[str, Seque
     for each in after:
         if each == run:
             raise UsageError(f"run {run} cannot wait for itself")
-        if run_status(each) is None:
+        if run_status(runs_directory() / each) is None:
             raise UsageError(f"there is no run {each} to wait for in {runs_directory()}")
         if path := _path(each, run, known, (run,)):
             raise UsageError(f"these runs would wait for each other: {' after '.join((*path, run))}")

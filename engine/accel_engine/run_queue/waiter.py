@@ -17,7 +17,7 @@ from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.database import DATABASE, reading
 from accel_engine.run.writing.waiting_run import end_waiting
 from accel_engine.run_queue.decision import Decision, FreeDevices, WaitingRun, decide
-from accel_engine.run_queue.dependencies import waits_for
+from accel_engine.run_queue.dependencies import run_status, waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory
 from accel_engine.run_queue.machine import MachineReader, active_runs, is_reserved, occupies_devices
 from accel_engine.run_queue.needs import RunNeeds, find_need
@@ -110,7 +110,7 @@ class Waiter:
 
     def _remove_or_repeat(self, entry: StoredEntry) -> None:
         """Remove an entry that was started, or let it wait again: the process that started it was killed before."""
-        if _status(entry.directory) is Status.QUEUED:
+        if run_status(entry.directory) is Status.QUEUED:
             self._queue.put(replace(entry, state="waiting", devices=()))
         else:
             self._queue.remove(entry.run)
@@ -148,7 +148,7 @@ class Waiter:
                 return
             self._queue.put(replace(entry, state="started", devices=devices, reason=NO_REASON))
         try:
-            if _status(entry.directory) is not Status.QUEUED:  # it was ended or started by other means
+            if run_status(entry.directory) is not Status.QUEUED:  # it was ended or started by other means
                 self._queue.remove(run)
                 return
             environment = with_devices(entry.environment, devices, self._machine.devices)
@@ -163,18 +163,6 @@ class Waiter:
             found = self._queue.find(entry.run)
             if found and found.state != "cancelled":
                 self._queue.put(replace(found, state="waiting", devices=(), hold_reason=problem))
-
-
-def _status(directory: Path) -> Status | None:
-    """The status of a run; ``None`` if it is deleted.
-
-    Raises:
-        RunError: It cannot be read.
-    """
-    if not (directory / DATABASE).is_file():
-        return None
-    with reading(directory) as database:
-        return read_info(database).status
 
 
 def _plan(directory: Path) -> Plan:

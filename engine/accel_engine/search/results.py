@@ -1,4 +1,4 @@
-"""What a search has found: the best trial, the front of several objectives, and its last line of JSON."""
+"""What a search has found: the best trial, the front of several objectives, what matters, and its last line of JSON."""
 
 import math
 from collections import Counter
@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.errors import PlanError
-from accel_engine.search.definition import Confirmation, Objective, StudyDefinition
+from accel_engine.errors import AccelError, PlanError
+from accel_engine.search.definition import Confirmation, Objective, Parameter, StudyDefinition
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.search.trial_runs import RunMetrics
 
 COUNTED = (TrialState.FINISHED, TrialState.PRUNED, TrialState.STOPPED)
 """States of trials whose objectives count."""
+
+MIN_TRIALS = 10
+"""Fewest trials for the importance of parameters: it compares the best tenth of them with all."""
 
 
 def best_value(objective: Objective, values: Iterable[float]) -> float | None:
@@ -131,3 +134,37 @@ def trial_object(definition: StudyDefinition, trial: Trial) -> dict[str, Any]:
         "objectives": dict(trial.objectives),
         "command": trial_command(definition, trial),
     }
+
+
+def importance(parameters: Sequence[Parameter], objective: Objective, trials: Iterable[Trial]) -> dict[str, float]:
+    """The share of each parameter in what makes trials good, the most important first; together 1.
+
+    By Optuna's PED-ANOVA, which takes few trials: Watanabe, Bansal and Hutter, "PED-ANOVA: Efficiently Quantifying
+    Hyperparameter Importance in Arbitrary Subspaces", 2023.
+
+    Pruned trials count, too, by what they have reached. Imports Optuna, which takes 0.2 s.
+
+    Args:
+        parameters: The parameters.
+        objective: What is judged.
+        trials: The trials; those without the objective do not count.
+
+    Raises:
+        AccelError: Too few trials can be compared.
+    """
+    import optuna
+
+    from accel_engine.search.samplers import as_categorical, distributions
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    compared = [each for each in trials if is_counted(each, objective.name)]
+    if len(compared) < MIN_TRIALS:
+        raise AccelError(f"importance needs {MIN_TRIALS} ended trials that can be compared; so far {len(compared)}")
+    ranges = distributions(parameters)
+    study = optuna.create_study(direction="maximize" if objective.maximize else "minimize")
+    for each in compared:
+        params = {name: as_categorical(each.values[name]) for name in ranges}
+        value = each.objectives[objective.name]
+        study.add_trial(optuna.trial.create_trial(params=params, distributions=ranges, value=value))
+    evaluator = optuna.importance.PedAnovaImportanceEvaluator()
+    return optuna.importance.get_param_importances(study, evaluator=evaluator)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 _DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
-_LENGTHS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+LENGTHS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+"""Units of time in seconds, the longest first."""
 
 _BINARY = ("B", "K", "M", "G", "T")
 
@@ -37,7 +38,7 @@ def span(seconds: float, digits: int = 2) -> str:
         seconds: The time.
         digits: Significant digits, at least.
     """
-    length, unit = next((each for each in _LENGTHS if seconds >= each[0]), _LENGTHS[-1])
+    length, unit = next((each for each in LENGTHS if seconds >= each[0]), LENGTHS[-1])
     number = seconds / length
     return f"{number:.0f} {unit}" if number >= 10**digits - 0.5 else f"{number:.{digits}g} {unit}"
 
@@ -138,7 +139,8 @@ def in_one_form(text: Callable[[float], str], values: Iterable[float]) -> Callab
     unit = units.get(suffix)
     if unit is None or (not suffix and text(low).lstrip("0123456789.") == suffix):
         return text
-    decimals = max(digits - len(f"{high / unit:.0f}"), 0)
+    own = len(text(high).removesuffix(suffix).partition(".")[2])
+    decimals = max(digits - len(f"{high / unit:.0f}"), own)
     while decimals < _MOST_DECIMALS and low / unit * 10**decimals < _TWO_DIGITS:
         decimals += 1
     if low / unit * 10**decimals < _TWO_DIGITS:
@@ -152,7 +154,7 @@ _FORMS: dict[Callable[[float], str], tuple[dict[str, float], int]] = {
     metric: ({name: unit for unit, name in _DECIMAL}, 4),
     compact: ({name: unit for unit, name in ((1e18, "E"), (1e15, "P"), *_DECIMAL)}, 3),
     latency: ({" µs": 1e-6, " ms": 1e-3, " s": 1.0}, 3),
-    size: ({" B": 1.0, **{f" {name}iB": 1024.0**power for power, name in enumerate("KMGT", 1)}}, 2),
+    size: ({" B": 1.0, **{f" {name}iB": 1024.0**power for power, name in enumerate("KMGT", 1)}}, 0),
 }
 """The units of a form by their names, and how many digits the largest number of a column has."""
 

@@ -19,7 +19,7 @@ from accel_engine.run.engine.commands import read_answer, withdraw
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.removal import count_contents, remove
 from accel_engine.run.store.annotations import rename_run
-from recorded_run import execute, started
+from recorded_run import execute, put, started
 
 TABLES = ("event", "chunk", "summary", "sample", "diagnostics", "media")
 
@@ -171,3 +171,13 @@ def test_an_unknown_host_is_wrong_usage(host: Host) -> None:
     """Test a reference to a host that is not in the list."""
     with pytest.raises(UsageError, match="no runs yet"):
         find("gpu2:last")
+
+
+def test_a_status_that_nobody_knows_is_no_status(far_writer: RunWriter) -> None:
+    """Test a mirror with what another version, or another program, may tell."""
+    list_runs_of("gpu1")
+    mirror = find("gpu1:last")
+    put(mirror, host_state='{"status": "\\u001b[2Jdreaming"}')
+    (listed,) = list_runs()
+    assert "a status that this version does not know" in listed.problem
+    assert "\x1b" not in listed.problem

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from accel_engine.events import EpochEnded, Event, Validated
+from accel_engine.imported_runs.source_run import SourceRun
 from accel_engine.run import RunReader
 from accel_engine.run.media import LoggedItem, pack_media
 
@@ -22,6 +23,12 @@ def series(directory: Path) -> dict[str, list[tuple[int, float]]]:
             pairs = zip(batch.steps[known].tolist(), values[known].astype(str).astype(float).tolist(), strict=True)
             found.setdefault(name, []).extend(pairs)
     return found
+
+
+def values(run: SourceRun) -> dict[str, list[tuple[int, float]]]:
+    """Steps and values of every series and validation before they are imported."""
+    every = {**run.series, **{f"val {name}": points for name, points in run.validations.items()}}
+    return {name: list(zip(each.steps.tolist(), each.values.tolist(), strict=True)) for name, each in every.items()}
 
 
 def times(directory: Path) -> dict[int, float]:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import DataError, UsageError
+from accel_engine.imported_runs import find
 from accel_engine.imported_runs.csv_files import ColumnNames
 from accel_engine.imported_runs.source_run import SourceRun
-from accel_engine.imported_runs.sources import find
+from engine.imported_runs.reading import values
 
 
 def read(tmp_path: Path, text: str, **columns: str) -> SourceRun:
@@ -18,11 +19,6 @@ def read(tmp_path: Path, text: str, **columns: str) -> SourceRun:
     file.write_text(text)
     (source,) = find(file, ColumnNames(**columns))
     return source.read()
-
-
-def values(run: SourceRun) -> dict[str, list[tuple[int, float]]]:
-    every = {**run.series, **{f"val {name}": points for name, points in run.validations.items()}}
-    return {name: list(zip(each.steps.tolist(), each.values.tolist(), strict=True)) for name, each in every.items()}
 
 
 def test_a_row_per_step(tmp_path: Path) -> None:

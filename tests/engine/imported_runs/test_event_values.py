@@ -16,8 +16,8 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from accel_engine.events import RunEnded
 from accel_engine.image_files import encode_png
+from accel_engine.imported_runs import find, import_run
 from accel_engine.imported_runs.event_values import EventValues
-from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.protobuf import bytes_field
 from accel_engine.run import runs_directory
 from accel_engine.run.media import Histogram, LoggedImage, LoggedItem, LoggedText

@@ -7,8 +7,8 @@ import keras
 import numpy as np
 import pytest
 
+from accel_engine.imported_runs import find, import_run
 from accel_engine.imported_runs.source_run import SourceRun
-from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.run import runs_directory
 from accel_engine.run.runs.listing import summarize
 from engine.imported_runs import reading as written

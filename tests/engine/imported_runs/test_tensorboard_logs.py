@@ -7,25 +7,21 @@ import numpy as np
 import pytest
 
 from accel_engine.events import Validated
+from accel_engine.imported_runs import find, import_run
 from accel_engine.imported_runs.source_run import SourceRun
-from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, runs_directory
 from accel_engine.run.media import LoggedImage, LoggedText, histogram_of, image_of
 from accel_engine.tensorboard.run_log import RunLog
 from engine.imported_runs import reading
 from engine.imported_runs.event_files import new, old, tensor, write
+from engine.imported_runs.reading import values
 from recorded_run import started
 
 
 def the_run(path: Path) -> SourceRun:
     (source,) = find(path)
     return source.read()
-
-
-def values(run: SourceRun) -> dict[str, list[tuple[int, float]]]:
-    every = {**run.series, **{f"val {name}": points for name, points in run.validations.items()}}
-    return {name: list(zip(each.steps.tolist(), each.values.tolist(), strict=True)) for name, each in every.items()}
 
 
 def test_directories_of_event_files_are_runs(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import DataError
+from accel_engine.imported_runs import find
 from accel_engine.imported_runs.source_run import SourceRun
-from accel_engine.imported_runs.sources import find
 from accel_engine.protobuf import bytes_field, integer_field, text_field
+from engine.imported_runs.reading import values
 from waiting import wait_until
 
 HEADER = b":W&B\xe1\xbe\x00"
@@ -72,11 +73,6 @@ def write(tmp_path: Path, records: Sequence[bytes]) -> Path:
 def read(path: Path) -> SourceRun:
     (source,) = find(path)
     return source.read()
-
-
-def values(run: SourceRun) -> dict[str, list[tuple[int, float]]]:
-    every = {**run.series, **{f"val {name}": points for name, points in run.validations.items()}}
-    return {name: list(zip(each.steps.tolist(), each.values.tolist(), strict=True)) for name, each in every.items()}
 
 
 @pytest.mark.parametrize("nested", [False, True])

@@ -14,9 +14,8 @@ import pytest
 
 from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.events import RunEnded, RunStarted, Validated, Warned
-from accel_engine.imported_runs import write_run
+from accel_engine.imported_runs import find, import_run, write_run
 from accel_engine.imported_runs.source_run import Epoch, ImportedMetric, SourceRun
-from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.imported_runs.write_run import remove_abandoned
 from accel_engine.run import RunReader, Status, list_runs, runs_directory
 from accel_engine.run.directory.lock import WriterLock, is_locked
@@ -32,7 +31,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from accel_engine.imported_runs import write_run
-from accel_engine.imported_runs.sources import find, import_run
+from accel_engine.imported_runs import find, import_run
 from accel_engine.run import runs_directory
 from accel_engine.run.directory.lock import is_locked
 

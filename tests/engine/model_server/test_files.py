@@ -27,9 +27,7 @@ def test_a_category_that_training_has_not_seen_is_told() -> None:
     )
     found = read_file(b"city,age\nParis,3\n", "new.csv", "", service)
     assert found.inputs["city"].tolist() == [["Paris"]]
-    assert found.notes == (
-        "1 values of column city are not in the training data, such as 'Paris': taken as other values",
-    )
+    assert found.notes == ("1 value of column city not in the training data, such as 'Paris': taken as other values",)
     known = read_file(b"city,age\nRome,3\n,\n", "new.csv", "", service)
     np.testing.assert_array_equal(known.inputs["age"], np.array([[3], [np.nan]], np.float32))
     assert known.notes == ()

@@ -126,6 +126,15 @@ def test_what_pods_need_is_asked_for(asked: dict[str, Any], told: str) -> None:
         place_of("kubernetes").describe(PlaceRequest(**ASKED | asked))
 
 
+def test_data_that_pods_do_not_see_is_refused(tmp_path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,label\n" + "".join(f"{row},{row % 2}\n" for row in range(40)))
+    plan = Plan(model="mlp", data=str(table))
+    with pytest.raises(UsageError, match=r"table\.csv is not on the volume, which pods have at /accel-tui"):
+        written(tmp_path, plan)
+    assert "jobset.yaml" in written(tmp_path, plan, volume=f"runs:{tmp_path}")
+
+
 def test_a_job_set_is_applied_after_its_plan(kubectl) -> None:
     place, request = place_of("kubernetes:lab/ml"), PlaceRequest(**ASKED, nodes=2)
 

@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.errors import AccelError
 from accel_engine.search.definition import Objective, Parameter
-from accel_engine.search.importance import importance
+from accel_engine.search.results import importance
 from accel_engine.search.trial import Trial, TrialState
 
 PARAMETERS = (

@@ -51,7 +51,7 @@ def test_other_formats_and_words(trained, tmp_path, suffix, words):
 def test_categories_that_the_model_does_not_know(trained, tmp_path):
     rows, model, _ = trained
     other = write(rows, tmp_path / "other.csv", colour=["violet", "red", "blue"] * (ROWS // 3))
-    note = "other.csv: 20 values of column colour are not in the training data, such as 'violet': taken as other values"
+    note = "other.csv: 20 values of column colour not in the training data, such as 'violet': taken as other values"
     assert load_for(model, Plan(data=other, target=("ok",)), lambda *_: None).warnings == (note,)
     specs = open_trained(Plan(model=str(trained[2])), data=None).dataset.spec.inputs
     assert read_raw_columns(tmp_path / "other.csv", specs, categories(model)).notes == (note,)

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from accel_tui.formatting.text import (
     base_name,
     fit,
-    hanging,
+    paragraph_lines,
     shorten,
     shorten_lines,
     shorten_middle,
@@ -84,10 +84,10 @@ def test_a_text_that_grows_has_the_lines_of_the_whole(width: int) -> None:
     assert all(cell_len(line) <= max(width, 2) for line in whole)
 
 
-def test_the_second_line_of_a_paragraph_is_indented() -> None:
-    assert hanging("one two three", 9) == ["one two", "  three"]
-    assert hanging("one\ntwo", 20) == ["one two"]
-    assert hanging("", 20) == [""]
+def test_line_ends_within_a_paragraph_are_blanks() -> None:
+    assert paragraph_lines("one two three", 9) == ["one two", "three"]
+    assert paragraph_lines("one\ntwo", 20) == ["one two"]
+    assert paragraph_lines("", 20) == [""]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from accel_engine.plan import Plan
+from accel_tui.screens import diagnostics_screen
 from tui.fake_engine import FakeEngine
 
 
@@ -25,3 +26,12 @@ def obedient(engine: FakeEngine) -> Iterator[FakeEngine]:
     yield engine
     until.set()
     thread.join(120)
+
+
+@pytest.fixture
+def colours_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Diagnostics that are read every few milliseconds, in a terminal of all colours."""
+    monkeypatch.setattr(diagnostics_screen, "POLL_SECONDS", 0.05)
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)

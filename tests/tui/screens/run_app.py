@@ -10,7 +10,9 @@ from textual.pilot import Pilot
 from accel_engine.devices.device_types import Device, Inventory
 from accel_tui.app import AccelApp
 from accel_tui.host import Screens
+from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.run_screen import RunScreen
+from tui.stand_ins import StubApp, until
 
 SMALL, WIDE = (80, 24), (120, 40)
 
@@ -71,3 +73,13 @@ def screen_of(pilot: Pilot[None]) -> RunScreen:
 def told(pilot: Pilot[None]) -> str:
     """The words of all notifications, also of those that have gone since: some stay for three seconds only."""
     return " | ".join(app_of(pilot).told)
+
+
+@asynccontextmanager
+async def opened_diagnostics(directory: Path, size: tuple[int, int] = WIDE) -> AsyncIterator[Pilot[None]]:
+    """The app on the diagnostics of a run."""
+    async with StubApp(directory).run_test(size=size) as pilot:
+        await until(pilot, lambda: getattr(pilot.app.screen, "state", None) and pilot.app.screen.state.info, "the run")  # type: ignore[attr-defined]
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the screen")
+        yield pilot

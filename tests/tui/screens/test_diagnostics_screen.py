@@ -17,7 +17,7 @@ from accel_engine.events import Outcome
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
 from accel_engine.run import RunWriter
-from accel_engine.run.diagnostics import ClassificationReport, Layer, LayerTable, ValidationReport
+from accel_engine.run.diagnostics import ClassificationReport, Layer, LayerTable, StageOfModel, ValidationReport
 from accel_engine.run.diagnostics.views import Image
 from accel_tui.run_state.diagnostics import DiagnosticsReading
 from accel_tui.screens import diagnostics_screen
@@ -28,6 +28,7 @@ from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix, layo
 from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
 from tui.example_reports import classification
 from tui.fake_engine import FakeEngine
+from tui.screens.run_app import opened_diagnostics
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
 SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
@@ -49,12 +50,7 @@ def examined(classes: int = 10, channels: int = 1, wrong: int = 20) -> Validatio
     return ValidationReport((classification(classes, channels, wrong),))
 
 
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics_screen, "POLL_SECONDS", 0.05)
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
+pytestmark = pytest.mark.usefixtures("colours_at_once")
 
 
 @pytest.fixture
@@ -67,10 +63,7 @@ def engine() -> Iterator[FakeEngine]:
 
 @asynccontextmanager
 async def looked_into(engine: FakeEngine, size: tuple[int, int] = SMALL) -> AsyncIterator[Pilot[None]]:
-    async with StubApp(engine.directory).run_test(size=size) as pilot:
-        await until(pilot, lambda: getattr(pilot.app.screen, "state", None) and pilot.app.screen.state.info, "the run")  # type: ignore[attr-defined]
-        await pilot.press("w")
-        await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the screen")
+    async with opened_diagnostics(engine.directory, size) as pilot:
         await until(pilot, lambda: pilot.app.screen.reading.diagnostics is not None, "what was kept")  # type: ignore[attr-defined]
         yield pilot
 
@@ -212,6 +205,18 @@ async def test_layers_are_a_table_whose_rest_is_named(engine: FakeEngine, size: 
         assert re.search(r"16 +1,500 +no +4.00M +50%", lines["dense"])
         assert re.search(r"\? +500 +yes +2.00M +25%", lines["dense_1"])
         assert re.search(r"16 +2,000 +25% +6.00M +75%", lines["inner"])
+
+
+async def test_the_stages_of_a_pipeline_are_above_the_layers(engine: FakeEngine) -> None:
+    stages = (
+        StageOfModel("GPU:0", "flatten", "inner", 2000, 3 << 20, 0.625, 4096),
+        StageOfModel("GPU:1", "dense_1", "dense_1", 500, 1 << 20, 0.375, 0),
+    )
+    engine.writer.write_diagnostics(replace(LAYERS, stages=stages, micro_batches=8), 0)
+    async with looked_into(engine, WIDE) as pilot:
+        await pilot.press("3")
+        await shows(pilot, "GPU:0  flatten to inner", "62% of time", "3.0 MiB  sends 4.0 KiB")
+        await shows(pilot, "GPU:1  dense_1 to dense_1", "With 8 micro-batches, equal stages wait for 11% of a step.")
 
 
 async def test_tabs_are_changed_by_keys_and_by_the_mouse(engine: FakeEngine) -> None:

@@ -110,7 +110,7 @@ async def test_each_format_appears_when_it_was_compared_and_the_fastest_is_marke
         query.may_compare.set()
         await shows(pilot, "measuring the latency of savedmodel", "2.00 ms", "39.1 KiB", "written")
         query.may_answer.set()
-        await shows(pilot, "k3fp-digits at step 40, verified on 360 test examples", "a note", "500 µs", "fastest")
+        await shows(pilot, "k3fp-digits at step 40, verified on 360 test examples", "a note", "0.50 ms", "fastest")
         await shows(pilot, "Not written", f"tflite-int8: {PROBLEM}"[:60], "signature", "uint8 8x8x1")
         await pilot.resize_terminal(160, 40)
         await shows(pilot, "tolerance used", "━━")

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from accel_engine.process import engine_process
-from accel_engine.process.engine_process import Installation
 from accel_tui.host import Screens
 from accel_tui.screens import run_screen as run_screen
 from accel_tui.screens.run_screen import RunScreen
@@ -19,10 +17,7 @@ from accel_tui.widgets.run.run_view import RunText
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, hides, shows, until
 
-
-@pytest.fixture(autouse=True)
-def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+pytestmark = pytest.mark.usefixtures("installed")
 
 
 @pytest.fixture

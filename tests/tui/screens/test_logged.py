@@ -13,12 +13,11 @@ from textual.pilot import Pilot
 from accel_engine.run.diagnostics import ValidationReport
 from accel_engine.run.media import Histogram, LoggedText, histogram_of, image_of
 from accel_tui.appearance.theme import LIGHT
-from accel_tui.screens import diagnostics_screen
-from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.widgets.diagnostics.logged import MediaNames, MediaView
 from recorded_run import execute
 from tui.example_reports import classification
 from tui.fake_engine import FakeEngine
+from tui.screens.run_app import opened_diagnostics
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
 SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
@@ -26,12 +25,7 @@ SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
 WORDS = "A sentence about what the model predicted at this step, long enough to be wrapped. "
 
 
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics_screen, "POLL_SECONDS", 0.05)
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
+pytestmark = pytest.mark.usefixtures("colours_at_once")
 
 
 @pytest.fixture
@@ -55,10 +49,7 @@ def log(engine: FakeEngine, step: int) -> None:
 
 @asynccontextmanager
 async def logged(engine: FakeEngine, size: tuple[int, int] = WIDE) -> AsyncIterator[Pilot[None]]:
-    async with StubApp(engine.directory).run_test(size=size) as pilot:
-        await until(pilot, lambda: getattr(pilot.app.screen, "state", None) and pilot.app.screen.state.info, "the run")  # type: ignore[attr-defined]
-        await pilot.press("w")
-        await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the screen")
+    async with opened_diagnostics(engine.directory, size) as pilot:
         await shows(pilot, "1 Logged", "2 Layers", "kind")
         yield pilot
 

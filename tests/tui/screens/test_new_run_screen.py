@@ -36,9 +36,7 @@ from tui.stand_ins import GIB, StubApp, hides, shows, text_of, until
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 
 
-@pytest.fixture(autouse=True)
-def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+pytestmark = pytest.mark.usefixtures("installed")
 
 
 def screen_of(pilot: Pilot[None]) -> NewRunScreen:

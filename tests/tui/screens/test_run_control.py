@@ -77,7 +77,7 @@ async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
 async def test_all_answers_of_a_question_are_visible(engine: FakeEngine, size: tuple[int, int]) -> None:
     async with opened(engine.directory, size) as pilot:
         await shows(pilot, "training")
-        for key, answers in (("s", 3), ("escape", 3)):
+        for key, answers in (("s", 3), ("q", 3)):
             await pilot.press(key)
             await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
             await pilot.pause()
@@ -138,24 +138,15 @@ async def test_why_a_run_cannot_be_continued_is_told(engine: FakeEngine) -> None
         await until(pilot, lambda: "the data is gone" in told(pilot), "why not")
 
 
-async def test_leaving_a_live_run_asks_and_staying_is_the_default(engine: FakeEngine) -> None:
+async def test_quitting_beside_a_live_run_asks_and_staying_is_the_default(engine: FakeEngine) -> None:
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")
-        for key in ("escape", "q"):
-            await pilot.press(key)
-            await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
-            assert pilot.app.screen.query(Button).last().has_focus
-            await pilot.press("enter")
-            await until(pilot, lambda: pilot.app.screen is screen_of(pilot), "the run")
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
+        assert pilot.app.screen.query(Button).last().has_focus
+        await pilot.press("enter")
+        await until(pilot, lambda: pilot.app.screen is screen_of(pilot), "the run")
         assert app_of(pilot).went == []
-        assert not engine.writer.commands()
-
-
-async def test_leaving_can_detach(engine: FakeEngine) -> None:
-    async with opened(engine.directory) as pilot:
-        await shows(pilot, "training")
-        await pilot.press("escape", "d")
-        await until(pilot, lambda: app_of(pilot).went == ["runs"], "the list of runs")
         assert not engine.writer.commands()
 
 
@@ -182,15 +173,16 @@ async def test_who_would_stop_what_cannot_be_asked_stays_and_is_told(
         assert not pilot.app._exit
 
 
-async def test_detach_leaves_at_once_and_says_how_to_come_back(engine: FakeEngine) -> None:
+@pytest.mark.parametrize("key", ["d", "escape"])
+async def test_a_live_run_is_left_at_once_and_how_to_come_back_is_said(engine: FakeEngine, key: str) -> None:
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training", "q Quit", "? Help")
-        await pilot.press("d")
+        await pilot.press(key)
         assert app_of(pilot).went == ["runs"]
         assert f"accel-tui watch {engine.directory.name}" in told(pilot)
 
 
-@pytest.mark.parametrize(("key", "words"), [("escape", "Leave the run?"), ("s", "Stop training?")])
+@pytest.mark.parametrize(("key", "words"), [("q", "Quit accel-tui?"), ("s", "Stop training?")])
 async def test_a_question_about_a_live_run_goes_away_with_its_end(engine: FakeEngine, key: str, words: str) -> None:
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")

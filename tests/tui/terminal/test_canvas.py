@@ -3,13 +3,14 @@
 import random
 from collections.abc import Iterable
 
-import pyte
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
+from textual.geometry import Size
 from textual.strip import Strip
 
 from accel_tui.terminal.canvas import Canvas
+from tui.terminal.emulator import Emulator
 
 COLUMNS, ROWS = 30, 4
 CONSOLE = Console(color_system="truecolor", force_terminal=True)
@@ -27,31 +28,6 @@ STYLES = [
     Style.parse("blue link https://example.org"),
 ]
 ALPHABET = ["a", "b", " ", " ", "⣿", "⡇", "─", "é", "日", "…", "e\u0301"]
-
-
-class Emulator:
-    """A terminal."""
-
-    def __init__(self) -> None:
-        self._screen = pyte.Screen(COLUMNS, ROWS)
-        self._stream = pyte.Stream(self._screen)
-        self.feed("\x1b[?7l")  # no line is wrapped, as Textual has it
-
-    def feed(self, data: str) -> None:
-        """Take what a program writes."""
-        self._stream.feed(data)
-
-    @property
-    def cells(self) -> list[list[tuple[object, ...]]]:
-        """What is seen; of a blank, not the colour that a letter would have."""
-        return [[_seen(self._screen.buffer[row][column]) for column in range(COLUMNS)] for row in range(ROWS)]
-
-
-def _seen(cell: pyte.screens.Char) -> tuple[object, ...]:
-    lines = (cell.underscore, cell.strikethrough, cell.reverse)
-    if cell.data == " ":
-        return (" ", cell.bg, *lines, cell.fg if any(lines) else None)
-    return (cell.data, cell.fg, cell.bg, *lines, cell.bold, cell.italics)
 
 
 def plain(strips_of: Iterable[tuple[int, int, Strip]]) -> str:
@@ -75,13 +51,13 @@ def scribble(chance: random.Random, width: int) -> Strip:
 def test_a_terminal_shows_the_same_with_and_without_a_canvas() -> None:
     for seed in range(60):
         chance = random.Random(seed)
-        canvas, ours, theirs = Canvas(), Emulator(), Emulator()
+        canvas, ours, theirs = Canvas(), Emulator(Size(COLUMNS, ROWS)), Emulator(Size(COLUMNS, ROWS))
         shown = {(y, 0): scribble(chance, COLUMNS) for y in range(ROWS)}
         for _ in range(12):
             strips_of = [(y, x, strip) for (y, x), strip in shown.items()]
             ours.feed(canvas.paint(strips_of, CONSOLE))
             theirs.feed(plain(strips_of))
-            assert ours.cells == theirs.cells, seed
+            assert ours.picture() == theirs.picture(), seed
             y, x = chance.randrange(ROWS), chance.randrange(COLUMNS)
             shown = {(y, 0): scribble(chance, COLUMNS)}
             if chance.random() < 0.7:  # only a part of a row, with what is left of it as it was

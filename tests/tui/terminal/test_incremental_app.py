@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pyte
 import pytest
 from rich.console import RenderableType
 from textual import _compositor, events
@@ -13,50 +12,18 @@ from textual.events import Key
 from textual.geometry import Size
 from textual.screen import Screen
 
-from accel_engine.process import engine_process
-from accel_engine.process.engine_process import Installation
 from accel_tui.host import Screens
 from accel_tui.terminal import incremental_app, textual_private
 from accel_tui.terminal.incremental_app import QUERY_INTERVAL_BYTES
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until
+from tui.terminal.emulator import Emulator
 
 Update = textual_private.ScreenUpdate
 
 
-@pytest.fixture(autouse=True)
-def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
-
-
-class Emulator:
-    """A terminal of which text, colours and attributes are seen."""
-
-    def __init__(self, size: Size) -> None:
-        self._screen = pyte.Screen(size.width, size.height)
-        self._stream = pyte.Stream(self._screen)
-        self.feed("\x1b[?7l")  # no line is wrapped, as Textual has it
-
-    def feed(self, data: str) -> None:
-        self._stream.feed(data)
-
-    def resize(self, size: Size) -> None:
-        self._screen.resize(size.height, size.width)
-
-    def text(self) -> str:
-        return "\n".join(self._screen.display)
-
-    def picture(self) -> list[list[tuple[object, ...]]]:
-        rows, columns = range(self._screen.lines), range(self._screen.columns)
-        return [[_seen(self._screen.buffer[row][column]) for column in columns] for row in rows]
-
-
-def _seen(cell: pyte.screens.Char) -> tuple[object, ...]:
-    lines = (cell.underscore, cell.strikethrough, cell.reverse)
-    if cell.data == " ":
-        return (" ", cell.bg, *lines, cell.fg if any(lines) else None)
-    return (cell.data, cell.fg, cell.bg, *lines, cell.bold, cell.italics)
+pytestmark = pytest.mark.usefixtures("installed")
 
 
 class SeenApp(StubApp):

@@ -35,8 +35,8 @@ def import_(paths: tuple[Path, ...], name: str, tags: tuple[str, ...], step: str
 
     Finds the runs in each PATH. The files stay as they are. The id of each run is printed.
     """
+    from accel_engine.imported_runs import find, import_run
     from accel_engine.imported_runs.csv_files import ColumnNames  # imports NumPy, which --help does not need
-    from accel_engine.imported_runs.sources import find, import_run
 
     tags, name = validate_tags(tags), validate_name(name)
     sources = [source for path in paths for source in find(path, ColumnNames(step, epoch))]

@@ -59,16 +59,9 @@ def wrapped(text: str, width: int) -> list[str]:
     return [line for paragraph in text.split("\n") for line in _lines(paragraph, width)]
 
 
-def hanging(text: str, width: int, indent: str = "  ") -> list[str]:
-    """The lines of a text, at least one; all but the first are indented.
-
-    Args:
-        text: Printable.
-        width: Cells of a line.
-        indent: What the second and later lines begin with.
-    """
-    lines = wrapped(text.replace("\n", " "), max(width - len(indent), 1))
-    return [lines[0], *(f"{indent}{line}" for line in lines[1:])]
+def paragraph_lines(text: str, width: int) -> list[str]:
+    """The lines of a printable text as one paragraph, at least one line."""
+    return wrapped(text.replace("\n", " "), max(width, 1))
 
 
 def _lines(paragraph: str, width: int) -> Iterator[str]:

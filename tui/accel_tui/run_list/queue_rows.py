@@ -146,7 +146,7 @@ def _need(plan: Plan, wanted: int | None, devices: Sequence[Device]) -> RunNeeds
 
 def _is_live(run: str) -> bool:
     try:
-        status = run_status(run)
+        status = run_status(runs_directory() / run)
     except RunError:
         return True
     return status is not None and status.live

@@ -139,6 +139,9 @@ class AskingScreen(BackScreen):
 
     _question: Dialog[Any] | None = None
 
+    def tell_left(self) -> None:
+        """Tell what continues after the user has left for another screen."""
+
     async def ask(self, question: Dialog[_Answer]) -> _Answer | None:
         """Open a dialog, which :meth:`withdraw_question` may close; returns its result."""
         self._question = question
@@ -169,6 +172,7 @@ CANCEL = Answer("cancel", "Cancel", "escape")
 
 
 OVERWRITE = Answer("overwrite", "Overwrite", "o", is_destructive=True)
+DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 
 class Answers(Horizontal):

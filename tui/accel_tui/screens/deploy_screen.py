@@ -14,14 +14,14 @@ from textual.binding import Binding, BindingType
 
 from accel_engine.deploy_folder import deploy_to_folder
 from accel_engine.deploy_folder.deploy_to_folder import WrittenFolder
-from accel_engine.deploy_folder.folder_options import FolderOptions
+from accel_engine.deploy_folder.folder_options import WITH_SERVER, FolderOptions
 from accel_engine.deployment.deploy import Deployed, Deployer, check_deploy
 from accel_engine.deployment.deploy_options import DeployOptions
 from accel_engine.deployment.deployments import Deployment
 from accel_engine.deployment.server_control import choose_port
 from accel_engine.deployment.write_version import DeployStep
 from accel_engine.errors import AccelError
-from accel_engine.plan.options import OptionSpec, joined, option, part_of, specs_of
+from accel_engine.plan.options import OptionSpec, joined_options, option, part_of, specs_of
 from accel_engine.requests.export_model import WritingFormat
 from accel_engine.requests.protocol.model_reference import check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
@@ -64,7 +64,7 @@ def _check(options: Any) -> None:
 
 DeployForm: Any = dataclasses.make_dataclass(
     "DeployForm",
-    joined(
+    joined_options(
         (
             DeployOptions,
             ("name", "format", "checkpoint", *_OF_SERVERS, "threads", "target_latency", "target_rate", "device"),
@@ -159,6 +159,7 @@ class DeployScreen(_DeployingScreen):
         known = specs_of(DeployForm)
         specs = {name: replace(known[name], goes_with=("target", (HERE,))) for name in _OF_SERVERS}
         specs |= {name: replace(known[name], goes_with=("target", tuple(_FOLDERS))) for name in _OF_FOLDERS}
+        specs["image"] = replace(known["image"], goes_with=("target", WITH_SERVER))
         specs["to"] = replace(specs["to"], label="folder", is_required=True, hint="such as ./service")
         order = ("target", "to", "name", "format", "checkpoint", *_OF_SERVERS, "threads", "target_latency")
         return OptionForm(
@@ -214,7 +215,7 @@ UpdateForm: Any = dataclasses.make_dataclass(
             str,
             option("", OptionSpec("The run whose model takes over.", str, is_required=True, hint="such as last")),
         ),
-        *joined((DeployOptions, ("format", "checkpoint", "device"))),
+        *joined_options((DeployOptions, ("format", "checkpoint", "device"))),
     ],
     frozen=True,
     kw_only=True,

@@ -21,7 +21,7 @@ from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.host import Screens, open_screen
-from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, awaiting
+from accel_tui.screens.asking import CANCEL, DELETE, Answer, AskingScreen, QuestionScreen, awaiting
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.table import RowDetails, Table
 from accel_tui.widgets.visibility import is_covered
@@ -33,7 +33,6 @@ EMPTY = "Nothing is deployed yet. Press D on a run with a trained model."
 """Text where there are none."""
 
 STOP = Answer("stop", "Stop", "s")
-DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 _COLOURS = {READY: "success", NOT_READY: "warning", SILENT: "error"}
 

@@ -35,6 +35,11 @@ _VERDICTS = {"better": "success", "worse": "error", "may be chance": "note"}
 """Colours of verdicts on differences."""
 
 
+_AWAITED = """Each metric with its confidence interval beside the baseline,
+the differences between runs, and the metrics of each class.
+
+e changes the examples, the weights and the confidence."""
+
 MOST_ASKED = 9
 """The most runs that a question offers, each with a digit."""
 
@@ -71,7 +76,7 @@ class EvaluateScreen(JobScreen):
         return OptionForm(EvaluationOptions, rows, names, directories=self._directories)
 
     def compose_result(self) -> ComposeResult:
-        yield ResultTables(colours=_VERDICTS, id="result")
+        yield ResultTables(colours=_VERDICTS, awaited=_AWAITED, id="result")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Diagnostics need an evaluation."""

@@ -45,6 +45,9 @@ from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.jobs.option_inputs import Checklist
 from accel_tui.widgets.text_table import ResultTables
 
+_AWAITED = """Each format with its metrics on the same examples, its difference
+from the trained model, its size and its latency."""
+
 _COLOURS = {
     **dict.fromkeys((FASTEST, FASTEST_EXPORT, WRITTEN), "success"),
     NOT_WRITTEN: "error",
@@ -111,7 +114,7 @@ class ExportScreen(JobScreen):
         open_screen(self, Screens.DEPLOY, self._directory)
 
     def compose_result(self) -> ComposeResult:
-        yield ResultTables(colours=_COLOURS, id="result")
+        yield ResultTables(colours=_COLOURS, awaited=_AWAITED, id="result")
 
     def prepare(self, options: ExportOptions) -> PreparedExport:
         """The targets, each with a path that can be written."""

@@ -144,7 +144,7 @@ class PredictScreen(JobScreen):
     def compose_result(self) -> ComposeResult:
         with Container(id="result"):
             yield GrowingText(id="text")
-            yield ResultTables()
+            yield ResultTables(awaited="A row for each example, with its prediction.\n\nW saves all of them to a file.")
 
     def on_mount(self) -> None:
         """Read what examples the model takes, for the form."""

@@ -23,10 +23,10 @@ from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_list.columns import SYMBOLS
 from accel_tui.run_list.queue_rows import QueueList, QueueReader, QueueRow
 from accel_tui.run_list.queue_times import PlannedRun, planned_runs
-from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
+from accel_tui.screens.asking import CANCEL, QuestionScreen, awaiting
 from accel_tui.screens.entry_screen import Entry, EntryScreen
 from accel_tui.screens.run_actions import RunActionsScreen
-from accel_tui.screens.run_questions import CANCEL_RUN, cancel_question
+from accel_tui.screens.run_questions import CANCEL_RUN, STOP, cancel_question
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.queue_timeline import QueueTimeline
 from accel_tui.widgets.table import RowDetails, Table
@@ -135,8 +135,6 @@ def _sentence(row: QueueRow) -> str:
 
 INTERVAL = 1.0
 """Seconds between two readings of the queue."""
-
-STOP = Answer("stop", "Stop with checkpoint", "s")
 
 EMPTY = "The queue is empty. Press N for a new run, then a to let it wait for free devices."
 """Text where no run waits."""

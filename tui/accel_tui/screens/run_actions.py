@@ -26,7 +26,7 @@ from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.columns import has_model
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, MOST_RUNS_OF_BAND, find_mixed_kinds
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, awaiting
+from accel_tui.screens.asking import CANCEL, DELETE, AskingScreen, QuestionScreen, awaiting
 from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.run_questions import (
     CANCEL_RUN,
@@ -37,8 +37,6 @@ from accel_tui.screens.run_questions import (
     stop_question,
 )
 from accel_tui.widgets.jobs.option_form import OptionForm
-
-DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 SIMILAR_RUNS = 4
 """How many runs *Compare* on *Run* shows, with the run of the screen."""

@@ -292,6 +292,13 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
 
     def action_detach(self) -> None:
         """Leave the run; it keeps training."""
+        self.tell_left()
+        self.go_back()
+
+    def tell_left(self) -> None:
+        """Tell that a live run continues, and how to see it again."""
+        if not self.state.live:
+            return
         self.notify(
             f"But {DIRECTORY_LOST}"
             if self.state.is_directory_lost
@@ -299,26 +306,23 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             title=f"The run {after_detach(self.state)}",
             markup=False,
         )
-        self.go_back()
 
-    @awaiting
-    async def action_back(self) -> None:
-        """Go back; asks first while the run is live."""
-        if await self._may_leave("Leave the run?"):
-            self.go_back()
+    def action_back(self) -> None:
+        """Go back, as every other key that leaves: a live run continues."""
+        self.action_detach()
 
     @awaiting
     async def action_quit(self) -> None:
         """Quit; asks first while the run is live."""
-        if await self._may_leave("Quit accel-tui?"):
+        if await self._may_quit():
             self.app.exit()
 
-    async def _may_leave(self, question: str) -> bool:
-        """Ask whether to leave a live run, and stop it if that is the answer; returns whether to leave."""
+    async def _may_quit(self) -> bool:
+        """Ask whether to detach from a live run, and stop it if that is the answer; returns whether to quit."""
         run = self.current_run
         if not run.state.live or run.state.is_queued:
             return True
-        answer = await self.ask(leave_question(question, run.id, run.state))
+        answer = await self.ask(leave_question("Quit accel-tui?", run.id, run.state))
         if answer in ("stop", "stop_now"):
             return await self.send(run, *stop_command(str(answer), run.state))
         return answer == DETACH.id

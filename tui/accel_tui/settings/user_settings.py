@@ -156,6 +156,13 @@ class Settings:
         choices=RUN_COLUMNS,
         optional=True,
     )
+    runs_folds: tuple[str, ...] = _setting(
+        "runs.folds",
+        (),
+        "Groups of the list of runs that were folded or unfolded; auto are those of searches and benches",
+        tuple,
+        optional=True,
+    )
     plan: Mapping[str, Any] = field(default_factory=dict)
     """Defaults of plan fields."""
     keys: Mapping[str, str] = field(default_factory=dict)

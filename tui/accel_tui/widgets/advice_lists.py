@@ -16,7 +16,7 @@ from accel_engine.words.numbers import percent
 from accel_tui.formatting.advice import capitalized, cure_text, evidence_text, options_text
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.race import TITLE, bars, cure_verdict, heading
-from accel_tui.formatting.text import hanging
+from accel_tui.formatting.text import paragraph_lines
 from accel_tui.run_state.advice import Advice, chart_name
 from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
 from accel_tui.run_state.marks import with_advice
@@ -125,12 +125,14 @@ class FindingList(AdviceList):
         width = max(self.scrollable_content_region.width or self.size.width, 1)
         weight = bar(max(finding.weight, 1 / _BAR), _BAR), "$warning"
         room = max(width - _BAR - 2, 1)
-        first, *more = hanging(finding.title, room, "")
+        first, *more = paragraph_lines(finding.title, room)
         title = Content(f" {first}")
         lines = [Content.assemble(title.pad_right(max(room + 1 - title.cell_length, 0)), " ", weight)]
         lines += [Content(f" {each}") for each in more]
         if has_cost:
-            lines += [Content.styled(f" {each}", "$foreground 75%") for each in hanging(finding.cost, width - 1, "")]
+            lines += [
+                Content.styled(f" {each}", "$foreground 75%") for each in paragraph_lines(finding.cost, width - 1)
+            ]
         return Content("\n").join(lines)
 
 
@@ -153,7 +155,7 @@ def _lines(finding: Finding, width: int) -> Iterator[Content]:
     yield Content("")
     yield Content.styled("Evidence", "bold $primary")
     for each in finding.evidence:
-        lines = hanging(evidence_text(each), width - 2, "")
+        lines = paragraph_lines(evidence_text(each), width - 2)
         yield Content("\n").join(
             [Content.assemble(("· ", "$text-muted"), lines[0]), *(Content(f"  {line}") for line in lines[1:])]
         )
@@ -239,7 +241,7 @@ def _wrapped(line: Line, width: int) -> list[Content]:
     if isinstance(line, Content):
         return [line]
     words, style = line
-    return [Content.styled(text, style) for text in hanging(words, width, "")]
+    return [Content.styled(text, style) for text in paragraph_lines(words, width)]
 
 
 def _cure_lines(cure: Cure, advice: Advice, notes: AdviceNotes, width: int) -> Iterator[Line]:

@@ -65,7 +65,7 @@ def device_line(
         content = Content.assemble(content, "  ", text)
     history_width = min(available - 2, _LONGEST_HISTORY)
     if not detailed and history_width >= _SHORTEST_HISTORY:
-        content = _with_history(content, history(meter.utilizations, history_width)[0], width)
+        content = _with_history(content, _scaled_history(meter, history_width, 1)[0], width)
     return content.truncate(width, ellipsis=True)
 
 
@@ -84,8 +84,16 @@ def two_lines(device: Device, meter: Meter | None, width: int, names: int, *, id
     room = min(width - max(upper.cell_length, lower.cell_length) - 2, _LONGEST_HISTORY)
     if meter is None or not meter.utilizations or room < _SHORTEST_HISTORY:
         return upper, lower
-    above, below = history(meter.utilizations, room, rows=2)
+    above, below = _scaled_history(meter, room, 2)
     return _with_history(upper, above, width), _with_history(lower, below, width)
+
+
+def _scaled_history(meter: Meter, room: int, rows: int) -> list[Content]:
+    """The history of the utilization, with what its height means before the oldest."""
+    labels = ("use ",) if rows == 1 else ("100% ", "0% ")
+    columns = max(min(len(meter.utilizations), room - len(labels[0])), 1)
+    drawn = history(meter.utilizations, columns, rows)
+    return [Content.assemble((label, "$text-disabled"), row) for label, row in zip(labels, drawn, strict=True)]
 
 
 def _with_history(content: Content, drawn: Content, width: int) -> Content:

@@ -48,6 +48,8 @@ _BUCKETS = 512
 _EVENTS = 4096
 _LABEL = 7  # cells of the names of facts
 _NAMED = 10  # runs of a group that are named
+_NAMED_SHORT = 3  # the same in a short card
+_SHORT = 12  # lines of a card below which it is short
 _NAME = 26  # cells of the names of a group's best runs
 _CHARTS = 2
 _SHOWN_ELSEWHERE = frozenset({"name", "model", "data"})
@@ -128,6 +130,7 @@ class RunCard(VerticalScroll, can_focus=False):
         & > Static { height: auto; link-style: none; link-color: $foreground; link-background: transparent; }
         & > Chart { height: 7; display: none; }
         &.-charts > Chart { display: block; }
+        &.-short > Chart { display: none; }
     }
     """
 
@@ -180,6 +183,10 @@ class RunCard(VerticalScroll, can_focus=False):
             return
         self.remove_class("-charts")
         self.border_title = _title(printable_line(subject.path[-1]), subject.note, "$text-muted") if subject else ""
+        if self._is_short:
+            self._head.display = False
+            self._facts.update(Content("\n").join(_group_lines(subject, _NAMED_SHORT)) if subject else "")
+            return
         self._head.display = True
         self._head.update(Content("\n").join(_group_lines(subject)) if subject else "")
         self._facts.update("")
@@ -191,11 +198,16 @@ class RunCard(VerticalScroll, can_focus=False):
         head = list(_head(run))
         self._head.display = bool(head)
         self._head.update(Content("\n").join(head))
-        self._draw(content.state, run)
+        if not self._is_short:
+            self._draw(content.state, run)
+        self.set_class(self._is_short, "-short")
         if info is None:
             self._facts.update(Content.styled(run.problem, "$text-warning"))
             return
         facts = [*_facts(run, info, content)]
+        if self._is_short:
+            self._facts.update(Content("\n").join(self._short_lines(facts, info, content)))
+            return
         room = max(10, (self.scrollable_content_region.width or 40) - _LABEL)
         lines = [
             Content.assemble((f"{'' if number else label:<{_LABEL}}", "$text-muted"), line)
@@ -206,6 +218,27 @@ class RunCard(VerticalScroll, can_focus=False):
         where = shorten_start(printable(str(info.directory)), max(10, self.scrollable_content_region.width - 1))
         lines += [Content(""), *_again(info), Content.styled(where, "$text-disabled")]
         self._facts.update(Content("\n").join([*lines, Content(""), *self._key_lines()]))
+
+    @property
+    def _is_short(self) -> bool:
+        """Whether there is room only for what matters most."""
+        return self.size.height < _SHORT
+
+    def _short_lines(self, facts: list[tuple[str, str]], info: RunInfo, content: CardContent) -> Iterator[Content]:
+        """The facts one after the other, advice, and how the run is made again: a line each."""
+        width = max(10, self.scrollable_content_region.width or 76)
+        known = dict(facts)
+        for names in (("best", "result", "speed", "time"), ("data", "plan", "model"), ("note", "tags")):
+            parts = [Content.assemble((f"{name} ", "$text-muted"), known[name]) for name in names if name in known]
+            while parts[1:] and sum(3 + each.cell_length for each in parts) > width + 3:
+                parts.pop()  # rather than cutting a number
+            if parts:
+                yield Content("   ").join(parts).truncate(width, ellipsis=True)
+        if content.findings:
+            titles = ", ".join(each.title for each in content.findings)
+            yield Content.styled(f"⚑ {titles}", "$warning").truncate(width, ellipsis=True)
+        for line in _again(info):
+            yield line.truncate(width, ellipsis=True)
 
     def _draw(self, state: RunState, run: RunSummary) -> None:
         """Draw the first charts of the run, with the values of the list."""
@@ -322,18 +355,24 @@ def _again(info: RunInfo) -> Iterator[Content]:
         yield Content.styled("the plan cannot be read on this machine", "$text-warning")
 
 
-def _group_lines(group: RunGroup) -> Iterator[Content]:
-    """The best runs of a group, and how many runs have each status."""
+def _group_lines(group: RunGroup, most: int = _NAMED) -> Iterator[Content]:
+    """The best runs of a group, at most some, and how many runs have each status."""
     results = [(found, run) for run in group.runs if (found := group.result(run))]
     lower = results[0][0].lower if results else None
     if lower is not None:
-        results = (nsmallest if lower else nlargest)(_NAMED, results, key=lambda each: each[0].value)
+        results = (nsmallest if lower else nlargest)(most, results, key=lambda each: each[0].value)
     yield Content.styled(results[0][0].title if results else "no results yet", "$text-muted")
-    for number, (found, run) in enumerate(results[:_NAMED]):
+    for number, (found, run) in enumerate(results[:most]):
         name = shorten(printable_line(run_title(run)), _NAME)
-        yield Content.assemble((f"{found.text:>8}", "bold"), "    " if number else "  ★ ", name)
-    yield Content("")
+        yield Content.assemble(
+            (f"{group.text(found.series, found.value):>8}", "bold"), "    " if number else "  ★ ", name
+        )
     counts = Counter(map(status_of, group.runs))
-    yield Content.styled(", ".join(f"{count:,} {word}" for word, count in counts.items()), "$text-muted")
+    told = ", ".join(f"{count:,} {word}" for word, count in counts.items())
+    if most < _NAMED:
+        yield Content.styled(told, "$text-muted")
+        return
+    yield Content("")
+    yield Content.styled(told, "$text-muted")
     yield Content("")
     yield Content.styled("⏎ folds and unfolds, space selects all", "$text-muted")

@@ -160,6 +160,7 @@ class ResultTables(VerticalScroll):
     Args:
         follows: Whether the cursors of the tables follow others, rather than moving by keys.
         colours: The theme colours of some texts.
+        awaited: What will be here, shown in the middle while there are no tables.
         id: The widget's id.
     """
 
@@ -171,6 +172,16 @@ class ResultTables(VerticalScroll):
         TextTable { height: auto; max-height: 100%; scrollbar-gutter: auto; }
         .note { height: auto; color: $text-muted; }
         .-empty { display: none; }
+        .awaited {
+            display: none;
+            width: 100%;
+            height: 100%;
+            padding: 0 4;
+            color: $text-muted;
+            content-align: center middle;
+            text-align: center;
+        }
+        &.-awaited .awaited { display: block; }
         FollowingTable > .table--cursor { background: $block-cursor-blurred-background; text-style: bold; }
     }
     """
@@ -180,11 +191,17 @@ class ResultTables(VerticalScroll):
         *,
         follows: bool = False,
         colours: Mapping[str, str] | None = None,
+        awaited: str = "",
         id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
         super().__init__(id=id, can_focus=follows)  # to scroll, where the tables take no keys
         self._follows, self._colours = follows, colours or {}
         self._sections = list[_Section]()
+        self._awaited = awaited
+
+    def compose(self) -> ComposeResult:
+        if self._awaited:
+            yield Static(self._awaited, classes="awaited", markup=False)
 
     def show(self, tables: Sequence[ResultTable], signs: Sequence[Content] = ()) -> None:
         """Show tables; those at the same place keep their cursors and orders.
@@ -193,6 +210,7 @@ class ResultTables(VerticalScroll):
             tables: The tables.
             signs: What is before the titles of the first ones.
         """
+        self.set_class(not tables, "-awaited")
         for section in self._sections[len(tables) :]:
             section.disabled = True  # takes no focus until it is removed
             section.remove()

@@ -277,7 +277,7 @@ def curve_noise(values: Floats) -> float:
     return float(1.4826 * np.median(np.abs(steps - np.median(steps))) / math.sqrt(2))
 
 
-def start_and_end(series: RecordedSeries, share: float = 0.1) -> tuple[float, float]:
-    """Medians of the first and the last steps."""
-    count = max(1, min(int(len(series) * share), 50))
+def start_and_end(series: RecordedSeries) -> tuple[float, float]:
+    """Medians of the first and of the last tenth of the steps."""
+    count = max(1, min(len(series) // 10, 50))
     return float(np.median(series.mean[:count])), float(np.median(series.mean[-count:]))

@@ -196,10 +196,10 @@ def _little_learned(learning: Learning) -> Evidence:
     return of_loss(learning, f"the loss is {metric(end)} at the end; it began at {metric(learning.first_loss)}")
 
 
-def _stays_above(values: np.ndarray, level: float, count: int = 2) -> bool:
-    """Whether some neighbouring values are all above a level: not a single unusual batch."""
-    above = (values > level).astype(int)
-    return len(above) >= count and bool((np.convolve(above, np.ones(count, int), "valid") == count).any())
+def _stays_above(values: np.ndarray, level: float) -> bool:
+    """Whether two neighbouring values are above a level: not a single unusual batch."""
+    above = values > level
+    return bool((above[1:] & above[:-1]).any())
 
 
 def _has_large_start(learning: Learning) -> bool:

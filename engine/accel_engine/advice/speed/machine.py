@@ -143,7 +143,7 @@ def _cpu_neighbours(recorded: Recorded) -> Finding | None:
     others = cpu_use_of_others(recorded)
     if recorded.workers or others is None or others < NEIGHBOUR_CPU:  # other workers are other programs
         return None
-    return _neighbour("cpu:0", f"other programs took {others:.0f}% of the processors' time in the median", 0.2)
+    return _neighbour("cpu:0", f"other programs took {others:.0f}% of the processors' time in the median")
 
 
 def _processes(recorded: Recorded, device: str) -> Finding | None:
@@ -162,10 +162,10 @@ def _processes(recorded: Recorded, device: str) -> Finding | None:
     if not usual:
         return None
     text = f"{', '.join(usual[:3])} had more than {size(least)} each in half of {len(known):,} readings or more"
-    return _neighbour(device, text, 0.2)
+    return _neighbour(device, text)
 
 
-def _neighbour(device: str, text: str, weight: float) -> Finding:
+def _neighbour(device: str, text: str) -> Finding:
     return speed_finding(
         id="neighbours",
         title=f"Other programs use {device}",
@@ -173,5 +173,5 @@ def _neighbour(device: str, text: str, weight: float) -> Finding:
         confidence=Confidence.CERTAIN,
         cost="they share the device's time",
         cures=(Cure("end them, or wait for them"),),
-        weight=weight,
+        weight=0.2,
     )

@@ -19,6 +19,7 @@ from accel_engine.data.dataset import LazyRows
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.tables.raw_inputs import JOINED_CATEGORIES, MISSING_TEXT, NUMBERS, RawInput, arrays_of
 from accel_engine.errors import DataError
+from accel_engine.words import numbers as words
 
 MAX_CATEGORIES = 1000
 """Categories of a column beyond the most frequent ones are encoded as one, as are unknown ones."""
@@ -349,8 +350,8 @@ def unseen_notes(
                 f"{', …' if len(known) > 5 else ''}; leave cells empty to use the rows without them"
             )
         notes.append(
-            f"{where}{number:,} values of column {raw.name} are not in the training data, such as {example!r}: "
-            "taken as other values"
+            f"{where}{words.counted(number, 'value')} of column {raw.name} not in the training data, "
+            f"such as {example!r}: taken as other values"
         )
     return tuple(notes)
 

@@ -99,17 +99,16 @@ class Calibration(NamedTuple):
     """Expected calibration error: mean difference of both, weighted by the number of examples."""
 
 
-def calibration(positives: npt.NDArray[np.int64], negatives: npt.NDArray[np.int64], bins: int = 10) -> Calibration:
-    """The calibration of the histograms of one label.
+def calibration(positives: npt.NDArray[np.int64], negatives: npt.NDArray[np.int64]) -> Calibration:
+    """The calibration of the histograms of one label, in ten bins.
 
     Args:
-        positives: ``[fine bins]``, a multiple of ``bins``.
+        positives: ``[fine bins]``, a multiple of ten.
         negatives: The same.
-        bins: Number of bins of the result.
     """
     middles = (np.arange(len(positives)) + 0.5) / len(positives)
     counts = positives + negatives
-    examples, right, total = (each.reshape(bins, -1).sum(1) for each in (counts, positives, counts * middles))
+    examples, right, total = (each.reshape(10, -1).sum(1) for each in (counts, positives, counts * middles))
     probability, frequency = _ratio(total, examples), _ratio(right, examples)
     error = _ratio(np.nansum(np.abs(probability - frequency) * examples), examples.sum())
     return Calibration(probability, frequency, examples, float(error))

@@ -66,6 +66,11 @@ def run_name(directory: Path) -> str:
     return f"{host}:{directory.name}" if host else directory.name
 
 
+def plain_name(directory: Path) -> str:
+    """A run's id without its code: of ``k3fp-digits`` ``digits``."""
+    return directory.name.partition("-")[2] or directory.name
+
+
 def reference(directory: Path) -> str:
     """What commands take for a run: its id, with the place of a worker's run; or its directory if it is elsewhere."""
     runs = runs_directory()

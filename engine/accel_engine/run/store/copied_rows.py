@@ -148,7 +148,7 @@ def read_new_rows(database: RunDatabase, position: Position, size: int) -> NewRo
             summaries=tuple(
                 row
                 for level, end in enumerate(position.summaries)
-                for row in budget.of(database.summary_after(level, end))
+                for row in budget.of(database.summary_after(level, end), group=lambda row: row.first_step)
             ),
             diagnostics=budget.of(database.changed_diagnostics(position.diagnostics)),
             gone_diagnostics=tuple(position.diagnostics.keys() - database.diagnostics_by_time().keys()),
@@ -206,11 +206,13 @@ class _Budget:
     def __init__(self, size: int) -> None:
         self._left, self.is_exceeded = size, False
 
-    def of(self, rows: Iterable[T], size: Callable[[Any], int] = _size) -> tuple[T, ...]:
-        """As many of some rows as may be read."""
+    def of(
+        self, rows: Iterable[T], size: Callable[[Any], int] = _size, group: Callable[[T], object] = id
+    ) -> tuple[T, ...]:
+        """As many of some rows as may be read, and rows of one group together."""
         found: list[T] = []
         for row in rows:
-            if self._left <= 0:
+            if self._left <= 0 and (not found or group(row) != group(found[-1])):
                 self.is_exceeded = True
                 break
             self._left -= size(row)

@@ -1,7 +1,6 @@
 """Measures the inference of trained models: on each device, in each precision, with XLA and without."""
 
 import math
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -39,12 +38,11 @@ from accel_engine.trained.bench.trained_runtime import (
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.prediction.table_examples import read_raw_columns
 from accel_engine.trained.split_batches import batches
+from accel_engine.training.core.device_visibility import BUS_ID
 from accel_engine.training.memory_meters import DeviceMemory, HostMemory, release_memory
 
 EXAMPLES = 1024
 """Examples of the data at most; larger batches repeat them."""
-
-_BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
 
 Examples = dict[str, npt.NDArray[Any]]
 
@@ -183,7 +181,7 @@ def _measure(
     if device.startswith("GPU"):
         memory, available = DeviceMemory(device), lambda: math.inf  # TensorFlow raises an error
         local = local_devices().get(device)
-        bus = _BUS_ID.search(local.description) if local else None
+        bus = BUS_ID.search(local.description) if local else None
         energy = energy_meter(bus[1]) if bus else None
     with tf.device(device):
         yield from RuntimeBench(setup, runtime, examples, settings, memory, energy, available).candidates()

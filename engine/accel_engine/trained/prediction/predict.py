@@ -34,11 +34,10 @@ from accel_engine.trained.prediction.table_examples import (
     read_rows,
     read_text_column,
 )
+from accel_engine.trained.prediction_files import ARRAYS
 
 _ROWS, _BYTES = 1024, 1 << 24
 """The most examples of a batch, and their bytes."""
-
-_ARRAYS = (".npz", ".npy")
 
 
 def predict(request: PredictionRequest, send: Send = unheard) -> ExamplePredictions:
@@ -147,7 +146,7 @@ def _examples(model: TrainedModel, path: Path) -> Examples:
     suffix, form, spec = path.suffix.lower(), model.form, model.dataset.spec.inputs
     if not model.is_file and form.kind == "series":
         return read_last_windows(path, form, model.plan)
-    if suffix in _ARRAYS and form.kind != "table":
+    if suffix in ARRAYS and form.kind != "table":
         return read_arrays(path, spec, model.plan.features)
     if form.table is not None:
         return read_rows(path, form.table)
@@ -166,7 +165,7 @@ def _examples(model: TrainedModel, path: Path) -> Examples:
             raise DataError(f"{path.name} is an image, which {model.name} does not take: its examples are {spec}")
     if model.is_file and form.kind != "text":
         raise DataError(
-            f"{model.name} takes arrays ({', '.join(_ARRAYS)}), not {path.name}: give the run, which has the "
+            f"{model.name} takes arrays ({', '.join(ARRAYS)}), not {path.name}: give the run, which has the "
             "preprocessing of other files"
         )
     raise DataError(f"{path.name} has no examples for {model.name}, whose data is {form.kind}")

@@ -28,7 +28,9 @@ from accel_engine.requests.protocol.request import ComputeDevice
 
 GIB, MIB = 1 << 30, 1 << 20
 
-_BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
+BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
+"""The address in TensorFlow's description of a GPU."""
+
 _NAME = re.compile(r"name: ([^,]+)")
 
 
@@ -169,7 +171,7 @@ def describe_devices(names: tuple[str, ...], inventory: Inventory) -> tuple[Tens
     for name in names:
         kind = name.partition(":")[0].lower()
         description = local[name].description if name in local else ""
-        bus = _BUS_ID.search(description)
+        bus = BUS_ID.search(description)
         match = find_by_address(inventory, bus[1]) if bus else None
         same = match.id if match else "cpu:0" if kind == "cpu" else ""
         devices.append(TensorFlowDevice(name, kind, description, same))

@@ -122,7 +122,7 @@ def test_values_that_training_has_not_seen_are_counted(tmp_path):
     colours = ["violet", "red", "blue"] * (ROWS // 3)
     found = load(path, options(validation_data=write(rows, tmp_path / "other.csv", colour=colours)))
     assert found.warnings == (
-        "other.csv: 20 values of column colour are not in the training data, such as 'violet': taken as other values",
+        "other.csv: 20 values of column colour not in the training data, such as 'violet': taken as other values",
     )
     other = write(rows, tmp_path / "all.csv", colour=["violet", "rose", "pink"] * (ROWS // 3))
     with pytest.raises(DataError, match=r"all\.csv: no value of column colour is in the training data.* red"):

@@ -138,7 +138,7 @@ def test_other_rows_are_preprocessed_as_the_runs_own(gym: Gym, houses: Path, tmp
     assert {"loss", "r2_score"} <= set(values(found))
     assert not any("training data" in note for note in found.models[0].notes)
     others.write_text(others.read_text().replace("Bonn", "Ulm", 1))
-    unseen = "1 values of column city are not in the training data, such as 'Ulm'"
+    unseen = "1 value of column city not in the training data, such as 'Ulm'"
     assert any(unseen in note for note in evaluated(directory, data=str(others)).models[0].notes)
     for split in ("test", "validation"):
         with pytest.raises(AccelError, match=f"as a whole, not its {split} split: leave --split out"):

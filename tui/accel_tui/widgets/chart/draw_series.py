@@ -23,7 +23,8 @@ _LOWER_DOTS = np.uint8(0xE4)  # of its lower half
 _CELLS_A_POINT = 3  # closer points are joined to a line
 _DASH = np.array([[-1.0], [0.0], [1.0]])  # dot columns of a point, beside its own
 _NO_SIGNS = tuple(map(ord, " ┈┊─┬"))  # characters of the background that may be hidden
-_SPARSE = np.uint8(0b10010101)  # every other dot, so that the mean stands out from the band
+SPARSE = np.uint8(0b10010101)
+"""Every other dot, so that the mean stands out from the band."""
 
 
 def draw_series(plot: Frame, view: ChartView) -> None:
@@ -105,7 +106,7 @@ def paint_range(plot: Frame, band: raster.Patterns, style: str, tint: str = "ran
 def _paint_curve(plot: Frame, patterns: Sequence[raster.Patterns], style: str) -> None:
     """Draw the mean of a curve, and behind it the band; of a smoothed curve the unsmoothed mean is behind too."""
     band, line, *fronts = patterns
-    band &= _SPARSE
+    band &= SPARSE
     if fronts:
         band |= line
     _paint(plot, band, f"{style}-band")

@@ -95,10 +95,10 @@ def figure_of(view: ChartView, width: float = 720.0, height: float = 260.0) -> C
     return ChartFigure(width, height, view.title.strip("▸ "), tuple(_chart(place)))
 
 
-def figure_of_plot(plot: Plot, width: float = 560.0, height: float = 320.0) -> ChartFigure:
-    """Draw a plot; width and height are in points."""
-    place = _Place(plot_view(plot, 100, 20), width, height)
-    return ChartFigure(width, height, plot.title, tuple(_plot(plot, place)))
+def figure_of_plot(plot: Plot) -> ChartFigure:
+    """Draw a plot, 560 by 320 points."""
+    place = _Place(plot_view(plot, 100, 20), 560.0, 320.0)
+    return ChartFigure(place.width, place.height, plot.title, tuple(_plot(plot, place)))
 
 
 @dataclass(frozen=True, slots=True)

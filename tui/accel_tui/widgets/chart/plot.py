@@ -20,7 +20,7 @@ from accel_tui.widgets.chart.background import background_layout
 from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.chart.chart_view import ChartView, Colour
-from accel_tui.widgets.chart.draw_series import paint_range
+from accel_tui.widgets.chart.draw_series import SPARSE, paint_range
 from accel_tui.widgets.chart.value_axis import value_axis
 from accel_tui.widgets.styled_text import TextSpan
 
@@ -34,7 +34,6 @@ _SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "�
 _BLOCKS = np.frombuffer("▁▂▃▄▅▆▇█".encode("utf-32-le"), np.uint32)
 _EIGHTHS, _SHADE = 8, "▒"
 _FILE_ROWS = 20  # of a plot that is made for a file
-_SPARSE = np.uint8(0b10010101)  # every other dot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,7 +211,7 @@ def _draw_band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: 
     if has_tints:
         paint_range(area, covered, series.style, "range" if series.covers else "area")
     else:
-        _paint(area, covered & _SPARSE, STYLE_ID[f"{series.style}-band"])
+        _paint(area, covered & SPARSE, STYLE_ID[f"{series.style}-band"])
 
 
 def _paint(area: Frame, patterns: raster.Patterns, style: int) -> None:

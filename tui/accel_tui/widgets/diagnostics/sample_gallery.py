@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -33,8 +33,10 @@ WIDTHS = (12, 16, 24, 32, 48, 64)
 GAP = 2
 """Cells between two samples; the pictures of one are closer."""
 
-_LEAST_BAR = 4  # cells of a bar of confidence
-_WORDS = 2  # lines below an image
+_LEAST_BAR, _WIDEST_BAR = 4, 16  # cells of a bar of confidence
+_WORDS = 2  # lines below an image, where they are not beside it
+_BESIDE = 15  # cells of the words beside an image
+_WIDE = 90  # cells of a page from which they are
 _SOME = 8  # minimum number of images per page
 _HUGE = 3  # cells per pixel at most
 
@@ -51,10 +53,17 @@ class _Tile:
     """Width of a picture in cells."""
     lines: int
     """Its height."""
+    beside: int
+    """Cells of the words beside the pictures; 0 if they are below them."""
 
     @property
     def width(self) -> int:
-        return self.pictures * (self.columns + 1) - 1
+        return self.pictures * (self.columns + 1) - 1 + (self.beside and self.beside + 1)
+
+    @property
+    def height(self) -> int:
+        """Lines of a sample with its words and the blank line below it."""
+        return self.lines + 1 + (0 if self.beside else _WORDS)
 
 
 class SampleGallery(TextPage):
@@ -149,12 +158,13 @@ class SampleGallery(TextPage):
             legend = None
         tile = self._tile(width, height - 1)
         across = max(1, (width + GAP) // (tile.width + GAP))
-        down = max(1, height // (tile.lines + _WORDS + 1))
+        down = max(1, height // tile.height)
         per_page = across * down
         self._pages = max(1, -(-len(shown) // per_page))
         first = min(self.page_number, self._pages - 1) * per_page
         visible = range(first, min(first + per_page, len(shown)))
-        below = " | ".join(picture_names(shown[first])) if tile.pictures > 1 else "below: true, predicted"
+        below = " | ".join(picture_names(shown[first])) if tile.pictures > 1 else ""
+        below = below or f"{'beside' if tile.beside else 'below'}: true, predicted"
         yield self.line(*self.examples.summary(first, visible.stop, width, below))
         made_for = (self.examples, tile, self.is_blended, self.background_rgb, self.has_blocks, self.is_dark)
         if made_for != self._drawn_for:
@@ -162,7 +172,7 @@ class SampleGallery(TextPage):
         self._missing = {
             (index, picture): Region(
                 position % across * (tile.width + GAP) + picture * (tile.columns + 1),
-                1 + position // across * (tile.lines + _WORDS + 1),
+                1 + position // across * tile.height,
                 tile.columns,
                 tile.lines,
             )
@@ -179,7 +189,7 @@ class SampleGallery(TextPage):
                 yield Strip.join([part.adjust_cell_length(tile.width + GAP, self.rich_style) for part in parts])
             if legend is None or start + across < visible.stop:
                 yield Strip.blank(0)
-            lines += tile.lines + _WORDS + 1
+            lines += tile.height
         if legend is not None:
             yield from [Strip.blank(0)] * (height - lines)
             yield Strip([Segment(text, style or self.rich_style) for text, style in legend])
@@ -197,6 +207,14 @@ class SampleGallery(TextPage):
         example = self._shown[index]
         true, predicted = captions(self.examples.report, example)
         share = example.confidence if isinstance(example, SamplePrediction) else 0.0
+        if tile.beside:
+            words = [
+                self._caption(true, predicted.style, tile.beside),
+                self._caption(predicted, predicted.style, tile.beside),
+                self.line((bar(share, min(tile.beside - 1, _WIDEST_BAR)), predicted.style)),
+            ]
+            words += [Strip.blank(0)] * (len(rows) - len(words))
+            return [Strip.join([row, gap, line]) for row, line in zip(rows, words, strict=False)]
         return [
             *rows,
             self._caption(true, predicted.style, tile.width),
@@ -261,17 +279,30 @@ class SampleGallery(TextPage):
         fitting = 0
         pictures, pixel_rows, pixel_columns = self._shape()
         for index, columns in enumerate(WIDTHS):
-            lines = round(columns * pixel_rows / pixel_columns / 2) + _WORDS + 1
-            across = (self.size.width + GAP) // (pictures * (columns + 1) - 1 + GAP)
-            if pictures * across * (self.size.height // lines) >= _SOME and columns <= _HUGE * pixel_columns:
+            lines = max(1, round(columns * pixel_rows / pixel_columns / 2))
+            tile = _Tile(pictures, columns, lines, self._beside(self.size.width, lines))
+            across = (self.size.width + GAP) // (tile.width + GAP)
+            if pictures * across * (self.size.height // tile.height) >= _SOME and columns <= _HUGE * pixel_columns:
                 fitting = index
         return fitting
 
     def _tile(self, width: int, height: int) -> _Tile:
         pictures, pixel_rows, pixel_columns = self._shape()
-        columns = min(WIDTHS[self._fitting()], (width + 1) // pictures - 1)
+        columns = WIDTHS[self._fitting()]
+        beside = self._beside(width, round(columns * pixel_rows / pixel_columns / 2))
+        columns = min(columns, (width - (beside and beside + 1) + 1) // pictures - 1)
         lines = max(1, round(columns * pixel_rows / pixel_columns / 2))
-        if lines > height - _WORDS - 1:
-            lines = max(1, height - _WORDS - 1)
+        most = height - 1 - (0 if beside else _WORDS)
+        if lines > most:
+            lines = max(1, most)
             columns = max(4, min(columns, round(2 * lines * pixel_columns / pixel_rows)))
-        return _Tile(pictures, columns, lines)
+        tile = _Tile(pictures, columns, lines, beside)
+        if not beside:
+            return tile
+        across = max((width + GAP) // (tile.width + GAP), 1)
+        return replace(tile, beside=beside + max(width + GAP - across * (tile.width + GAP), 0) // across)
+
+    @staticmethod
+    def _beside(width: int, lines: int) -> int:
+        """The cells of the words beside pictures of some lines; 0 where they are below them."""
+        return _BESIDE if width >= _WIDE and lines > _WORDS else 0

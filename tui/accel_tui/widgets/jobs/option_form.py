@@ -21,7 +21,7 @@ from accel_tui.widgets.jobs.option_inputs import Checklist, PathInput
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.picker import Picker
 
-HINT = "[@click=screen.start]enter or ctrl+s $does[/], [@click=screen.back]esc goes back[/]"
+HINT = "[@click=screen.start]$keys $does[/], [@click=screen.back]esc goes back[/]"
 
 Editor = LineInput | Picker | Checklist
 """A widget with the text of an option."""
@@ -233,7 +233,8 @@ class OptionForm(VerticalScroll):
         hint.set_class(bool(problem), "wrong")
         about = next((row.spec.doc for row in self._rows.values() if row.has_focus_within), "")
         told = Content(printable_line(problem)) if problem else Content(about)
-        hint.update(Content("\n").join([told, Content.from_markup(HINT, does=self._does)]))
+        keys = next((_KEYS[type(row.editor)] for row in self._rows.values() if row.has_focus_within), "enter or ctrl+s")
+        hint.update(Content("\n").join([told, Content.from_markup(HINT, keys=keys, does=self._does)]))
 
     @work(thread=True, exit_on_error=False, group="steps")
     def _read_steps(self) -> None:
@@ -245,6 +246,16 @@ class OptionForm(VerticalScroll):
         editor = self._rows["checkpoint"].editor
         if isinstance(editor, Picker):
             editor.choices = (*editor.choices, *steps)
+
+
+_CHOOSES = "enter chooses, ctrl+s"
+_KEYS: Mapping[type[Editor], str] = {
+    LineInput: "enter or ctrl+s",
+    PathInput: "enter or ctrl+s",
+    Picker: _CHOOSES,
+    Checklist: _CHOOSES,
+}
+"""The keys that start in each kind of row."""
 
 
 def _editor(spec: OptionSpec, text: str) -> Editor:

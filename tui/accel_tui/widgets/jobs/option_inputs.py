@@ -27,7 +27,6 @@ class PathInput(LineInput):
         value: Initial text.
         suffixes: Suffixes of the files that are suggested; empty for folders only.
         placeholder: Shown while there is no text.
-        id: The widget's id.
     """
 
     BINDING_GROUP_TITLE = "In a path"
@@ -41,10 +40,9 @@ class PathInput(LineInput):
         *,
         suffixes: Sequence[str] = (),
         placeholder: str = "",
-        id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
         self._paths = PathSuggester(suffixes)
-        super().__init__(value, placeholder=placeholder, suggester=self._paths, id=id, compact=True)
+        super().__init__(value, placeholder=placeholder, suggester=self._paths, compact=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Completing needs a suggestion; without one, tab goes to the next field."""

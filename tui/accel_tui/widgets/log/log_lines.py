@@ -69,8 +69,8 @@ class LogLines(ScrolledByKeys):
     }
     BINDING_GROUP_TITLE = "Log"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "find(1)", "Next", id="log.next", tooltip="Next match"),
-        Binding("N", "find(-1)", "Previous", id="log.previous", tooltip="Previous match"),
+        Binding("full_stop", "find(1)", "Next", id="log.next", tooltip="Next match"),
+        Binding("comma", "find(-1)", "Previous", id="log.previous", tooltip="Previous match"),
         Binding("enter", "fold", "Fold", id="log.fold", tooltip="Show TensorFlow's own lines, or fold them"),
     ]
 

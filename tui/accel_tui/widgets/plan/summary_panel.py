@@ -125,10 +125,12 @@ class SummaryPanel(Widget, can_focus=False):
         measured = self._measured[1] if self._measured and self._measured[0] is filled else None
         varying = [PreviewRow("search", self._search)] if self._search else []
         rows = plan_preview.rows(filled, description, pending)
-        outcome = (row for row in rows if row.name in plan_preview.OUTCOME)
+        outcome = (row for row in rows if row.name in (*_COUNTS, *plan_preview.OUTCOME))
         files = plan_preview.file_rows(filled, description)
         if filled.is_sized_by_data and not filled.errors:
             varying.append(PreviewRow("model", "known once the data is read", pending=True))
+        elif description is None and not filled.errors:
+            varying.append(PreviewRow("model", f"its blocks: {pending}", pending=True))
         times = () if self._where else _times(measured)
         there = self._travels[1] if self._travels else ()
         self.facts = printable_fields((*there, *varying, *times, *outcome, *files, _NEXT))
@@ -246,6 +248,9 @@ class SummaryPanel(Widget, can_focus=False):
 
 
 _SMALLEST_DRAWING, _LARGEST_DRAWING = 5, 14
+
+_COUNTS = ("examples", "steps")
+"""What is known of the data before TensorFlow is imported."""
 
 _NEXT = PreviewRow("then", "predict, export, compare")
 

@@ -11,11 +11,12 @@ from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_view import RunLine
 from accel_tui.widgets.styled_text import TextSpan, length
 
-_ENDS = {
+ENDS = {
     Outcome.FINISHED: ("✓", "$success"),
     Outcome.STOPPED: ("■", "$warning"),
     Outcome.FAILED: ("✗", "$error"),
 }
+"""The sign and the style of each outcome."""
 
 _APART = 3  # minimum gap in cells
 _SHORT = 2.0  # seconds; the duration of a shorter phase is not shown
@@ -64,7 +65,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
     if state.lost:
         return [("✗ lost", "bold $error")]
     if state.ended and state.has_ended:
-        sign, style = _ENDS[state.ended.outcome]
+        sign, style = ENDS[state.ended.outcome]
         took = numbers.time_taken("after", state.ended.seconds, state.earlier_seconds, state.resumed_at).lstrip(", ")
         outcome = "measured" if state.info.bench else state.ended.outcome
         return [

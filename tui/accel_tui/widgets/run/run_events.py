@@ -14,9 +14,10 @@ from accel_engine.events import Event, Outcome
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
 from accel_tui.formatting.runs import plan_change_text
-from accel_tui.formatting.text import hanging
+from accel_tui.formatting.text import paragraph_lines
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.draw_values import BEST
+from accel_tui.widgets.run.phase_line import ENDS
 from accel_tui.widgets.run.run_view import RunText
 
 SIGN = "⚑"
@@ -24,9 +25,6 @@ SIGN = "⚑"
 
 _AT = len("00:00:00 ? ")
 """Cells before the words of an event."""
-
-_ENDS = {Outcome.FINISHED: ("✓", "$success"), Outcome.STOPPED: ("■", "$warning"), Outcome.FAILED: ("✗", "$error")}
-
 
 ROUTINE_SECONDS = 1.0
 """Seconds between two updates where only epochs and validations have ended."""
@@ -93,7 +91,7 @@ class RunEvents(RunText):
         width = max(self.size.width - _AT, 10)
         for each in happened(state, self.findings):
             at = time.strftime("%H:%M:%S ", time.localtime(each.time))
-            first, *others = hanging(each.words, width, "")
+            first, *others = paragraph_lines(each.words, width)
             yield Content.assemble((at, "$text-muted"), (f"{each.sign} ", each.style), first)
             yield from (Content(" " * _AT + other) for other in others)
 
@@ -155,6 +153,8 @@ def _told(event: Event, state: RunState) -> Happened:
             return Happened(event.time, "↻", "bold $warning", words)
         case events.PlanChanged():
             return Happened(event.time, "·", "$text-muted", plan_change_text(event))
+        case events.CommandAnswered(obeyed=True, command="stop" | "stop_now"):
+            return Happened(event.time, *ENDS[Outcome.STOPPED], event.answer)
         case events.CommandAnswered(obeyed=True):
             return Happened(event.time, "✓", "$success", event.answer)
         case events.CommandAnswered():
@@ -170,12 +170,12 @@ def _told(event: Event, state: RunState) -> Happened:
         case events.PartStarted():
             return Happened(event.time, "▶", "$primary", f"part {event.part}: {event.name}")
         case events.PartEnded():
-            return Happened(event.time, *_ENDS[event.outcome], f"part {event.part} {event.outcome}")
+            return Happened(event.time, *ENDS[event.outcome], f"part {event.part} {event.outcome}")
         case events.RunStarted():
             words = f"continued from step {event.first_step:,}" if event.first_step else "started"
             return Happened(event.time, "▶", "$primary", words)
         case events.RunEnded():
             unit = "batch size" if state.info and state.info.bench else "step"
             words = f"{event.outcome} after {numbers.counted(event.steps, unit)}"
-            return Happened(event.time, *_ENDS[event.outcome], words)
+            return Happened(event.time, *ENDS[event.outcome], words)
     return Happened(event.time, "·", "$text-muted", event.kind())

@@ -11,17 +11,17 @@ from accel_engine.events import CommandAnswered, Event, Outcome, Recovered, RunE
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo
 from accel_engine.run.history.history import is_improvement
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.formatting.bench_figures import described
 from accel_tui.formatting.runs import DIRECTORY_LOST, lost_reason, metric_ranges
+from accel_tui.run_list.groups import short_metric_name
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
 from accel_tui.terminal.notifications import Notifier, is_notable_end
 from accel_tui.widgets.run.run_view import RunText
-
-_VALIDATION = "validation_"
 
 _FULL = 0.9
 """Share of used memory above which it may have been the reason that the process was killed."""
@@ -74,11 +74,16 @@ class RunOutcome(RunText):
 
     def build(self, state: RunState) -> Content:
         """The outcome in a few lines."""
-        return Content(self.problem) if self.problem else outcome_text(state)
+        return Content(self.problem) if self.problem else outcome_text(state, self.width)
 
 
-def outcome_text(state: RunState) -> Content:
-    """The outcome of an ended run in a few lines; empty while it is live."""
+def outcome_text(state: RunState, width: int = 0) -> Content:
+    """The outcome of an ended run in a few lines; empty while it is live.
+
+    Args:
+        state: The run.
+        width: Cells of a line, for which numbers have shorter names; 0 if there is room for all.
+    """
     if state.lost:
         return _lost(state)
     if state.ended is None:
@@ -99,8 +104,9 @@ def outcome_text(state: RunState) -> Content:
     if ended.hint:
         lines.append(Content.styled(ended.hint, "bold"))
     if ended.metrics:
-        lines.append(Content(results(ended.metrics, "Last epoch" if ended.epochs else "Last values")))
-    if reached := _reached(state):
+        kind = "Last epoch" if ended.epochs else "Last values"
+        lines.append(_fitting(width, *(Content(results(ended.metrics, kind, short=short)) for short in (False, True))))
+    if reached := _reached(state, width):
         lines.append(reached)
     if state.info and state.is_launched and ended.outcome is Outcome.FAILED:
         lines.append(Content(_again(state.info.script)))
@@ -110,6 +116,11 @@ def outcome_text(state: RunState) -> Content:
     if state.is_directory_lost and not ended.hint:
         lines.append(Content(_DIRECTORY_LOST))
     return Content("\n").join(lines)
+
+
+def _fitting(width: int, *texts: Content) -> Content:
+    """The first text that fits a line, or else the last; the first without a width."""
+    return next((each for each in texts if not width or each.cell_length <= width), texts[-1])
 
 
 def _is_no_better(state: RunState) -> bool:
@@ -131,22 +142,27 @@ def _chance(state: RunState, baseline: float) -> float:
 
 def _baseline(state: RunState) -> float | None:
     """What a constant prediction reaches in the metric that counts; ``None`` if unknown."""
-    name = state.monitor.removeprefix(_VALIDATION)
-    return state.validated.baseline.get(name) if state.validated and state.monitor.startswith(_VALIDATION) else None
+    name = state.monitor.removeprefix(VALIDATION_PREFIX)
+    return (
+        state.validated.baseline.get(name) if state.validated and state.monitor.startswith(VALIDATION_PREFIX) else None
+    )
 
 
-def _reached(state: RunState) -> Content | None:
+def _reached(state: RunState, width: int) -> Content | None:
     """The best value of the metric that counts beside the baseline; ``None`` if either is unknown."""
     baseline = _baseline(state)
     if state.best is None or baseline is None or state.validated is None:
         return None
     step, value = state.best
     best = f"Best {state.monitor.replace('_', ' ')}: {numbers.metric(value)} at step {step:,}"
+    short = f"Best {short_metric_name(state.monitor)}: {numbers.metric(value)} at step {step:,}"
     constant = f"{printable_line(state.validated.baseline_name)} reaches {numbers.metric(baseline)}"
     if _is_no_better(state):
         verdict = "may be chance" if value > baseline and _chance(state, baseline) else "is no better"
-        return Content.styled(f"{best}, which {verdict}: {constant}", "bold")
-    return Content.assemble(best, (f"; {constant}", "$text-muted"))
+        texts = [Content.styled(f"{each}, which {verdict}: {constant}", "bold") for each in (best, short)]
+    else:
+        texts = [Content.assemble(each, (f"; {constant}", "$text-muted")) for each in (best, short)]
+    return _fitting(width, *texts)
 
 
 def _bench(info: RunInfo, ended: RunEnded) -> Content:
@@ -160,22 +176,23 @@ def _bench(info: RunInfo, ended: RunEnded) -> Content:
     return Content.assemble((head, "bold"), f"\n{what}: {described(ended.metrics, info)}")
 
 
-def results(metrics: Mapping[str, float], kind: str = "Last epoch") -> str:
-    """Metrics in a line: ``Last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``."""
+def results(metrics: Mapping[str, float], kind: str = "Last epoch", *, short: bool = False) -> str:
+    """Metrics in a line: ``Last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``; or ``acc``."""
     values = {name: " to ".join(map(numbers.metric, span)) for name, span in metric_ranges(metrics)}
-    training = [name for name in values if not name.startswith(_VALIDATION)]
-    validation = [name for name in values if name.startswith(_VALIDATION)]
+    training = [name for name in values if not name.startswith(VALIDATION_PREFIX)]
+    validation = [name for name in values if name.startswith(VALIDATION_PREFIX)]
     parts = [
-        f"{word}: " + ", ".join(f"{_name(name)} {values[name]}" for name in names)
-        for word, names in ((kind, training), ("validation", validation))
+        f"{word}: " + ", ".join(f"{_name(name, short=short)} {values[name]}" for name in names)
+        for word, names in ((kind, training), ("val" if short else "validation", validation))
         if names
     ]
     line = "; ".join(parts)
     return line[:1].upper() + line[1:]
 
 
-def _name(metric: str) -> str:
-    return metric.removeprefix(_VALIDATION).replace("_", " ")
+def _name(metric: str, *, short: bool) -> str:
+    name = metric.removeprefix(VALIDATION_PREFIX)
+    return short_metric_name(name) if short else name.replace("_", " ")
 
 
 def _again(command: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from accel_engine.search.results import is_counted
 from accel_engine.search.trial import Trial
+from accel_engine.words import numbers
 from accel_tui.plan import field_labels
 from accel_tui.study_state.state import Floats, StudyState, value_range
 from accel_tui.study_state.texts import objective_name, objective_text
@@ -25,7 +26,6 @@ _GAP = 2
 _ROWS = 6  # rows between labels of a plot that is as small as one can be
 _SMALLEST = (34, 9)
 _SHAPE = 2.6  # cells of width per line of height of a well-shaped plot
-_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def best_plots(state: StudyState, selected: int | None) -> list[Plot]:
@@ -44,7 +44,7 @@ def best_plots(state: StudyState, selected: int | None) -> list[Plot]:
     if ended:
         start = min(trial.started for trial in ended)
         seconds = np.array([(trial.ended or 0.0) - start for trial in ended])
-        size, unit = next(each for each in _UNITS if each[0] == 1.0 or seconds.max() >= 3 * each[0])
+        size, unit = next(each for each in numbers.LENGTHS if each[0] == 1.0 or seconds.max() >= 3 * each[0])
         found.append(
             Plot(f"Best {name} by time", _best_so_far(state, ended, seconds / size, selected), x_name=f"{unit}")
         )

@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.errors import AccelError
-from accel_engine.search.importance import importance
+from accel_engine.search.results import importance
 from accel_engine.text import printable_line
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.texts import objective_name

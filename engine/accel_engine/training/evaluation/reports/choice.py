@@ -85,16 +85,15 @@ def report_for(
     return ValidationReportBuilder(builders, stream=stream)
 
 
-def unmeasured_report(examples: int, outputs: Structure, reason: str = CUSTOM_STEP_REASON) -> ValidationReport:
+def unmeasured_report(examples: int, outputs: Structure) -> ValidationReport:
     """The report of a model whose outputs are not known.
 
     Args:
         examples: Number of examples.
         outputs: The specs of the model's outputs.
-        reason: Why they are not.
     """
     shapes = tuple((name or "output", _described(leaf)) for name, leaf in named_leaves(outputs))
-    return ValidationReport((CustomReport(examples=examples, reason=reason, shapes=shapes),))
+    return ValidationReport((CustomReport(examples=examples, reason=CUSTOM_STEP_REASON, shapes=shapes),))
 
 
 def _builder(

@@ -218,8 +218,8 @@ def test_two_hundred_steps_of_a_model_are_the_ones_of_one_device(
     gym.steps = 20
     model = f"{tmp_path / 'skips.py'}:skips" if name == "skips" else name
     plan = Plan(
-        model=model, data=data, batch_size=8, steps_per_epoch=200, epochs=1, xla="off", micro_batches=4,
-        validation="off", window=16 if name == "gpt" else None,
+        model=model, data=data, batch_size=32, steps_per_epoch=200, epochs=1, xla="off", micro_batches=4,
+        validation="off", optimizer="sgd", momentum=0.9, learning_rate=0.001, window=16 if name == "gpt" else None,
     )  # fmt: skip
     count = min(stages, 3) if name == "mlp" else stages  # it has three layers
     assert_same(gym.train(plan.replace(strategy="pipeline", virtual_cpus=count)), gym.train(plan))
