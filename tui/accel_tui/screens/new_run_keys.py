@@ -21,8 +21,8 @@ from accel_engine.search.ranges import format_values
 from accel_engine.text import printable, printable_line
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
+from accel_tui.places.place_state import PlaceState
 from accel_tui.plan import field_labels, form
-from accel_tui.plan.place_state import PlaceState
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user
 from accel_tui.widgets.plan.data_list import DataList
 from accel_tui.widgets.plan.data_preview import DataPreview
@@ -31,7 +31,7 @@ from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.plan_form import PlanForm
 
 if TYPE_CHECKING:
-    from accel_tui.plan.where import Where
+    from accel_tui.places.where import Where
 
 BINDINGS: tuple[BindingType, ...] = (
     Binding("s,ctrl+s", "start", "Start", id="new-run.start", tooltip="Start training"),
@@ -201,7 +201,7 @@ async def ask_where(screen: Screen[None], now: "Where | None") -> "Where | None"
         now: Where they train now; ``None`` for this machine.
     """
     from accel_engine.plan.options import text_of  # the first frame needs none of these
-    from accel_tui.plan.where import ROWS, Where, form_specs, place_choices
+    from accel_tui.places.where import ROWS, Where, form_specs, place_choices
     from accel_tui.screens.entry_screen import OptionsScreen
     from accel_tui.widgets.jobs.option_form import OptionForm
     from accel_tui.widgets.plan.picker import Picker
@@ -254,7 +254,7 @@ async def _start_elsewhere(screen: Screen[None], where: "Where", plan: Plan, *, 
         screen.app.call_later(partial(screen.app.notify, text, severity="warning", markup=False))
 
     def start() -> Path | str:
-        from accel_tui.plan.start_elsewhere import start_elsewhere  # slow to import
+        from accel_tui.places.start_elsewhere import start_elsewhere  # slow to import
 
         return start_elsewhere(where, plan, warn, queued=queued)
 

@@ -23,10 +23,10 @@ from accel_engine.words import numbers
 from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import Screens, host_of, open_screen, settings_of
 from accel_tui.palette import PlanCommands
+from accel_tui.places.place_state import UNKNOWN, PlaceState
 from accel_tui.plan import field_labels, search_fields
 from accel_tui.plan.data_look import SurveyError
 from accel_tui.plan.field_labels import word
-from accel_tui.plan.place_state import UNKNOWN, PlaceState
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
@@ -53,7 +53,7 @@ from accel_tui.widgets.plan.plan_form import PlanForm, StartButton
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 
 if TYPE_CHECKING:
-    from accel_tui.plan.where import PlaceWatch, Where
+    from accel_tui.places.where import PlaceWatch, Where
     from accel_tui.widgets.runs_table import RunsTable
 
 STATUS_LINES = 2
@@ -162,7 +162,7 @@ class NewRunScreen(DirtyRegionScreen):
         if where is None:
             self.place_devices, self.place_meters = self.inventory, self.meters
         else:
-            from accel_tui.plan.where import PlaceWatch  # seldom needed
+            from accel_tui.places.where import PlaceWatch  # seldom needed
 
             self.place_devices, self.place_meters = None, {}
             self._watch = watch = PlaceWatch(where, lambda state: self.call_later(self._take_place, where, state))

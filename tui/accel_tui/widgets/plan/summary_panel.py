@@ -21,13 +21,13 @@ from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_fields
 from accel_engine.words import numbers
 from accel_tui.host import host_of
+from accel_tui.places.place_state import UNKNOWN, PlaceState
 from accel_tui.plan import plan_preview
 from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey_form, survey_subject
-from accel_tui.plan.place_state import UNKNOWN, PlaceState
 from accel_tui.run_launcher import LaunchState
 
 if TYPE_CHECKING:
-    from accel_tui.plan.where import Where
+    from accel_tui.places.where import Where
 
 IDLE_SECONDS = 0.25
 """Seconds without input before the engine is asked about the model."""
@@ -173,7 +173,7 @@ class SummaryPanel(Widget, can_focus=False):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="travels")
     def _read_travels(self, filled: ResolvedPlan, where: "Where", place: PlaceState) -> None:
-        from accel_tui.plan.where import place_rows  # imported by now
+        from accel_tui.places.where import place_rows  # imported by now
 
         self.call_later(self._take_travels, filled, place, place_rows(where, place, filled))
 

@@ -9,9 +9,10 @@ from accel_engine.hosts.carried_files import travelling
 from accel_engine.hosts.host_list import Host, add_host
 from accel_engine.hosts.reading import HostReading
 from accel_engine.plan import Plan
-from accel_tui.plan import form, start_elsewhere, where
-from accel_tui.plan.place_state import UNKNOWN, PlaceState
-from accel_tui.plan.where import PlaceWatch, Where, place_choices, place_rows
+from accel_tui.places import start_elsewhere, where
+from accel_tui.places.place_state import UNKNOWN, PlaceState
+from accel_tui.places.where import PlaceWatch, Where, place_choices, place_rows
+from accel_tui.plan import form
 from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from tui.stand_in_hosts import StandInHosts, busy_host

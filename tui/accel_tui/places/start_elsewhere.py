@@ -9,7 +9,7 @@ from accel_engine.places import ANY
 from accel_engine.places.placed_runs import check_strategy, cluster_environment, open_place, submit, submit_plan
 from accel_engine.plan import Plan
 from accel_engine.process.start_run import prepare_run
-from accel_tui.plan.where import Where
+from accel_tui.places.where import Where
 
 
 def start_elsewhere(where: Where, plan: Plan, warn: Callable[[str], object], *, queued: bool = False) -> Path | str:
