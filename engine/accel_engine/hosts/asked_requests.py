@@ -108,8 +108,11 @@ class CallThere(Generic[ResultT]):
 
 
 def _outputs(request: object) -> list[Path]:
-    """The directories in which a request writes files."""
-    return list(dict.fromkeys(Path(target.path).absolute().parent for target in getattr(request, "targets", ())))
+    """The directories in which a request writes files, none within another."""
+    found = {Path(target.path).absolute().parent for target in getattr(request, "targets", ())}
+    if folder := getattr(request, "service_folder", None):
+        found.add(folder.absolute())
+    return sorted(each for each in found if not any(each.is_relative_to(other) for other in found - {each}))
 
 
 def _in_json(path: Path) -> str:

@@ -23,21 +23,16 @@ from accel_engine.json_values import decode
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
 from accel_engine.requests.protocol.request import Problem, unheard
 from accel_engine.run.store.database import SCHEMA_VERSION
+from accel_engine.ssh import ssh_command
 from accel_engine.version import __version__
 
 ResultT = TypeVar("ResultT")
-
-SSH = "ACCEL_TUI_SSH"
-"""Environment variable with the program that takes the place of ``ssh``."""
 
 PING_SECONDS = 5.0
 """How long a host may say nothing before it is asked whether it is there."""
 
 SILENCE_SECONDS = 20.0
 """How long a host may say nothing before the connection counts as lost."""
-
-CONNECT_SECONDS = 15
-"""How long ``ssh`` may take to reach a machine; more than that is taken by what it asks the user."""
 
 START_SECONDS = 60.0
 """How long the other end may take to greet, where nobody is asked anything."""
@@ -83,19 +78,6 @@ def quoted_path(path: str) -> str:
     return f"~/{shlex.quote(path[2:])}" if path.startswith("~/") else shlex.quote(path)
 
 
-def ssh_command(host: Host, words: str, *, may_ask: bool) -> list[str]:
-    """The command that runs another one on a host.
-
-    Args:
-        host: The host.
-        words: The command line for the shell there.
-        may_ask: Whether ``ssh`` may ask the user, for a passphrase for example.
-    """
-    quiet = () if may_ask else ("-o", "BatchMode=yes")
-    program = os.environ.get(SSH) or "ssh"
-    return [program, "-T", *quiet, "-o", f"ConnectTimeout={CONNECT_SECONDS}", "--", host.target, words]
-
-
 class HostConnection:
     """An open connection; it is over when it breaks.
 
@@ -124,7 +106,7 @@ class HostConnection:
         try:
             with hangup.deferred():
                 self._process = subprocess.Popen(
-                    ssh_command(host, remote_words(host), may_ask=may_ask),
+                    ssh_command(host.target, remote_words(host), may_ask=may_ask),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._log,

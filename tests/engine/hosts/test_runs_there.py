@@ -69,15 +69,15 @@ def test_large_data_is_named_by_its_path_there(host: Host, tmp_path: Path, monke
         start("gpu1", {"data": f"{THERE}/nowhere/x.csv"})
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", ""])
-def test_no_file_is_written_or_read_outside(path: str, far_writer: RunWriter) -> None:
+def test_no_file_is_written_or_read_outside(far_writer: RunWriter) -> None:
     """Test paths that lead out of a folder."""
     link = link_to("gpu1")
-    file = host_requests.CarriedFile(path, 0, "0" * 64)
-    with pytest.raises(RunError, match="is no path within a folder"):
-        link.ask(FolderOfFilesRequest((file,)))
-    with pytest.raises(RunError, match="is no file that was asked for"):
-        link.ask(FilePartRequest(path, 0, far_writer.directory.name))
+    for path in ("../x", "/etc/x", "a/../../x", ""):
+        file = host_requests.CarriedFile(path, 0, "0" * 64)
+        with pytest.raises(RunError, match="is no path within a folder"):
+            link.ask(FolderOfFilesRequest((file,)))
+        with pytest.raises(RunError, match="is no file that was asked for"):
+            link.ask(FilePartRequest(path, 0, far_writer.directory.name))
 
 
 def test_a_run_that_is_fetched_is_one_of_this_machine(
