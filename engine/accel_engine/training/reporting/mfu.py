@@ -54,8 +54,8 @@ class MfuMeter:
     def count_flops(self, graph: tf.Graph, examples: int) -> FlopCount:
         """Count the operations of a step of the global batch, from the graph of a chunk.
 
-        TPUStrategy traces a step once for all replicas, other strategies once for each of this worker's. The stages of a
-        pipeline are one replica.
+        TPUStrategy traces a step once for all replicas, other strategies once for each of this worker's. The stages of
+        a pipeline are one replica.
 
         Args:
             graph: The graph of a chunk.
