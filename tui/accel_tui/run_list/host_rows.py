@@ -205,6 +205,12 @@ def _metric(run: RunSummary, _: float) -> str:
     return short_metric_name(run.monitor) if run.best is not None else ""
 
 
+def accelerators_text(reading: HostReading) -> str:
+    """The accelerators of a host in words, or that it has only a CPU."""
+    count = sum(device.kind != "cpu" for device in reading.devices)
+    return numbers.counted(count, "accelerator") if count else "CPU"
+
+
 def summary_line(views: Sequence[HostView]) -> str:
     """All hosts in a sentence: how many answer, how busy their accelerators are, and their runs."""
     others = [view for view in views if view.name != HERE]

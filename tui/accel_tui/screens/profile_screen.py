@@ -19,6 +19,7 @@ from accel_engine.requests.profile_plan import ProfilePhase
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import OpProfile
+from accel_engine.run.directory.run_paths import run_name
 from accel_engine.text import printable, printable_fields
 from accel_engine.words import numbers
 from accel_tui.formatting import op_profile
@@ -99,7 +100,7 @@ class ProfileScreen(JobScreen):
     ]
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(f"Profile  {printable(directory.name)}")
+        super().__init__(f"Profile  {printable(run_name(directory))}")
         self._directory = directory
         self._found: OpProfile | None = None
 
