@@ -172,7 +172,7 @@ SEARCH = ("S", "<best val accuracy>", "<loss of trial>")
 
 SEARCH_SHOTS = {
     "search": Shot(None, SEARCH, (MEDIUM, SMALL, LARGE), (MEDIUM,)),
-    "searches": Shot(None, (*SEARCH, "S", "<▼created>"), (SMALL, MEDIUM)),
+    "searches": Shot(None, (*SEARCH, "S", "<best so far>"), (LARGE,)),
     "search-parallel": Shot(None, (*SEARCH, "3", "<worst>"), (MEDIUM, SMALL), (MEDIUM,)),
     "search-contour": Shot(None, (*SEARCH, "6", "<over learning rate>"), (MEDIUM,), (MEDIUM,)),
     "search-importance": Shot(None, (*SEARCH, "4", "<%>"), (MEDIUM,)),
