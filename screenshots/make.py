@@ -101,7 +101,7 @@ SHOTS = {
         ("<validation>", "A", "<Looked at>", "F", "<starts>", "enter", "<idle>"),
         (SMALL, MEDIUM),
     ),
-    "runs": Shot(None, ("r", "<✓>", "<✗>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "runs": Shot(None, ("r", "<✓>", "<✗>"), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "runs-filter": Shot(None, ("r", "<✗>", "slash", *"tag:digits", "enter", "space", "space"), (MEDIUM,)),
     "queue": Shot(
         None, ("r", "<✗>", "Q", "<waiting>", "<%>", "j", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_queue=True
@@ -113,6 +113,7 @@ SHOTS = {
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
+    "compare-many": Shot(None, ("r", "<✗>", "ctrl+a", "c", "<median>"), (MEDIUM, LARGE), (MEDIUM,)),
     "compare-benches": Shot(
         None,
         ("r", "<✗>", "slash", *"kind:bench", "enter", "space", "space", "c", "<Compare 2>"),
@@ -161,6 +162,7 @@ SHOTS = {
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
+    "deploy": Shot(lambda runs: runs.finished, ("<Finished>", "D", "<latency>"), (SMALL, MEDIUM)),
     "export-form": Shot(lambda runs: runs.finished, ("<Finished>", "E", "<by format>"), (SMALL,)),
     "help": Shot(lambda runs: runs.live, ("<validation>", "question_mark", "<closes>"), (SMALL,)),
     "palette": Shot(lambda runs: runs.live, ("<validation>", "ctrl+p", *"theme", "<Save theme>"), (SMALL,)),
@@ -175,6 +177,7 @@ SEARCH = ("S", "<best val accuracy>", "<loss of trial>")
 
 SEARCH_SHOTS = {
     "search": Shot(None, SEARCH, (MEDIUM, SMALL, LARGE), (MEDIUM,)),
+    "searches": Shot(None, (*SEARCH, "S", "<34 of 40>"), (SMALL, MEDIUM), (MEDIUM,)),
     "search-parallel": Shot(None, (*SEARCH, "3", "<worst>"), (MEDIUM, SMALL), (MEDIUM,)),
     "search-contour": Shot(None, (*SEARCH, "6", "<over learning rate>"), (MEDIUM,), (MEDIUM,)),
     "search-importance": Shot(None, (*SEARCH, "4", "<%>"), (MEDIUM,)),
