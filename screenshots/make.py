@@ -31,7 +31,7 @@ from browsed import capture_page
 from cells import GROUND, of_screen, of_terminal
 from searched import search
 from svg import Row, draw
-from trained import TIMEOUT, Runs, status, train, wait, write_scans
+from trained import TIMEOUT, Runs, status, train, validations, wait, write_scans
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -106,7 +106,9 @@ SHOTS = {
     "queue": Shot(
         None, ("r", "<✗>", "Q", "<waiting>", "<%>", "j", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_queue=True
     ),
-    "hosts": Shot(None, ("I", "<2 of 3 hosts>", "<network>", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_hosts=True),
+    "hosts": Shot(
+        None, ("I", "<2 of 3 hosts>", "<network>", "<lab2>", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_hosts=True
+    ),
     "compare": Shot(
         None,
         ("r", "<✗>", "slash", *"tag:digits", "enter", "space", "space", "space", "c", "<Compare 3>"),
@@ -327,6 +329,7 @@ def hosts(home: Path) -> Iterator[None]:
     for name, plan in (("lab1", QUEUED[0]), ("lab1", QUEUED[3]), ("lab2", QUEUED[1])):
         live.append(start(name, plan.changed())[0])
         wait(lambda: status(live[-1]) is Status.RUNNING, "a run on a host to start")
+    wait(lambda: all(validations(each) for each in live), "the runs on hosts to be validated")
     yield
     for directory in live:
         request(directory, "stop_now")
