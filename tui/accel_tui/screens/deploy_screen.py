@@ -26,7 +26,7 @@ from accel_engine.requests.export_model import WritingFormat
 from accel_engine.requests.protocol.model_reference import check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import find, list_runs
-from accel_engine.run.directory.run_paths import checkpoint_steps
+from accel_engine.run.directory.run_paths import checkpoint_steps, run_name
 from accel_engine.words import numbers
 from accel_tui.formatting.deployment import deployed_tables, equality, example_command, folder_lines
 from accel_tui.host import Screens, open_screen
@@ -151,7 +151,7 @@ class DeployScreen(_DeployingScreen):
     BINDING_GROUP_TITLE = "Deploy"
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(f"Deploy {directory.name}")
+        super().__init__(f"Deploy {run_name(directory)}")
         self._directory = directory
 
     def make_form(self) -> OptionForm:

@@ -69,7 +69,7 @@ class RunsScreen(RunActionsScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", id="runs.filter", tooltip="Show only matching runs"),
         *run_bindings(RUNS),
-        Binding("g", "group", "Group", id="runs.group", tooltip="Group the runs by data, model or tag, or not at all"),
+        Binding("g", "group", "Group", id="runs.group", tooltip="Group the runs by data, model, tag, host, or not"),
         Binding("a", "select_columns", id="runs.columns", tooltip="Select the columns, and save them"),
         # For a key that is pressed before the table is mounted.
         Binding("enter", "open", id="runs.open-newest", tooltip="Open the newest run"),

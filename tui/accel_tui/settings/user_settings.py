@@ -47,7 +47,7 @@ SEQUENCES = ("auto", "osc9", "osc777")
 """Settings for the escape sequence of desktop notifications."""
 
 
-RUN_GROUPS = ("data", "model", "tag", "none")
+RUN_GROUPS = ("data", "model", "tag", "host", "none")
 """Settings for the groups of the list of runs."""
 
 RUN_COLUMNS = (

@@ -2,6 +2,7 @@
 
 import asyncio
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -19,7 +20,7 @@ from textual.widgets import Static
 
 from accel_engine.errors import AccelError
 from accel_engine.run import RunInfo, RunReader, RunSummary, Status
-from accel_engine.run.directory.run_paths import trained_model
+from accel_engine.run.directory.run_paths import host_of, trained_model
 from accel_engine.run.history.history import best_point
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable, printable_fields, printable_line
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 PAUSE_SECONDS = 0.1
 """Seconds that the cursor rests on a run before it is read and shown."""
+
+MIRROR_SECONDS = 5.0
+"""Most seconds that a card waits for the steps of a run of a host."""
 
 _BUCKETS = 512
 _EVENTS = 4096
@@ -63,21 +67,26 @@ class CardContent:
     """Size of the file of its trained model; 0 without one."""
 
 
-def read_card(directory: Path, *, has_ended: bool) -> CardContent:
+def read_card(directory: Path, *, has_ended: bool, steps: int = 0) -> CardContent:
     """Read a run; takes too long for the event loop.
 
     Args:
         directory: The run's directory.
         has_ended: Whether it has ended: the advice on a live run would be read again and again.
+        steps: How many steps it has as its host says; these are waited for, but not for long.
     """
     state, size = RunState(), 0
     findings: tuple[Finding, ...] = ()
     reader = RunReader(directory, max_samples=0, max_buckets=_BUCKETS, max_events=_EVENTS, past_phases=False)
     try:
-        while update := reader.poll():
+        deadline = time.monotonic() + MIRROR_SECONDS
+        while True:
+            update = reader.poll()
             state = apply_update(state, update)
             if not update.more:
-                break
+                if state.step >= steps or time.monotonic() > deadline:
+                    break
+                time.sleep(0.1)
         state = replace(state, info=printable_fields(reader.info()))
     finally:
         reader.close()
@@ -157,7 +166,8 @@ class RunCard(VerticalScroll, can_focus=False):
         if isinstance(subject, RunSummary) and subject.info:
             has_ended = subject.status is not None and not subject.status.live
             with suppress(AccelError, OSError):  # the list shows the problem as soon as it reads the run again
-                content = await asyncio.to_thread(read_card, subject.directory, has_ended=has_ended)
+                steps = subject.steps if host_of(subject.directory) else 0
+                content = await asyncio.to_thread(read_card, subject.directory, has_ended=has_ended, steps=steps)
         if self._subject is subject:
             self._content = content
             self._update()

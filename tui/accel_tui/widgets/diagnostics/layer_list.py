@@ -9,6 +9,7 @@ from textual.widgets import Static
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import Column, SortKey, column_width
 from accel_tui.widgets.diagnostics.table_page import TablePage
 from accel_tui.widgets.styled_text import TextSpan
@@ -130,9 +131,11 @@ def _columns(rows: Sequence[LayerRow]) -> list[Column[LayerRow]]:
         Column(
             "",
             _BAR,
-            lambda row, _: "▇" * round(row.share * _BAR) if not row.layer.inner else "",
+            lambda _, __: "",
             colour=lambda _: "primary",
             drop_priority=1,
+            widest=2 * _BAR,
+            draw=lambda row, width: bar(row.share, width) if not row.layer.inner else "",
         ),
     ]
 
