@@ -40,6 +40,9 @@ START_SECONDS = 60.0
 _NOISE_BYTES = 1 << 16
 """Most that a shell may print before the greeting."""
 
+_WITHOUT_INTERRUPTS = ("sh", "-c", """trap '' INT QUIT; exec "$@" """, "sh")
+"""Runs a program that ignores Ctrl-C, which is for this one: ``ssh`` leaves an ignored signal so."""
+
 _KINDS = tuple({Problem, *(each.result for each in REQUESTS), *(part for each in REQUESTS for part in each.parts)})
 
 _REFUSED = re.compile(
@@ -103,15 +106,16 @@ class HostConnection:
         self._waiting: dict[int, SimpleQueue[Any]] = {}
         self._numbers = count(1)
         self._heard = time.monotonic()
+        ssh = ssh_command(host.target, remote_words(host), may_ask=may_ask)
         try:
             with hangup.deferred():
                 self._process = subprocess.Popen(
-                    ssh_command(host.target, remote_words(host), may_ask=may_ask),
+                    [*(_WITHOUT_INTERRUPTS if may_ask else ()), *ssh],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._log,
                     bufsize=0,
-                    start_new_session=not may_ask,  # Ctrl-C is for this program; a question needs the terminal
+                    start_new_session=not may_ask,  # a question needs the terminal
                 )
         except OSError as error:
             self._log.close()

@@ -1,5 +1,7 @@
 """Tests mirroring the runs of a host."""
 
+import os
+import signal
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +13,9 @@ from accel_engine.devices import Reading, Sample
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.hosts import link
+from accel_engine.hosts.connection import HostConnection
 from accel_engine.hosts.host_list import Host
+from accel_engine.hosts.host_requests import Done, Ping
 from accel_engine.hosts.mirrored_runs import follow, forward, list_mirror, list_runs_of
 from accel_engine.run import RunReader, RunWriter, Status, find, list_runs, request
 from accel_engine.run.directory.lock import WriterLock
@@ -196,3 +200,11 @@ def test_one_process_mirrors_a_run_and_others_wait_for_it(
         assert not reader.link_problem
     with closing(RunReader(mirror)) as reader:
         wait_until(lambda: bool(reader.poll().chunks))
+
+
+def test_ctrl_c_is_for_the_program_and_not_for_ssh(host: Host) -> None:
+    """Test that a connection outlives the signal that a terminal sends to all of its programs."""
+    connection = HostConnection(host, may_ask=True)
+    os.kill(connection._process.pid, signal.SIGINT)
+    assert connection.ask(Ping()) == Done()
+    connection.close()

@@ -23,6 +23,7 @@ from accel_engine.hosts.mirrored_runs import list_runs_of
 from accel_engine.hosts.runs_there import continue_there, start
 from accel_engine.process.start_run import prepare_continuation
 from accel_engine.requests.evaluate import EvaluationRequest
+from accel_engine.requests.export_model import ExportRequest, ExportTarget
 from accel_engine.requests.protocol.model_reference import ModelReference, host_of_request
 from accel_engine.run import RunReader, RunWriter, find
 from accel_engine.run.directory.run_paths import runs_directory
@@ -142,3 +143,13 @@ def test_arrays_cross_a_link() -> None:
     values = np.arange(5, dtype=np.float32)
     line, arrays = to_text(Values(values))
     np.testing.assert_array_equal(from_text(line, arrays, Values).values, values)
+
+
+@pytest.mark.parametrize("path", ["0//etc/x", "0/../x", "1/x", "x", "0/", "../0/x", "-1/x"])
+def test_a_host_chooses_no_place_for_its_files(host: Host, tmp_path: Path, path: str) -> None:
+    """Test what a host may call the files that an export has written."""
+    target = ExportTarget("keras", "keras", "none", str(tmp_path / "out" / "m.keras"), 0.0)
+    request = ExportRequest(ModelReference(tmp_path), (target,), "auto", folder=tmp_path)
+    call = CallThere("gpu1", request)
+    assert call._target(path) is None
+    assert call._target("0/m.keras") == tmp_path / "out" / "m.keras"
