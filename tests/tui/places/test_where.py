@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import UsageError
+from accel_engine.hosts import reading
 from accel_engine.hosts.carried_files import travelling
 from accel_engine.hosts.host_list import Host, add_host
 from accel_engine.hosts.reading import HostReading
@@ -23,6 +24,7 @@ from tui.stand_ins import StubApp, begun, shows, until
 def hosts(monkeypatch: pytest.MonkeyPatch) -> StandInHosts:
     found = StandInHosts({"gpu1": busy_host("gpu1", 4, 1.0)})
     monkeypatch.setattr(where, "HostFollower", found.follow)
+    monkeypatch.setattr(reading, "HostFollower", StandInHosts().follow)  # of the app, which only mirrors their runs
     add_host(Host("gpu1"))
     return found
 
