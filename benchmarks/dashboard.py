@@ -15,10 +15,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import live_run
 from dashboard_following import ACCEL_TUI, LARGE, MB, SMALL, measure_bytes, measure_dialog, measure_rate
-from dashboard_keys import DOWN, measure_keys, measure_slow
+from dashboard_keys import DOWN, measure_keys, measure_screens, measure_slow
 from dashboard_rivals import measure_rivals
 from terminal import Terminal
 
@@ -91,6 +92,7 @@ MEASURES: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "bytes": measure_bytes,
     "rate": measure_rate,
     "keys": measure_keys,
+    "screens": measure_screens,
     "slow": measure_slow,
     "rivals": measure_rivals,
 }
@@ -105,6 +107,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=24, help="rounds of training with and without a dashboard")
     parser.add_argument("--turn", type=float, default=3.0, help="seconds of each side per round")
     parser.add_argument("--keys", type=int, default=100, help="key presses per phase")
+    parser.add_argument("--against", type=Path, help="another checkout, with which screens are compared")
     parser.add_argument("--leet", help="path of wandb, in its virtual environment")
     parser.add_argument("--btop", help="path of btop")
     parser.add_argument("--nvitop", help="path of nvitop")

@@ -3,12 +3,16 @@
 import argparse
 import contextlib
 import itertools
+import os
 import random
 import statistics
+import subprocess
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import live_run
 from accel_engine import run
@@ -132,6 +136,79 @@ def _train_and_press(answers: dict[Phase, list[Answer]], keys: int) -> None:
         finally:
             engine.kill()
             engine.wait()
+
+
+SCREENS = (
+    ("New run", "", "$ accel-tui train", (DOWN, UP)),
+    ("Runs", "r", "filter, e.g.", (DOWN, UP)),
+    ("Run", "\r", "Finished after", (DETAILS,)),
+    ("Help", "?", "closes", (DOWN, UP)),
+)
+"""Screens in the order in which they are opened: the key that opens one, a text on it, and keys that change it."""
+
+QUIET_SECONDS = 0.05
+"""Pause after which a paint is complete."""
+
+
+def measure_screens(arguments: argparse.Namespace) -> Iterator[str]:
+    """From a key to the last byte of its paint, and from opening a screen to its first complete paint.
+
+    With ``--against CHECKOUT`` the program of another checkout in turns, each with runs that it wrote itself.
+    """
+    trees = {"here": Path(__file__).resolve().parents[1]}
+    trees |= {"there": arguments.against} if arguments.against else {}
+    yield "| screen | size | program | first paint, ms | keys | median, ms | p95, ms |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, tree in trees.items():
+        environment = _environment(name, tree)
+        write = [sys.executable, Path(__file__).with_name("searches.py"), "--directories", "12", "--child", "write"]
+        subprocess.run(write, env=environment, check=True)
+    for size in (SMALL, LARGE):
+        found = {name: _measure_program(_environment(name, tree), size, arguments.keys) for name, tree in trees.items()}
+        for at, (screen, *_) in enumerate(SCREENS):
+            for name, measured in found.items():
+                paint, times = measured[at]
+                ordered = sorted(1000 * each for each in times)
+                p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
+                cells = (f"{1000 * paint:.0f}", str(len(ordered)), f"{statistics.median(ordered):.0f}", f"{p95:.0f}")
+                yield f"| {screen} | {size[0]}x{size[1]} | {name} | {' | '.join(cells)} |"
+
+
+def _environment(name: str, tree: Path) -> dict[str, str]:
+    home = os.environ["ACCEL_TUI_HOME"]
+    paths = os.pathsep.join(str(tree / part) for part in ("engine", "tui", "tests"))
+    return {**os.environ, "PYTHONPATH": paths, "ACCEL_TUI_HOME": f"{home}/{name}", "ACCEL_TUI_SETTINGS": os.devnull}
+
+
+def _measure_program(
+    environment: Mapping[str, str], size: tuple[int, int], keys: int
+) -> list[tuple[float, list[float]]]:
+    """For each screen, the seconds of its first paint, and of each key."""
+    command, passed = [sys.executable, "-m", "accel_tui"], {name: environment[name] for name in _PASSED}
+    found = []
+    with Terminal(command, *size, passed) as terminal:
+        viewer = terminal.viewer()
+        for _, opens, text, changing in SCREENS:
+            began = terminal.send(opens) if opens else terminal.started
+            painted = viewer.wait_for(lambda shown, text=text: text in shown, 60)  # type: ignore[misc]
+            time.sleep(SETTLING_SECONDS)
+            times = []
+            for key in itertools.islice(itertools.cycle(changing), keys):
+                first = terminal.count
+                pressed, last = terminal.send(key), 0.0
+                while reads := terminal.reads_from(first, QUIET_SECONDS if last else 2.0):
+                    first, last = first + len(reads), reads[-1].time
+                if last:
+                    times.append(last - pressed)
+                time.sleep(random.uniform(*PAUSE_SECONDS))
+            found.append((painted - began, times))
+    return found
+
+
+SETTLING_SECONDS = 4.0
+"""Seconds after the first paint of a screen in which it reads what it shows."""
+
+_PASSED = ("PYTHONPATH", "ACCEL_TUI_HOME", "ACCEL_TUI_SETTINGS")
 
 
 def measure_slow(arguments: argparse.Namespace) -> Iterator[str]:

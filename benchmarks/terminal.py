@@ -161,6 +161,12 @@ class Terminal:
         """An emulator of the screen, from the program's first byte."""
         return Viewer(self, *self._size)
 
+    @property
+    def count(self) -> int:
+        """How many reads there were."""
+        with self._changed:
+            return len(self._reads)
+
     def reads_from(self, first: int, wait: float) -> list[Read]:
         """The reads from number ``first`` on; waits up to ``wait`` seconds for some, followed by a gap."""
         deadline = time.perf_counter() + wait

@@ -20,6 +20,8 @@ from pathlib import Path
 import psutil
 from textual.pilot import Pilot
 
+from accel_engine.hosts.host_list import Host, add_host, remove_host
+from accel_engine.hosts.runs_there import start
 from accel_engine.plan import Plan
 from accel_engine.run import Status, create, request
 from accel_engine.run_queue import queue
@@ -29,7 +31,7 @@ from browsed import capture_page
 from cells import GROUND, of_screen, of_terminal
 from searched import search
 from svg import Row, draw
-from trained import TIMEOUT, Runs, status, train, wait, write_scans
+from trained import TIMEOUT, Runs, status, train, validations, wait, write_scans
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -50,6 +52,7 @@ class Shot:
         light: Sizes in the light theme.
         is_quiet: Whether the live runs are paused meanwhile.
         has_queue: Whether runs wait in the queue meanwhile.
+        has_hosts: Whether there are hosts meanwhile: this machine with other directories, and one that is not reached.
     """
 
     opens: Callable[[Runs], Path] | None
@@ -58,6 +61,7 @@ class Shot:
     light: tuple[Size, ...] = ()
     is_quiet: bool = False
     has_queue: bool = False
+    has_hosts: bool = False
 
 
 QUEUED = (
@@ -97,10 +101,13 @@ SHOTS = {
         ("<validation>", "A", "<Looked at>", "F", "<starts>", "enter", "<idle>"),
         (SMALL, MEDIUM),
     ),
-    "runs": Shot(None, ("r", "<✓>", "<✗>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "runs": Shot(None, ("r", "<✓>", "<✗>"), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "runs-filter": Shot(None, ("r", "<✗>", "slash", *"tag:digits", "enter", "space", "space"), (MEDIUM,)),
     "queue": Shot(
         None, ("r", "<✗>", "Q", "<waiting>", "<%>", "j", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_queue=True
+    ),
+    "hosts": Shot(
+        None, ("I", "<2 of 3 hosts>", "<network>", "<lab2>", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_hosts=True
     ),
     "compare": Shot(
         None,
@@ -108,6 +115,7 @@ SHOTS = {
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
+    "compare-many": Shot(None, ("r", "<✗>", "ctrl+a", "c", "<median>"), (MEDIUM, LARGE), (MEDIUM,)),
     "compare-benches": Shot(
         None,
         ("r", "<✗>", "slash", *"kind:bench", "enter", "space", "space", "c", "<Compare 2>"),
@@ -156,6 +164,7 @@ SHOTS = {
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
+    "deploy": Shot(lambda runs: runs.finished, ("<Finished>", "D", "<latency>"), (SMALL, MEDIUM)),
     "export-form": Shot(lambda runs: runs.finished, ("<Finished>", "E", "<by format>"), (SMALL,)),
     "help": Shot(lambda runs: runs.live, ("<validation>", "question_mark", "<closes>"), (SMALL,)),
     "palette": Shot(lambda runs: runs.live, ("<validation>", "ctrl+p", *"theme", "<Save theme>"), (SMALL,)),
@@ -170,6 +179,7 @@ SEARCH = ("S", "<best val accuracy>", "<loss of trial>")
 
 SEARCH_SHOTS = {
     "search": Shot(None, SEARCH, (MEDIUM, SMALL, LARGE), (MEDIUM,)),
+    "searches": Shot(None, (*SEARCH, "S", "<best so far>"), (LARGE,)),
     "search-parallel": Shot(None, (*SEARCH, "3", "<worst>"), (MEDIUM, SMALL), (MEDIUM,)),
     "search-contour": Shot(None, (*SEARCH, "6", "<over learning rate>"), (MEDIUM,), (MEDIUM,)),
     "search-importance": Shot(None, (*SEARCH, "4", "<%>"), (MEDIUM,)),
@@ -244,6 +254,7 @@ def main() -> None:
                     with (
                         paused(runs) if SHOTS[name].is_quiet else nullcontext(),
                         queued(runs) if SHOTS[name].has_queue else nullcontext(),
+                        hosts(home) if SHOTS[name].has_hosts else nullcontext(),
                     ):
                         asyncio.run(capture(name, SHOTS[name], runs))
         for name in wanted:
@@ -294,6 +305,37 @@ def queued(runs: Runs) -> Iterator[None]:
     for entry in reversed(queue.entries()):
         queue.cancel(entry.run)
     wait(lambda: not status(first).live, "the queued run to end")
+
+
+SSH = """#!/bin/sh
+while [ "$1" != "--" ]; do shift; done
+case "$2" in lab*) shift 2; exec sh -c "$*";; esac
+echo "ssh: connect to host $2 port 22: network is unreachable" >&2
+exit 255
+"""
+"""Stands in for ssh: runs the command here, or reaches nothing."""
+
+
+@contextmanager
+def hosts(home: Path) -> Iterator[None]:
+    """Let there be hosts, each with runs."""
+    program = home / "ssh"
+    program.write_text(SSH)
+    program.chmod(0o700)
+    os.environ["ACCEL_TUI_SSH"] = str(program)
+    for name in ("lab1", "lab2", "far"):
+        add_host(Host(name, python=sys.executable, home=str(home / name)))
+    live = []
+    for name, plan in (("lab1", QUEUED[0]), ("lab1", QUEUED[3]), ("lab2", QUEUED[1])):
+        live.append(start(name, plan.changed())[0])
+        wait(lambda: status(live[-1]) is Status.RUNNING, "a run on a host to start")
+    wait(lambda: all(validations(each) for each in live), "the runs on hosts to be validated")
+    yield
+    for directory in live:
+        request(directory, "stop_now")
+    wait(lambda: not any(status(each).live for each in live), "the runs on hosts to end")
+    for name in ("lab1", "lab2", "far"):
+        remove_host(name)
 
 
 async def capture(name: str, shot: Shot, runs: Runs | None) -> None:

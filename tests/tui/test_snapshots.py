@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ from accel_tui.host import Screens
 from accel_tui.plan import memory_text
 from accel_tui.screens import hosts_screen
 from accel_tui.screens.compare_screen import CompareScreen
+from accel_tui.screens.deploy_screen import DeployScreen
 from accel_tui.widgets import key_bar
 from accel_tui.widgets.chart.chart import Chart
 from example_profile import PROFILE
@@ -42,9 +44,10 @@ from example_study import confirm, write_study
 from tui.example_reports import histograms
 from tui.fake_engine import FakeEngine
 from tui.fake_script import FakeScript
+from tui.stand_in_deployments import deployed
 from tui.stand_in_findings import MEMORY, POOR, SLOW, find
 from tui.stand_in_hosts import StandInHosts, busy_host, lost_host
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import StubApp, begun, shows, text_of, until
 
 FOLDER = Path(__file__).with_name("snapshots")
 WRITE = os.environ.get("ACCEL_TUI_SNAPSHOTS") == "write"
@@ -263,6 +266,49 @@ async def test_search(clock: Clock, size: tuple[int, int]) -> None:
             await pilot.press("3")
             await shows(pilot, "worst")
             await looks_as_before(pilot, f"search-{size[0]}x{size[1]}")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_list_of_searches(clock: Clock, size: tuple[int, int]) -> None:
+    confirm(write_study(end=clock.now), 26)
+    async with opened(None, size) as pilot:
+        await shows(pilot, "Start")
+        pilot.app.open_screen(Screens.SEARCHES)  # type: ignore[attr-defined]
+        await shows(pilot, "34 of 40", "val accuracy by epoch")
+        await looks_as_before(pilot, f"searches-{size[0]}x{size[1]}")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_deployments(clock: Clock, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]) -> None:
+    deployed(monkeypatch)
+    run = trained(clock, Plan(name="deployed", epochs=3), outcome=Outcome.FINISHED)
+    run.save()
+    async with opened(None, size) as pilot:
+        await begun(pilot)
+        app: Any = pilot.app
+        app.open_screen(Screens.DEPLOYMENTS)
+        await shows(pilot, "digits", "ready", "412")
+        await looks_as_before(pilot, f"deployments-{size[0]}x{size[1]}")
+        await pilot.press("enter")
+        await shows(pilot, "Deployment digits", "serves digits version 2")
+        await looks_as_before(pilot, f"deployment-{size[0]}x{size[1]}")
+        app.open_screen(Screens.DEPLOY, run.directory)
+        await until(pilot, lambda: isinstance(app.screen, DeployScreen), "the form")
+        await looks_as_before(pilot, f"deploy-{size[0]}x{size[1]}")
+    run.close()
+
+
+async def test_many_runs(clock: Clock) -> None:
+    made = [
+        trained(clock, Plan(name=f"seed {seed}", epochs=3, seed=seed), outcome=Outcome.FINISHED) for seed in range(9)
+    ]
+    async with opened(None, WIDE) as pilot:
+        await begun(pilot)
+        pilot.app.open_screen(Screens.COMPARE_MANY, [each.directory for each in made])  # type: ignore[attr-defined]
+        await shows(pilot, "Compare 9 runs", "10-90%", "median", "0 to 8")
+        await looks_as_before(pilot, "compare-many-120x40")
+    for each in made:
+        each.close()
 
 
 @pytest.mark.parametrize("size", [SMALL, WIDE])

@@ -108,6 +108,26 @@ class RunLauncher:
         if self._begin():
             self._work(self._hand_over(asyncio.to_thread(_prepare_run, plan, devices)))
 
+    async def start_elsewhere(self, prepare: Callable[[], Path | str]) -> None:
+        """Start a run on another machine.
+
+        Args:
+            prepare: Starts it, in a thread; returns its directory, or what its place calls a run that is not here.
+        """
+        if not self._begin():
+            return
+        problem = ""
+        try:
+            started = await asyncio.to_thread(prepare)
+        except AccelError as error:
+            problem = str(error)
+        else:
+            if isinstance(started, Path):
+                self._app.post_message(self.Started(started))
+            else:
+                self._app.notify(started, title="Taken", markup=False)
+        self._set(replace(self._state, is_starting=False, problem=printable(problem)))
+
     def continue_run(self, directory: Path, epochs: int | None = None) -> None:
         """Continue an ended run from its last checkpoint.
 

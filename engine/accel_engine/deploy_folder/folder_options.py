@@ -15,6 +15,9 @@ CONTAINER, KUBERNETES, KSERVE, TENSORFLOW_SERVING, LITERT = (
 )
 """What a folder is for."""
 
+WITH_SERVER = (CONTAINER, KUBERNETES, KSERVE)
+"""What folders with this program's server are for."""
+
 ABOUT = {
     CONTAINER: "a server with its Dockerfile",
     KUBERNETES: "the same, with manifests",
@@ -79,7 +82,14 @@ class FolderOptions:
         "cpu", OptionSpec("What the container computes on; gpu and tpu take a savedmodel.", str, choices=ACCELERATORS)
     )
     image: str = option(
-        "", OptionSpec("Name of the image; the model's by default.", str, metavar="IMAGE", read=image_name)
+        "",
+        OptionSpec(
+            "Name of the image; the model's by default.",
+            str,
+            metavar="IMAGE",
+            read=image_name,
+            hint="the model's name",
+        ),
     )
     node_selector: tuple[str, ...] = option(
         (), OptionSpec("Labels of the nodes for the pods.", str, metavar="NAME=VALUE,...", read=node_labels)
@@ -90,7 +100,11 @@ class FolderOptions:
     licence: str = option(
         "",
         OptionSpec(
-            "Licence of the model, for its card and image.", str, flags=("--licence", "--license"), metavar="SPDX"
+            "Licence of the model, for its card and image.",
+            str,
+            flags=("--licence", "--license"),
+            metavar="SPDX",
+            hint="such as MIT",
         ),
     )
     replace: bool = option(default=False, spec=OptionSpec("Replace a folder that was written before.", bool))
@@ -119,7 +133,7 @@ class FolderOptions:
     @property
     def has_server(self) -> bool:
         """Whether the folder has this program's server."""
-        return self.target in (CONTAINER, KUBERNETES, KSERVE)
+        return self.target in WITH_SERVER
 
     @property
     def formats(self) -> tuple[str, ...]:

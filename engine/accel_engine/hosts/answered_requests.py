@@ -4,6 +4,7 @@ import json
 import shutil
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from accel_engine.errors import RunError
@@ -25,6 +26,7 @@ from accel_engine.hosts.host_requests import (
     RunFilesRequest,
 )
 from accel_engine.process.ask import EngineCall
+from accel_engine.requests.export_model import ExportTarget
 from accel_engine.requests.protocol.request import Doing, Problem, Send, find_request
 from accel_engine.run.directory.run_paths import home, runs_directory
 from accel_engine.run.store.database import DATABASE
@@ -46,8 +48,9 @@ def answer(request: AskRequest, send: Send) -> AskedResult:
     asked = from_text(_replaced(request.line, there), {}, find_request(request.name))
     if isinstance(asked, Problem):
         raise RunError(asked.text)
-    for target in getattr(asked, "targets", ()):
-        private_directory(Path(target.path).parent)
+    for output in (getattr(asked, "service_folder", None), *(Path(each.path).parent for each in _targets(asked))):
+        if output:
+            private_directory(output)
     back = {path: name for name, path in there.items()}
 
     def pass_on(part: object) -> None:
@@ -67,6 +70,10 @@ def answer(request: AskRequest, send: Send) -> AskedResult:
     line, arrays = to_text(result)
     files = tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()))
     return AskedResult(_replaced(line, back), arrays, files)
+
+
+def _targets(asked: object) -> Sequence[ExportTarget]:
+    return getattr(asked, "targets", ())
 
 
 def end(request: EndAskRequest, send: Send) -> Done:

@@ -4,7 +4,7 @@ import json
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Generic, TypeVar, cast
 
 from accel_engine.errors import RunError
@@ -103,13 +103,18 @@ class CallThere(Generic[ResultT]):
     def _target(self, path: str) -> Path | None:
         """Where a file of the folder there belongs here; ``None`` for one that was not asked for."""
         number, _, rest = path.partition("/")
-        is_output = number.isdecimal() and int(number) < len(self._outputs) and rest and ".." not in Path(rest).parts
-        return self._outputs[int(number)] / rest if is_output else None
+        parts = PurePosixPath(rest).parts
+        is_within = bool(parts) and ".." not in parts and not PurePosixPath(rest).is_absolute()
+        is_output = number.isdecimal() and int(number) < len(self._outputs)
+        return self._outputs[int(number)] / rest if is_output and is_within else None
 
 
 def _outputs(request: object) -> list[Path]:
-    """The directories in which a request writes files."""
-    return list(dict.fromkeys(Path(target.path).absolute().parent for target in getattr(request, "targets", ())))
+    """The directories in which a request writes files, none within another."""
+    found = {Path(target.path).absolute().parent for target in getattr(request, "targets", ())}
+    if folder := getattr(request, "service_folder", None):
+        found.add(folder.absolute())
+    return sorted(each for each in found if not any(each.is_relative_to(other) for other in found - {each}))
 
 
 def _in_json(path: Path) -> str:

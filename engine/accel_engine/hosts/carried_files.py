@@ -8,7 +8,7 @@ import ast
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -64,15 +64,8 @@ def carry(link: HostLink, name: str, target: Path) -> str:
         return target.name  # a run there
     if host or (target / "run.db").is_file():
         raise UsageError(f"{name} = {str(target)!r}: this run is not on {link.host.name}: name one that is, or a file")
-    root, paths = _files_of(target)
-    sizes = {path: path.stat().st_size for path in paths}
-    if (size := sum(sizes.values())) > MAX_BYTES or len(paths) > MAX_FILES:
-        raise UsageError(
-            f"{name} = {str(target)!r} has {numbers.size(size)} in {numbers.counted(len(paths), 'file')}, and at most "
-            f"{numbers.size(MAX_BYTES)} in {MAX_FILES:,} files travel: copy it to {link.host.name} yourself, and name "
-            f"its path there: {THERE}/PATH"
-        )
-    files = {path: CarriedFile(path.relative_to(root).as_posix(), sizes[path], _hash(path)) for path in paths}
+    root, sizes = _sizes(name, target)
+    files = {path: CarriedFile(path.relative_to(root).as_posix(), size, _hash(path)) for path, size in sizes.items()}
     missing = set(link.ask(MissingRequest(tuple(files.values()))).hashes)
     for path, file in files.items():
         if file.hash in missing:
@@ -80,6 +73,50 @@ def carry(link: HostLink, name: str, target: Path) -> str:
             _send(link, path, file)
     folder = link.ask(FolderOfFilesRequest(tuple(files.values()))).text
     return f"{folder}/{target.relative_to(root).as_posix()}"
+
+
+def _sizes(name: str, target: Path) -> tuple[Path, dict[Path, int]]:
+    """The folder that paths are relative to, and the size of each file that travels.
+
+    Raises:
+        UsageError: They are too large, or cannot be read.
+    """
+    root, paths = _files_of(target)
+    try:
+        sizes = {path: path.stat().st_size for path in paths}
+    except OSError as error:
+        raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
+    if (size := sum(sizes.values())) > MAX_BYTES or len(paths) > MAX_FILES:
+        raise UsageError(
+            f"{name} = {str(target)!r} has {numbers.size(size)} in {numbers.counted(len(paths), 'file')}, and at most "
+            f"{numbers.size(MAX_BYTES)} in {MAX_FILES:,} files travel: copy it to the host yourself, and name its path "
+            f"there: {THERE}/PATH"
+        )
+    return root, sizes
+
+
+def travelling(values: Mapping[str, Any]) -> tuple[int, int]:
+    """How many files of a plan travel to a host, and their bytes; those that are there already do not travel again.
+
+    Args:
+        values: The fields of the plan that are not at their defaults.
+
+    Raises:
+        UsageError: They are too large, or cannot be read.
+    """
+    sizes: dict[Path, int] = {}
+    for name in PATH_FIELDS:
+        value = values.get(name)
+        if not isinstance(value, str) or not value or value.startswith(THERE):
+            continue
+        path = user_path(value)
+        if not exists(path):
+            path = user_path(value.rpartition(":")[0])
+            if path.suffix != ".py" or not exists(path):
+                continue  # an entry of a catalogue
+        if not host_of(path):
+            sizes |= _sizes(name, path.absolute())[1]
+    return len(sizes), sum(sizes.values())
 
 
 def carried_value(link: HostLink, name: str, value: Any) -> Any:

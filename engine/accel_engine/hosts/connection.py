@@ -23,12 +23,10 @@ from accel_engine.json_values import decode
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
 from accel_engine.requests.protocol.request import Problem, unheard
 from accel_engine.run.store.database import SCHEMA_VERSION
+from accel_engine.ssh import ssh_command
 from accel_engine.version import __version__
 
 ResultT = TypeVar("ResultT")
-
-SSH = "ACCEL_TUI_SSH"
-"""Environment variable with the program that takes the place of ``ssh``."""
 
 PING_SECONDS = 5.0
 """How long a host may say nothing before it is asked whether it is there."""
@@ -36,14 +34,14 @@ PING_SECONDS = 5.0
 SILENCE_SECONDS = 20.0
 """How long a host may say nothing before the connection counts as lost."""
 
-CONNECT_SECONDS = 15
-"""How long ``ssh`` may take to reach a machine; more than that is taken by what it asks the user."""
-
 START_SECONDS = 60.0
 """How long the other end may take to greet, where nobody is asked anything."""
 
 _NOISE_BYTES = 1 << 16
 """Most that a shell may print before the greeting."""
+
+_WITHOUT_INTERRUPTS = ("sh", "-c", """trap '' INT QUIT; exec "$@" """, "sh")
+"""Runs a program that ignores Ctrl-C, which is for this one: ``ssh`` leaves an ignored signal so."""
 
 _KINDS = tuple({Problem, *(each.result for each in REQUESTS), *(part for each in REQUESTS for part in each.parts)})
 
@@ -83,19 +81,6 @@ def quoted_path(path: str) -> str:
     return f"~/{shlex.quote(path[2:])}" if path.startswith("~/") else shlex.quote(path)
 
 
-def ssh_command(host: Host, words: str, *, may_ask: bool) -> list[str]:
-    """The command that runs another one on a host.
-
-    Args:
-        host: The host.
-        words: The command line for the shell there.
-        may_ask: Whether ``ssh`` may ask the user, for a passphrase for example.
-    """
-    quiet = () if may_ask else ("-o", "BatchMode=yes")
-    program = os.environ.get(SSH) or "ssh"
-    return [program, "-T", *quiet, "-o", f"ConnectTimeout={CONNECT_SECONDS}", "--", host.target, words]
-
-
 class HostConnection:
     """An open connection; it is over when it breaks.
 
@@ -121,15 +106,16 @@ class HostConnection:
         self._waiting: dict[int, SimpleQueue[Any]] = {}
         self._numbers = count(1)
         self._heard = time.monotonic()
+        ssh = ssh_command(host.target, remote_words(host), may_ask=may_ask)
         try:
             with hangup.deferred():
                 self._process = subprocess.Popen(
-                    ssh_command(host, remote_words(host), may_ask=may_ask),
+                    [*(_WITHOUT_INTERRUPTS if may_ask else ()), *ssh],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._log,
                     bufsize=0,
-                    start_new_session=not may_ask,  # Ctrl-C is for this program; a question needs the terminal
+                    start_new_session=not may_ask,  # a question needs the terminal
                 )
         except OSError as error:
             self._log.close()

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import time
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,6 +26,9 @@ _PLACES = frozenset({"here", "any", "hosts", "ray", "slurm", "kubernetes"})
 """Names that mean another place to train."""
 
 _LONGEST = 4096
+
+_DELETE_SECONDS = 3.0
+"""How long deleting is repeated, as what mirrors runs may still write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +123,14 @@ def remove_host(name: str) -> None:
     """
     host = find_host(name)
     _write({each.name: each for each in read_hosts() if each.name != name})
-    try:
-        if host.directory.exists():
+    deadline = time.monotonic() + _DELETE_SECONDS
+    while host.directory.exists():
+        try:
             shutil.rmtree(host.directory)
-    except OSError as error:
-        raise RunError(f"cannot delete all of {host.directory}: {error}") from error
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise RunError(f"cannot delete all of {host.directory}: {error}") from error
+            time.sleep(0.1)  # what mirrors a run was about to write
 
 
 def _write(hosts: Mapping[str, Host]) -> None:

@@ -5,10 +5,13 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.hosts.connection import HostConnection, quoted_path, ssh_command
+from accel_engine.hosts.connection import HostConnection, quoted_path
 from accel_engine.hosts.host_list import Host, add_host
+from accel_engine.requests.protocol.request import unheard
+from accel_engine.ssh import ssh_command
 from accel_engine.version import __version__
 
 FOLDER = "~/.local/share/accel-tui/environment"
@@ -75,25 +78,31 @@ def install(host: Host, source: str, *, extra: str, python: str, tell: Callable[
         shown=shlex.quote(requirement).replace('"', ""),
         requirement=wanted,
     )
-    for line in _run(host, "sh -s", script.encode(), may_ask=may_ask).splitlines():
-        tell(line)
+    _run(host, "sh -s", script.encode(), tell, may_ask=may_ask)
     installed = replace(host, python=f"{FOLDER}/bin/python")
     HostConnection(installed, may_ask=may_ask).close()
     add_host(installed)
     return installed
 
 
-def _run(host: Host, words: str, data: bytes, *, may_ask: bool) -> str:
-    """Run a command line on a host with some input, and return its output.
+def _run(host: Host, words: str, data: bytes, tell: Callable[[str], object] = unheard, *, may_ask: bool) -> None:
+    """Run a command line on a host with some input, and tell each line of its output as it comes.
 
     Raises:
         RunError: It fails; its last line of errors.
     """
-    try:
-        done = subprocess.run(ssh_command(host, words, may_ask=may_ask), input=data, capture_output=True, check=False)
-    except OSError as error:
-        raise RunError(f"{host.name}: ssh cannot be started: {error.strerror}") from error
-    said = done.stderr.decode(errors="replace").strip()
-    if done.returncode:
-        raise RunError(f"{host.name}: {said.rpartition(chr(10))[2] or f'exit status {done.returncode}'}")
-    return done.stdout.decode(errors="replace")
+    with TemporaryFile() as errors, TemporaryFile() as source:
+        source.write(data)
+        source.seek(0)
+        command = ssh_command(host.target, words, may_ask=may_ask)
+        try:
+            process = subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=errors)
+        except OSError as error:
+            raise RunError(f"{host.name}: ssh cannot be started: {error.strerror}") from error
+        with process:
+            for line in process.stdout or ():
+                tell(line.decode(errors="replace").rstrip())
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip()
+    if process.returncode:
+        raise RunError(f"{host.name}: {said.rpartition(chr(10))[2] or f'exit status {process.returncode}'}")

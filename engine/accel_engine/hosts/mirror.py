@@ -48,7 +48,7 @@ WAIT_SECONDS = 5.0
 MIN_SECONDS = 0.25
 """The least time between two questions for news of a run."""
 
-ANSWER_SECONDS = 0.5
+ANSWER_SECONDS = 0.2
 """How long a host waits for an answer of an engine before it answers that there is none yet."""
 
 COMMAND_SECONDS = 0.05
@@ -251,9 +251,11 @@ class RunMirror:
                 time.sleep(5.0)
 
     def _look(self) -> None:
-        """See whether another process has copied all."""
+        """See whether another process has copied all, but what a live run has written in the last moment."""
         try:
-            if not self._settled.is_set() and not self._link.ask(self._request(0.0)).rows:
+            is_behind = self._link.ask(self._request(0.0)).rows.more
+            self._rounds += 1
+            if not is_behind:
                 self._settle(None)
         except RunError as error:
             self._settle(error)

@@ -270,9 +270,7 @@ class ServedModel:
             back_end = None
             try:
                 async with asyncio.timeout_at(deadline):
-                    await self._alive.wait()
-                    back_end = self._back_end
-                    assert back_end is not None  # noqa: S101 (it is alive)
+                    back_end = await self._living()
                     with self._metrics.batch_seconds.time():
                         return await back_end.compute(inputs)
             except BackEndGoneError:
@@ -284,6 +282,16 @@ class ServedModel:
                 back_end.kill()
                 raise _too_late(self._limits) from None
         raise _DeadlyError(f"the process of the model ended {attempts} times while it computed these examples", 503)
+
+    async def _living(self) -> BackEnd:
+        """The back end, once one is alive: one that has ended before it got a batch is no attempt to compute it."""
+        while True:
+            await self._alive.wait()
+            back_end = self._back_end
+            assert back_end is not None  # noqa: S101 (it is alive)
+            if not back_end.gone.is_set():
+                return back_end
+            self._alive.clear()  # which the supervisor has not done yet
 
     async def _supervise(self) -> None:
         """Start a back end again when it has died."""

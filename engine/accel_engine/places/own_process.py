@@ -78,6 +78,8 @@ def own_directory(
         raise RunError(f"run {info.id} is {info.status}: another process trains it")
     if not info.status.live:
         reopen(directory, info.plan)
+        if info.place:
+            set_place(directory, info.place)
     return directory
 
 

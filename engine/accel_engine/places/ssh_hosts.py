@@ -21,15 +21,10 @@ from accel_engine.places.place import Job, run_tool, told_devices
 from accel_engine.process.engine_process import find_installation
 from accel_engine.run.directory.run_paths import home
 from accel_engine.run.store.database import DATABASE
+from accel_engine.ssh import ssh_command, ssh_program
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.text import printable_line
 from accel_engine.version import __version__
-
-SSH = "ACCEL_TUI_SSH"
-"""Environment variable with the program that takes the place of ``ssh``."""
-
-CONNECT_SECONDS = 15
-"""How long ``ssh`` may take to reach a machine."""
 
 _PACKAGE = "OpenSSH's client"
 
@@ -142,7 +137,7 @@ class SshHosts(LaunchedPlace):
         unset = () if cluster else ("-u", "TF_CONFIG")
         start = [sys.executable, "-P", "-m", "accel_engine.places", "start", str(directory)]
         words = shlex.join(["env", *unset, *settings, *start])
-        return ssh_command(host, f"cd {shlex.quote(os.getcwd())} && exec {words}")
+        return ssh_command(host, f"cd {shlex.quote(os.getcwd())} && exec {words}", has_input=False)
 
 
 class _Connected:
@@ -166,20 +161,14 @@ class _Connected:
             print(error, flush=True)  # noqa: T201 (this is the log of who starts it)
 
 
-def ssh_command(host: str, words: str) -> list[str]:
-    """The command that runs words of a shell on a host; it asks the user nothing."""
-    program = os.environ.get(SSH) or "ssh"
-    return [program, "-T", "-n", "-oBatchMode=yes", f"-oConnectTimeout={CONNECT_SECONDS}", host, words]
-
-
 def _run(host: str, words: list[str]) -> str:
-    return run_tool(ssh_command(host, shlex.join(words)), _PACKAGE, what=f"{host} cannot be asked over SSH")
+    command = ssh_command(host, shlex.join(words), has_input=False)
+    return run_tool(command, _PACKAGE, what=f"{host} cannot be asked over SSH")
 
 
 def _address(host: str) -> str:
     """The name or address of a host by the user's configuration of ``ssh``, by which the others reach it."""
-    program = os.environ.get(SSH) or "ssh"
-    for line in run_tool([program, "-G", host], _PACKAGE).splitlines():
+    for line in run_tool([ssh_program(), "-G", host], _PACKAGE).splitlines():
         key, _, value = line.partition(" ")
         if key == "hostname" and value:
             return value.strip()

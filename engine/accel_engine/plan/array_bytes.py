@@ -73,6 +73,16 @@ def _is_mixed(plan: Plan) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class StageShare:
+    """What a stage of a pipeline has of its model."""
+
+    weights: float
+    """Share of the weights, 0 to 1."""
+    activations: float
+    """Share of the saved activations of an example, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSize:
     """The size of a model."""
 
@@ -93,11 +103,28 @@ class ModelSize:
     """Number of operations of a training step in TensorFlow's graph; 0 if it could not be traced."""
     is_divisible: bool = True
     """Whether its step can be divided into micro-batches."""
+    stages: tuple[tuple[StageShare, ...], ...] = ()
+    """The stages of a pipeline on 2, 3, ... devices; none if it cannot be cut."""
 
     @property
     def is_traced(self) -> bool:
         """Whether the activations are from a traced step, not the outputs of all layers."""
         return self.operations > 0
+
+
+MICRO_BATCHES = 4
+"""Micro-batches for each stage of a pipeline, unless the plan says how many: equal stages wait for less than a fifth of
+a step."""
+
+
+def micro_batch_count(batch: int, stages: int) -> int:
+    """The micro-batches of a batch in a pipeline, unless the plan says how many: they are of equal size."""
+    return max(count for count in range(1, min(batch, MICRO_BATCHES * stages) + 1) if batch % count == 0)
+
+
+def in_flight(stage: int, stages: int, micro_batches: int) -> int:
+    """Micro-batches whose activations a stage of a pipeline holds at a time at most, in the order 1F1B."""
+    return min(micro_batches, stages - stage)
 
 
 def step_bytes(plan: Plan, parameters: int, trainable: int, activations: int, batch: int) -> int:

@@ -16,8 +16,11 @@ from accel_engine.plan import Plan
 from accel_engine.plan.array_bytes import (
     FLOAT32_BYTES,
     ModelSize,
+    StageShare,
     activation_bytes,
     gradient_bytes,
+    in_flight,
+    micro_batch_count,
     saves_enough,
     slot_bytes,
     step_bytes,
@@ -47,12 +50,14 @@ class Training:
     """Bytes of the training examples; 0 if they are unknown."""
     memory: int | None = None
     """Bytes of each device's memory, for CPUs those that are available on the host; ``None`` if unknown."""
+    accelerators: tuple[str, ...] = ()
+    """Ids of all GPUs of the machine, if they train."""
 
     @property
     def rematerializes(self) -> bool:
         """Whether parts of the model are computed again; ``auto`` does so if a step may not fit otherwise."""
         plan, size = self.plan, self.size
-        if plan.remat != "auto" or plan.strategy == "parameter-server":
+        if plan.remat != "auto" or plan.strategy in ("parameter-server", "pipeline"):
             return plan.remat == "on"
         if self.memory is None or self.kind == "tpu" or not saves_enough(size.auto_activations, size.remat_share):
             return False
@@ -139,12 +144,14 @@ def _stored_bytes(entry: DatasetEntry) -> int:
 
 def estimate_memory(training: Training) -> MemoryEstimate:
     """Estimate the memory of a training: of the host with all processes on it for CPUs, else of each device."""
-    arrays, size = _arrays(training), training.size
+    size, is_staged = training.size, training.placement.stages > 1
+    arrays = _of_largest_stage(training) if is_staged and training.kind != "cpu" else _arrays(training)
     left_out = [] if size.saved else ["the activations, which are unknown for this model"]
     if training.kind != "cpu":
         cache = [MemoryPart("cached data", training.data, training.data)] if _is_cached(training) else []
         return MemoryEstimate((*arrays, *cache), " and ".join([*left_out, _NOT_MEASURED[training.kind]]))
-    processes, replicas = max(1, training.plan.local_workers), len(training.placement.devices)
+    processes = max(1, training.plan.local_workers)
+    replicas = len(training.placement.devices) // training.placement.stages
     host = (_times(part, processes) for part in _host(training, replicas))
     parts = (*(_times(part, processes * replicas) for part in arrays), *host)
     return MemoryEstimate(parts, "".join(left_out))
@@ -172,6 +179,25 @@ def _arrays(training: Training) -> list[MemoryPart]:
         _exact("optimizer state", slot_bytes(plan, size.trainable)),
         _activations(training),
     ]
+
+
+def _of_largest_stage(training: Training) -> list[MemoryPart]:
+    """The arrays of the device of a pipeline that needs the most memory."""
+    plan, size, count = training.plan, training.size, training.placement.stages
+    divided = micro_batch_count(training.per_replica_batch, count) if size.is_divisible else 1
+    divided = plan.micro_batches or divided
+    weights, gradients, slots, activations = _arrays(replace(training, plan=plan.replace(micro_batches=divided)))
+    # Of the plan's own cuts, or of a model that is not known, all may be on one device.
+    is_known = not plan.stages and count - 2 < len(size.stages)
+    shares = size.stages[count - 2] if is_known else (StageShare(1.0, 1.0),)
+    stages = [
+        [
+            *(_times(part, share.weights) for part in (weights, gradients, slots)),
+            _times(activations, share.activations * in_flight(index, count, divided)),
+        ]
+        for index, share in enumerate(shares)
+    ]
+    return max(stages, key=lambda parts: sum(part.high for part in parts))
 
 
 def _activations(training: Training) -> MemoryPart:
@@ -222,8 +248,8 @@ def _exact(name: str, nbytes: int) -> MemoryPart:
     return MemoryPart(name, nbytes, nbytes)
 
 
-def _times(part: MemoryPart, count: int) -> MemoryPart:
-    return MemoryPart(part.name, part.low * count, part.high * count)
+def _times(part: MemoryPart, count: float) -> MemoryPart:
+    return MemoryPart(part.name, round(part.low * count), round(part.high * count))
 
 
 def _array_bytes(shape: tuple[int | None, ...], dtype: str) -> int:

@@ -33,6 +33,8 @@ class MemoryFacts:
 
     batch: Count
     """Examples per step on each replica."""
+    micro_batches: Count = 1
+    """Micro-batches of a step, which a pipeline chooses if the plan does not."""
     can_split: bool = False
     """Whether gradients can be accumulated over micro-batches."""
     splitting_changes: tuple[Text, ...] = ()
@@ -47,6 +49,8 @@ class MemoryFacts:
     """Whether CPUs train, whose memory is the host's."""
     mixed: Text = ""
     """The mixed precision of its devices; empty if it is none, or unknown."""
+    pipeline_devices: Count = 0
+    """GPUs that could each have a part of the model; 0 if it cannot be cut, or if CPUs train, which share a memory."""
     variables: Mapping[str, Text] = field(default_factory=dict)
     """The environment variables that chose the engine's GPUs, such as those that the queue has assigned."""
 
@@ -78,13 +82,17 @@ class Remedy:
 
     def value(self, plan: Plan, facts: MemoryFacts) -> Any:
         """The first value that takes clearly less memory: of micro-batches twice as many; ``None`` without one."""
-        least = 2 * (plan.micro_batches or 1) if self.field == "micro_batches" else 0
+        least = 2 * _divided(plan, facts) if self.field == "micro_batches" else 0
         return next((value for value in self.values(plan, facts) if not least or value >= least), None)
+
+
+def _divided(plan: Plan, facts: MemoryFacts) -> int:
+    return plan.micro_batches or facts.micro_batches
 
 
 def _micro_batches(plan: Plan, facts: MemoryFacts, least: int) -> Sequence[int]:
     """Numbers of micro-batches of at least ``least`` examples that divide the batch evenly."""
-    counts = range((plan.micro_batches or 1) + 1, facts.batch // least + 1) if facts.can_split else ()
+    counts = range(_divided(plan, facts) + 1, facts.batch // least + 1) if facts.can_split else ()
     return [count for count in counts if facts.batch % count == 0]
 
 
@@ -102,6 +110,10 @@ def _remat(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
 
 def _remat_although_off(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
     return ["on"] if plan.remat == "off" and facts.can_recompute else ()
+
+
+def _pipeline(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
+    return ["pipeline"] if facts.pipeline_devices > 1 and plan.strategy in ("default", "one-device") else ()
 
 
 def _smaller_batches(plan: Plan, facts: MemoryFacts) -> Sequence[int]:
@@ -134,6 +146,13 @@ REMEDIES = (
         lambda plan, facts: [facts.mixed] if facts.mixed and plan.policy == "float32" else (),
         "keep activations in half the bytes",
         "keras.config.set_dtype_policy of a mixed precision",
+        by_itself=False,
+    ),
+    Remedy(
+        "strategy",
+        _pipeline,
+        "put a part of the model on each GPU",
+        "a device scope for each part of the model",
         by_itself=False,
     ),
     Remedy("batch_size", _smaller_batches, "a smaller batch", "a batch size of {}", by_itself=False),
@@ -251,8 +270,10 @@ def cheapest_change(training: Training) -> PlanChange | None:
     for name in ("remat", "precision"):
         starts += [start.with_field(name, value) for start in starts for value in values[name]]
     found = (_first_that_fits(start, values["micro_batches"], _start_in_micro_batches) for start in starts)
+    staged = (_in_stages(start, name) for start in starts for name in values["strategy"])
     smaller = (_first_that_fits(start, values["batch_size"], _with_batch) for start in starts)
-    return next((change for change in chain(found, smaller) if change is not None), None)
+    in_stages = (change for change in staged if change.fits)
+    return next((change for change in chain(found, in_stages, smaller) if change is not None), None)
 
 
 def _values(training: Training) -> dict[str, Sequence[Any]]:
@@ -263,6 +284,7 @@ def _values(training: Training) -> dict[str, Sequence[Any]]:
         can_split=size.is_divisible,
         can_recompute=size.remat_share is not None and plan.strategy != "parameter-server",
         mixed=MIXED.get(training.kind, ""),
+        pipeline_devices=len(training.accelerators) if size.stages else 0,
     )
     return {each.field: each.values(plan, facts) for each in REMEDIES if not each.is_last}
 
@@ -279,6 +301,15 @@ def _first_that_fits(
 
 def _start_in_micro_batches(start: PlanChange, count: int) -> PlanChange:
     return start.with_field("micro_batches", count)
+
+
+def _in_stages(start: PlanChange, name: str) -> PlanChange:
+    """A pipeline over all GPUs; it has micro-batches by itself, and takes no rematerialization."""
+    devices = start.training.accelerators
+    placement = replace(start.training.placement, devices=devices, stages=len(devices))
+    plan = start.training.plan.replace(remat="auto", remat_layers=())
+    values = {field: value for field, value in start.values.items() if field != "remat"}
+    return replace(start, values=values).with_field("strategy", name, plan=plan, placement=placement)
 
 
 def _with_batch(start: PlanChange, batch: int) -> PlanChange:

@@ -346,6 +346,8 @@ def _check_is_queued(directory: Path) -> None:
     status = _status(directory)
     if status is not Status.QUEUED:
         raise RunError(f"run {directory.name} is {status or 'deleted'}: only a new or a reopened run can be queued")
+    if placed := _place_of(directory):
+        raise UsageError(f"run {directory.name} waits at {placed.place}, which starts it")
 
 
 def _is_live(directory: Path) -> bool:

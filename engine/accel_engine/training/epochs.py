@@ -2,6 +2,7 @@
 
 import time
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 
 from accel_engine import clock
@@ -279,7 +280,10 @@ class Epochs:
         self._report_name_remarks()
         self._meter = MfuMeter(assembly, self._reporter, self._hardware)
         flops = self._meter.count_flops(graph, segment.examples)
-        self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
+        table = layer_table.tabulate(assembly.model, flops)
+        if (stages := assembly.stages) is not None:
+            table = replace(table, stages=stages.table, micro_batches=stages.micro_batches)
+        self._run.write_diagnostics(table, self._reporter.step)
         if self._loop.compiles_chunks:
             self._loop.compile(
                 segment

@@ -19,15 +19,17 @@ from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
+from accel_engine.plan.array_bytes import StageShare
 from accel_engine.plan.memory_estimate import data_bytes
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.requests.protocol.request import Send, reports
 from accel_engine.training.core.compiled_model import build_plan_model
+from accel_engine.training.core.pipeline.stages import TracedLayers, stage_shares, traced_layers
 from accel_engine.training.core.recipe.freezing import freeze
 from accel_engine.training.core.rematerialization.choice import is_all_keras, planned_parts
 from accel_engine.training.core.rematerialization.division import divide_model
-from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes, trace_activations
+from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes
 from accel_engine.training.model_analysis.model_blocks import model_blocks
 
 
@@ -71,7 +73,8 @@ def _own_graph() -> Iterator[None]:
 
 def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescription) -> Description:
     model = build_plan_model(plan, description)
-    activations, operations = _activations(model, description)
+    traced = traced_layers(model, description.inputs)
+    activations = _activations(model, traced)
     saved_share, automatic = _rematerialized(plan, model)
     blocks, is_chain = model_blocks(model)
     return Description(
@@ -82,8 +85,9 @@ def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescriptio
         largest=max((layer.largest for layer in activations), default=0),
         remat_share=saved_share,
         auto_activations=automatic,
-        operations=operations,
+        operations=traced.operations,
         is_divisible=is_divisible(model),
+        stages=_stage_shares(model, plan, traced),
         examples=entry.examples,
         data_bytes=data_bytes(entry),
         input_shape=entry.shape or (),
@@ -94,17 +98,9 @@ def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescriptio
     )
 
 
-def _activations(model: keras.Model, description: DataDescription) -> tuple[tuple[LayerActivations, ...], int]:
-    """The activations of a traced step, and its operations; of a model that cannot be traced, its layers' outputs."""
-    try:
-        if not tf.executing_eagerly():
-            return trace_activations(model, description.inputs)
-        found = []  # Without AutoGraph, which warns of what it cannot convert.
-        trace = tf.function(lambda: found.append(trace_activations(model, description.inputs)), autograph=False)
-        trace.get_concrete_function()
-        return found[0]
-    except Exception:  # noqa: BLE001 (the user's model may do anything, such as refuse to be called)
-        return tuple(LayerActivations(size, size) for size in output_sizes(model)), 0
+def _activations(model: keras.Model, traced: TracedLayers) -> tuple[LayerActivations, ...]:
+    """The activations of a traced step; of a model that cannot be traced, its layers' outputs."""
+    return traced.activations or tuple(LayerActivations(size, size) for size in output_sizes(model))
 
 
 def _rematerialized(plan: Plan, model: keras.Model) -> tuple[float | None, int]:
@@ -124,6 +120,14 @@ def _rematerialized(plan: Plan, model: keras.Model) -> tuple[float | None, int]:
     except Exception:  # noqa: BLE001 (as above)
         return None, 0
     return parts.saved_share, (parts.activations or 0 if applies else 0)
+
+
+def _stage_shares(model: keras.Model, plan: Plan, traced: TracedLayers) -> tuple[tuple[StageShare, ...], ...]:
+    """The stages of a model; of one of the user's that refuses to be cut, nothing is known."""
+    try:
+        return stage_shares(model, plan, traced)
+    except Exception:  # noqa: BLE001 (as above)
+        return ()
 
 
 EXAMPLES = 64

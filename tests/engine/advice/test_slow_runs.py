@@ -8,7 +8,7 @@ from accel_engine.advice import FasterPlan, Finding, Recorded, find_troubles, me
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import CheckpointSaved, Outcome, Recovered, RunEnded, TimeMeasured, Validated, WorkCounted
 from accel_engine.plan import Plan
-from accel_engine.run.diagnostics import Diagnostics, Layer, LayerTable
+from accel_engine.run.diagnostics import Diagnostics, Layer, LayerTable, StageOfModel
 from accel_engine.run.engine.status import Status
 from engine.advice.records import recorded, samples, started
 from example_profile import profiled
@@ -317,3 +317,28 @@ def test_what_matters_most_comes_first() -> None:
     weights = [finding.weight for finding in find_troubles(run)]
     assert weights == sorted(weights, reverse=True)
     assert len(weights) == 2
+
+
+def in_stages(*work: float, micro_batches: int = 16, **plan: Any) -> Recorded:
+    """A run of a pipeline, with the shares of a step that its stages take."""
+    stages = tuple(StageOfModel(f"GPU:{index}", "a", "b", 10, 80, each, 4) for index, each in enumerate(work))
+    table = LayerTable((), stages=stages, micro_batches=micro_batches)
+    built = {"per_replica_batch": 64}
+    return recorded(plan=Plan(**plan), built=built, diagnostics=Diagnostics(layers=table))
+
+
+def test_a_pipeline_with_few_micro_batches_gets_more() -> None:
+    assert ids(in_stages(0.5, 0.5, micro_batches=8)) == []
+    (finding,) = found(in_stages(0.25, 0.25, 0.25, 0.25, micro_batches=4))
+    assert (finding.id, finding.cures[0].changes) == ("pipeline-bubble", {"micro_batches": 16})
+    assert finding.title == "The pipeline's devices wait for 43% of each step"
+    (undivided,) = found(in_stages(0.5, 0.5, micro_batches=1))
+    assert (undivided.cures[0].changes, "50%" in undivided.title) == ({}, True)
+
+
+def test_a_stage_that_takes_much_longer_is_named_and_cuts_by_hand_are_left_out() -> None:
+    (finding,) = found(in_stages(0.8, 0.2, strategy="pipeline", stages=("b",)))
+    assert (finding.id, finding.cures[0].changes) == ("uneven-stages", {"stages": ()})
+    assert "GPU:0 takes 80%" in finding.title
+    (without,) = found(in_stages(0.2, 0.8))
+    assert without.cures[0].changes == {}

@@ -14,14 +14,7 @@ from accel_engine.hosts.host_list import Host, add_host
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create
 from recorded_run import started
-
-STAND_IN = """#!/bin/sh
-# Takes the options and the destination as ssh does, and runs the rest here.
-while [ "$1" != "--" ]; do shift; done
-test ! -e "{cut}" || {{ echo "ssh: connect to host $2 port 22: Network is unreachable" >&2; exit 255; }}
-shift 2
-exec sh -c "$*"
-"""
+from stand_in_ssh import write_stand_in
 
 
 @pytest.fixture
@@ -37,11 +30,9 @@ def there(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def host(tmp_path: Path, there: Path, cut: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+def host(tmp_path: Path, there: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     """A host called ``gpu1``."""
-    program = tmp_path / "ssh"
-    program.write_text(STAND_IN.format(cut=cut))
-    program.chmod(0o700)
+    program, _ = write_stand_in(tmp_path)
     monkeypatch.setenv("ACCEL_TUI_SSH", str(program))
     monkeypatch.setattr(link, "_links", {})
     monkeypatch.setattr(mirrored_runs, "_is_patient", True)  # a dashboard in this process has changed it

@@ -1,5 +1,7 @@
 """Tests mirroring the runs of a host."""
 
+import os
+import signal
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,15 +13,18 @@ from accel_engine.devices import Reading, Sample
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.hosts import link
+from accel_engine.hosts.connection import HostConnection
 from accel_engine.hosts.host_list import Host
+from accel_engine.hosts.host_requests import Done, Ping
 from accel_engine.hosts.mirrored_runs import follow, forward, list_mirror, list_runs_of
 from accel_engine.run import RunReader, RunWriter, Status, find, list_runs, request
+from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.log_file import note_in_log
 from accel_engine.run.engine.commands import read_answer, withdraw
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.removal import count_contents, remove
 from accel_engine.run.store.annotations import rename_run
-from recorded_run import execute, started
+from recorded_run import execute, put, started
 
 TABLES = ("event", "chunk", "summary", "sample", "diagnostics", "media")
 
@@ -171,3 +176,35 @@ def test_an_unknown_host_is_wrong_usage(host: Host) -> None:
     """Test a reference to a host that is not in the list."""
     with pytest.raises(UsageError, match="no runs yet"):
         find("gpu2:last")
+
+
+def test_a_status_that_nobody_knows_is_no_status(far_writer: RunWriter) -> None:
+    """Test a mirror with what another version, or another program, may tell."""
+    list_runs_of("gpu1")
+    mirror = find("gpu1:last")
+    put(mirror, host_state='{"status": "\\u001b[2Jdreaming"}')
+    (listed,) = list_runs()
+    assert "a status that this version does not know" in listed.problem
+    assert "\x1b" not in listed.problem
+
+
+def test_one_process_mirrors_a_run_and_others_wait_for_it(
+    far_writer: RunWriter, wait_until: Callable[..., None]
+) -> None:
+    """Test a run that another process of this machine mirrors, which stops doing so."""
+    list_runs_of("gpu1")
+    mirror = find("gpu1:last")
+    write_steps(far_writer, 0, 10)
+    with WriterLock(mirror, "follow.lock"), closing(RunReader(mirror)) as reader:
+        assert not reader.poll().chunks  # the other one has not copied them yet, and is not far behind
+        assert not reader.link_problem
+    with closing(RunReader(mirror)) as reader:
+        wait_until(lambda: bool(reader.poll().chunks))
+
+
+def test_ctrl_c_is_for_the_program_and_not_for_ssh(host: Host) -> None:
+    """Test that a connection outlives the signal that a terminal sends to all of its programs."""
+    connection = HostConnection(host, may_ask=True)
+    os.kill(connection._process.pid, signal.SIGINT)
+    assert connection.ask(Ping()) == Done()
+    connection.close()

@@ -23,6 +23,7 @@ from accel_engine.hosts.mirrored_runs import list_runs_of
 from accel_engine.hosts.runs_there import continue_there, start
 from accel_engine.process.start_run import prepare_continuation
 from accel_engine.requests.evaluate import EvaluationRequest
+from accel_engine.requests.export_model import ExportRequest, ExportTarget
 from accel_engine.requests.protocol.model_reference import ModelReference, host_of_request
 from accel_engine.run import RunReader, RunWriter, find
 from accel_engine.run.directory.run_paths import runs_directory
@@ -69,15 +70,15 @@ def test_large_data_is_named_by_its_path_there(host: Host, tmp_path: Path, monke
         start("gpu1", {"data": f"{THERE}/nowhere/x.csv"})
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", ""])
-def test_no_file_is_written_or_read_outside(path: str, far_writer: RunWriter) -> None:
+def test_no_file_is_written_or_read_outside(far_writer: RunWriter) -> None:
     """Test paths that lead out of a folder."""
     link = link_to("gpu1")
-    file = host_requests.CarriedFile(path, 0, "0" * 64)
-    with pytest.raises(RunError, match="is no path within a folder"):
-        link.ask(FolderOfFilesRequest((file,)))
-    with pytest.raises(RunError, match="is no file that was asked for"):
-        link.ask(FilePartRequest(path, 0, far_writer.directory.name))
+    for path in ("../x", "/etc/x", "a/../../x", ""):
+        file = host_requests.CarriedFile(path, 0, "0" * 64)
+        with pytest.raises(RunError, match="is no path within a folder"):
+            link.ask(FolderOfFilesRequest((file,)))
+        with pytest.raises(RunError, match="is no file that was asked for"):
+            link.ask(FilePartRequest(path, 0, far_writer.directory.name))
 
 
 def test_a_run_that_is_fetched_is_one_of_this_machine(
@@ -142,3 +143,13 @@ def test_arrays_cross_a_link() -> None:
     values = np.arange(5, dtype=np.float32)
     line, arrays = to_text(Values(values))
     np.testing.assert_array_equal(from_text(line, arrays, Values).values, values)
+
+
+@pytest.mark.parametrize("path", ["0//etc/x", "0/../x", "1/x", "x", "0/", "../0/x", "-1/x"])
+def test_a_host_chooses_no_place_for_its_files(host: Host, tmp_path: Path, path: str) -> None:
+    """Test what a host may call the files that an export has written."""
+    target = ExportTarget("keras", "keras", "none", str(tmp_path / "out" / "m.keras"), 0.0)
+    request = ExportRequest(ModelReference(tmp_path), (target,), "auto", folder=tmp_path)
+    call = CallThere("gpu1", request)
+    assert call._target(path) is None
+    assert call._target("0/m.keras") == tmp_path / "out" / "m.keras"

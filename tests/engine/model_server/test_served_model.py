@@ -28,6 +28,8 @@ class StandIn:
         self.batches: list[list[float]] = []
 
     async def compute(self, inputs: Any) -> Any:
+        if self.gone.is_set():  # at once, as the real one
+            raise BackEndGoneError
         x = inputs["x"]
         self.batches.append(x[:, 0].tolist())
         await asyncio.sleep(0)
@@ -73,6 +75,22 @@ class Asked:
         found = await asyncio.gather(*asked, return_exceptions=True)
         await model.close()
         return [each if isinstance(each, BaseException) else each["y"][:, 0].tolist() for each in found]
+
+
+def test_a_back_end_that_has_just_ended_is_no_attempt(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Asked(folders / "numbers", Limits(seconds=5), monkeypatch)
+
+    async def ask() -> Any:
+        first: Any = await served_model.BackEnd.start(folders, 1)
+        model = ServedModel(folders, read_service(folders / "numbers"), Limits(), ServerMetrics(), first)
+        await asyncio.sleep(0)  # the supervisor begins to watch it
+        first.gone.set()  # and has not seen that it is gone
+        found = await model._outputs({"x": np.float32([[3]])}, asyncio.get_running_loop().time() + 5, 1)
+        await model.close()
+        return found["y"].tolist()
+
+    assert asyncio.run(ask()) == [[6]]
+    assert [each.batches for each in made.back_ends] == [[], [[3]]]
 
 
 @pytest.fixture

@@ -6,10 +6,13 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from accel_engine.data.structure import ArraySpec
 from accel_engine.model_server.grpc_messages import message
 from accel_engine.model_server.request_error import RequestError
+from accel_engine.model_server.rest_v1 import tensor_type
 from accel_engine.model_server.serving_grpc import to_array, to_tensor
 from accel_engine.protobuf import Message
 from accel_engine.service_client.find_service import find_service, parse_url
@@ -104,7 +107,7 @@ def test_few_values_are_filled_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "dtype", "error"),
+    ("tensor_given", "dtype", "error"),
     [
         (tensor("DT_DOUBLE", 1, 2, double_val=[1, 2]), "float32", "has the type DT_FLOAT, not DT_DOUBLE"),
         (tensor("DT_FLOAT", float_val=[1]), "float32", "shape is a list of whole numbers"),
@@ -118,9 +121,37 @@ def test_few_values_are_filled_up() -> None:
         (tensor("DT_STRING", 1 << 30, 1, string_val=[b"a"]), "string", "is larger than 1,000 bytes"),
     ],
 )
-def test_what_is_no_tensor_of_an_input_is_refused(given: Any, dtype: str, error: str) -> None:
+def test_what_is_no_tensor_of_an_input_is_refused(tensor_given: Any, dtype: str, error: str) -> None:
     with pytest.raises(RequestError, match=error):
-        to_array("x", given, ArraySpec((2,), dtype), 1000)
+        to_array("x", tensor_given, ArraySpec((2,), dtype), 1000)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    dtype=st.sampled_from([*KINDS, "float64", "string"]),
+    number=st.none() | st.integers(0, 30),
+    shape=st.lists(st.integers(-2, 3) | st.integers(0, 1 << 40), max_size=4).map(
+        lambda sides: [*sides[:1], 2, *sides[2:]]
+    ),
+    values=st.lists(st.integers(0, 300), max_size=5),
+    content=st.binary(max_size=12),
+)
+def test_any_tensor_is_an_array_or_refused(
+    dtype: str, number: int | None, shape: list[int], values: list[int], content: bytes
+) -> None:
+    tensor = message("tensorflow.TensorProto")(
+        dtype=tensor_type(ArraySpec((2,), dtype)) if number is None else number,
+        tensor_shape={"dim": [{"size": side} for side in shape]},
+        **dict.fromkeys(("int_val", "half_val", "float_val", "int64_val", "uint64_val", "uint32_val"), values),
+        string_val=[content] * len(values),
+        tensor_content=content if len(values) % 2 else b"",
+    )
+    try:
+        found = to_array("x", tensor, ArraySpec((2,), dtype), 1000)
+    except RequestError:
+        return
+    assert list(found.shape) == shape
+    assert found.dtype == (object if dtype == "string" else dtype)
 
 
 def test_its_own_stubs_understand_each_answer(channel: Any) -> None:
@@ -138,12 +169,12 @@ def test_its_own_stubs_understand_each_answer(channel: Any) -> None:
     stub = stubs.PredictionServiceStub(channel)
     request = predict_pb2.PredictRequest(output_filter=["probabilities"])
     request.model_spec.name, request.model_spec.version.value = "small", 1
-    for given in (X, np.ones((3, 4), np.float32)):
-        for proto in (tf.make_tensor_proto(given), tf.compat.v1.make_tensor_proto(given.tolist(), tf.float32)):
+    for x in (X, np.ones((3, 4), np.float32)):
+        for proto in (tf.make_tensor_proto(x), tf.compat.v1.make_tensor_proto(x.tolist(), tf.float32)):
             request.inputs["x"].CopyFrom(proto)
             answer = stub.Predict(request, timeout=30)
             found = tf.make_ndarray(answer.outputs["probabilities"])
-            np.testing.assert_allclose(found, probabilities(given), atol=1e-6)
+            np.testing.assert_allclose(found, probabilities(x), atol=1e-6)
     assert (answer.model_spec.name, answer.model_spec.version.value) == ("small", 1)
 
     asked = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])

@@ -9,7 +9,7 @@ import pytest
 
 from accel_engine import clock
 from accel_engine.errors import RunError, UsageError
-from accel_engine.events import Outcome, RunEnded
+from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.keep_alive.watcher import MAX_RESTARTS
 from accel_engine.places.own_process import (
     is_to_start_again,
@@ -20,8 +20,9 @@ from accel_engine.places.own_process import (
     set_place,
 )
 from accel_engine.plan import Plan
-from accel_engine.run import RunInfo, RunReader, RunWriter, Status, create
+from accel_engine.run import RunInfo, RunReader, RunWriter, Status, create, reopen
 from accel_engine.run.store.meta import PlacedRun
+from accel_engine.run_queue import queue
 
 PLAN = Plan(model="mlp", data="digits")
 
@@ -105,6 +106,29 @@ def test_only_what_may_be_temporary_starts_again(placed, plan, outcome, temporar
         if not temporary:
             assert own_directory(directory, environment={}) is None
             assert own_directory(directory, environment=worker(1)) is None
+
+
+def test_a_run_that_is_continued_here_is_not_at_its_place_any_more(placed) -> None:
+    directory = placed(outcome=Outcome.STOPPED)
+    reopen(directory, PLAN)
+    assert info_of(directory).place is None
+
+
+def test_a_lost_run_that_its_place_starts_again_stays_there(placed) -> None:
+    directory = placed()
+    with closing(RunWriter(directory)) as writer:
+        who = {"run": directory.name, "name": "", "pid": 1, "host": "x", "versions": {}}
+        writer.begin(RunStarted(time=clock.now(), plan={}, first_step=0, **who))
+    assert info_of(directory).status is Status.LOST
+
+    assert own_directory(directory, environment={}) == directory
+
+    assert info_of(directory).place == PlacedRun("slurm", "7")
+
+
+def test_a_run_that_waits_at_a_place_is_not_queued_here(placed) -> None:
+    with pytest.raises(UsageError, match="waits at slurm, which starts it"):
+        queue.release(placed().name)
 
 
 def test_after_too_many_starts_without_a_checkpoint_it_ends(placed) -> None:

@@ -8,7 +8,7 @@ import pytest
 from accel_engine.errors import join_words
 from accel_engine.json_values import decode_or_none, encode
 from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.array_bytes import ModelSize
+from accel_engine.plan.array_bytes import ModelSize, StageShare
 from accel_engine.plan.memory_estimate import Training, estimate_memory
 from accel_engine.plan.memory_remedies import REMEDIES, MemoryFacts, advised, cheapest_change, next_repair
 from accel_engine.plan.placement import Placement
@@ -105,7 +105,7 @@ def test_a_user_can_choose_from_one_of_each_field_those_that_cost_least_first() 
 
 def test_runs_change_by_themselves_what_keeps_their_losses_only() -> None:
     left = {remedy.field for remedy in REMEDIES if not remedy.by_itself}
-    assert left == {"precision", "batch_size"}
+    assert left == {"precision", "strategy", "batch_size"}
     assert {remedy.field for remedy in REMEDIES if remedy.field} <= set(SPECS)
 
 
@@ -179,3 +179,26 @@ def test_weights_alone_may_be_too_large(memory: int) -> None:
 
 def test_nothing_is_advised_for_an_unknown_memory() -> None:
     assert cheapest_change(GPU) is None
+
+
+def test_a_pipeline_is_for_what_no_cheaper_change_makes_fit() -> None:
+    half = (StageShare(0.5, 0.5), StageShare(0.5, 0.5))
+    size = replace(SIZE, parameters=30 * MIB, trainable=30 * MIB, saved=MIB, stages=(half,))
+    training = replace(GPU, size=size, accelerators=("gpu:0", "gpu:1"))
+    weights = 16 * 30 * MIB  # with gradients and two slots
+    alone = high(training, micro_batches=8)
+    assert alone > weights
+    assert advice(training, alone) == "--micro-batches 8"
+    assert advice(training, alone - 100 * MIB) == "--strategy pipeline"
+    staged = cheapest_change(replace(training, memory=alone - 100 * MIB))
+    assert staged is not None
+    # 8 micro-batches: the first stage holds two of them, half of its activations, and gradients are accumulated
+    parts = {part.name: part.low for part in staged.estimate.parts}
+    assert parts["weights"] == parts["gradients"] / 2 == 60 * MIB
+    assert parts["activations"] >= 2 * (64 // 8) * MIB // 2
+    assert "strategy" not in advice(replace(training, accelerators=("gpu:0",)), alone - 100 * MIB)
+    assert "strategy" not in advice(replace(training, size=replace(size, stages=())), alone - 100 * MIB)
+
+
+def test_a_pipeline_without_memory_takes_more_micro_batches_than_it_chose() -> None:
+    assert cures(Plan(strategy="pipeline"), replace(EXACT, micro_batches=8, can_recompute=False)) == [16, 32, 64]

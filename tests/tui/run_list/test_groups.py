@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
-from accel_tui.run_list.columns import TITLES
+from accel_tui.run_list.columns import TITLES, run_title
 from accel_tui.run_list.groups import (
     GROUPINGS,
     Folds,
@@ -19,7 +19,9 @@ from accel_tui.run_list.groups import (
     run_columns,
     visible,
 )
+from accel_tui.run_list.run_filter import matches, parse_filter
 from accel_tui.settings.user_settings import RUN_COLUMNS, RUN_GROUPS
+from tui.stand_in_hosts import run_of
 
 ACCURACY, MAE = "validation_accuracy", "validation_mean_absolute_error"
 
@@ -134,3 +136,13 @@ def test_the_settings_name_all_columns_and_groups() -> None:
 def test_the_status_is_a_sign_where_there_is_no_room_for_words(room: int, text: str) -> None:
     (status, *_) = run_columns(lambda _: None, "", room, (), "data")
     assert status.text(RUNS[0], 0.0) == text
+
+
+def test_runs_of_hosts_are_grouped_by_host_named_with_it_and_found_by_it() -> None:
+    runs = [run_of("gpu-1", "k3fp-cnn", Status.RUNNING), run_of("", "m8w3-cnn", Status.FINISHED)]
+    blocks = group_runs(runs, "host", Folds())
+    assert {group.path for group, _ in blocks if group} == {("gpu-1",), ("this machine",)}
+    assert runs[0].info
+    named = replace(runs[0], info=replace(runs[0].info, annotations=Annotations(name="best")))
+    assert run_title(named) == "gpu-1:k3fp best"
+    assert [matches(run, parse_filter("host:gpu-1")) for run in runs] == [True, False]

@@ -38,7 +38,6 @@ SMALL, WIDE = (80, 24), (200, 50)
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RunsTable, "changed_groups", set())
     monkeypatch.setattr(runs_table, "INTERVAL", 0.1)
 
 
@@ -171,7 +170,7 @@ async def test_a_live_run_is_renamed_noted_and_tagged(made: Callable[..., Path])
         await pilot.press(*"better", "down", *"with care", "down", *"a, b c!")
         await shows(pilot, "invalid tag")
         await pilot.press("enter", "backspace", "enter")
-        await shows(pilot, "better", "with care", "#a  #b  #c")
+        await shows(pilot, "better", "with care", "#a #b #c")
         assert list_runs()[0].info.annotations == Annotations("better", "with care", ("a", "b", "c"))  # type: ignore[union-attr]
         await pilot.press("e")
         await until(pilot, lambda: isinstance(pilot.app.screen, OptionsScreen), "the question")
@@ -339,6 +338,26 @@ async def test_groups_are_folded_by_keys_and_clicks_and_filtered(made: Callable[
         assert {run.directory for run in runs.shown} == {*digits, other}
 
 
+async def test_folds_of_groups_are_kept_for_the_next_time(
+    made: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(tmp_path / "settings.toml"))
+    for data in ("digits", "synthetic"):
+        made(Plan(data=data))
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await shows(pilot, "▾ digits  1", "▾ synthetic  1")
+        await pilot.press("home", "left")
+        await shows(pilot, "▸ synthetic  1")
+        settings = read_settings(tmp_path / "settings.toml")[0]
+        assert settings.runs_folds == ("synthetic",)
+    app = StubApp()
+    app.settings = settings
+    async with app.run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await shows(pilot, "▾ digits  1", "▸ synthetic  1")
+
+
 async def test_the_columns_are_chosen_and_saved(
     made: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,5 +386,6 @@ async def test_the_card_shows_the_current_run_and_what_can_be_done(made: Callabl
         )
         await shows(pilot, "loss", "Duplicate", "Evaluate")
         await pilot.resize_terminal(*SMALL)
-        await until(pilot, lambda: not pilot.app.screen.query_one(RunCard).size, "no card")
+        await until(pilot, lambda: pilot.app.screen.query_one(RunCard).size.height < 8, "a short card")
+        await shows(pilot, "plan mlp · learning rate 0.5", "$ accel-tui train --model mlp")
         await shows(pilot, "$ accel-tui train --model mlp")

@@ -1,6 +1,5 @@
 """The screens of deployments, on what stand-ins for servers and engines tell."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,22 +10,13 @@ from textual.widgets import Input
 
 from accel_engine.deploy_folder import deploy_to_folder
 from accel_engine.deployment.deploy import Deployed
-from accel_engine.deployment.deployments import (
-    DeployedVersion,
-    DeployError,
-    Deployment,
-    changing,
-    serve_version,
-    write_deployment,
-)
-from accel_engine.deployment.server_metrics import ServerFigures
-from accel_engine.deployment.status import READY, STOPPED, DeploymentStatus
+from accel_engine.deployment.deployments import DeployError, Deployment
 from accel_engine.deployment.write_version import DeployStep
 from accel_engine.model_server.service import OutputComparison, ServedModelFile, Service, Tensor, UploadForm
 from accel_engine.requests.bench_service import BenchServiceRequest, ServiceLoads
 from accel_engine.requests.check_service import MeasuringService, ServiceLoad
 from accel_tui.host import Screens
-from accel_tui.screens import deploy_screen, deployment_screen, deployments_screen
+from accel_tui.screens import deploy_screen, deployments_screen
 from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.deploy_screen import DeployScreen
 from accel_tui.screens.deployment_bench_screen import DeploymentBenchScreen
@@ -34,54 +24,13 @@ from accel_tui.screens.deployments_screen import DeploymentsScreen
 from accel_tui.screens.job import Job
 from accel_tui.widgets.plan.picker import Picker
 from tui.fake_engine import FakeEngine
+from tui.stand_in_deployments import deployed, make
 from tui.stand_ins import StubApp, begun, hides, shows, until
-
-FIRST = DeployedVersion(1, "k3fp-cnn", 69, "onnx", 1.0)
-SECOND = replace(FIRST, number=2, run="m8w3-cnn", format="tflite")
-FIGURES = ServerFigures(
-    rate=412.0,
-    errors=0,
-    p50=0.0021,
-    p99=0.0184,
-    batch=3.4,
-    queue=0,
-    memory=130 << 20,
-    requests=4120,
-    failed=2,
-    is_ready=True,
-)
-
-
-def make(name: str, port: int) -> Deployment:
-    versions = (FIRST, SECOND)
-    deployment = Deployment(name=name, host="127.0.0.1", port=port, versions=versions, current=2, previous=1)
-    with changing(name) as directory:
-        for each in versions:
-            deployment.folder(each.number).mkdir()
-        serve_version(deployment, 2)
-        (directory / "log.txt").write_text("serves digits version 2\n")
-        write_deployment(deployment)
-    return deployment
-
-
-class Reader:
-    """Tells that ``digits`` runs."""
-
-    problems = ()
-    found: tuple[DeploymentStatus, ...] = ()
-
-    def read(self) -> tuple[DeploymentStatus, ...]:
-        return self.found
 
 
 @pytest.fixture
 def digits(monkeypatch: pytest.MonkeyPatch) -> Deployment:
-    deployment = make("digits", 8501)
-    running = DeploymentStatus(deployment, READY, time.time() - 120, FIGURES, FIGURES)
-    monkeypatch.setattr(Reader, "found", (running, DeploymentStatus(make("old", 8502), STOPPED)))
-    for module in (deployments_screen, deployment_screen):
-        monkeypatch.setattr(module, "StatusReader", Reader)
-    return deployment
+    return deployed(monkeypatch)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)])

@@ -17,7 +17,7 @@ from accel_engine.events import Outcome
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
 from accel_engine.run import RunWriter
-from accel_engine.run.diagnostics import ClassificationReport, Layer, LayerTable, ValidationReport
+from accel_engine.run.diagnostics import ClassificationReport, Layer, LayerTable, StageOfModel, ValidationReport
 from accel_engine.run.diagnostics.views import Image
 from accel_tui.run_state.diagnostics import DiagnosticsReading
 from accel_tui.screens import diagnostics_screen
@@ -205,6 +205,18 @@ async def test_layers_are_a_table_whose_rest_is_named(engine: FakeEngine, size: 
         assert re.search(r"16 +1,500 +no +4.00M +50%", lines["dense"])
         assert re.search(r"\? +500 +yes +2.00M +25%", lines["dense_1"])
         assert re.search(r"16 +2,000 +25% +6.00M +75%", lines["inner"])
+
+
+async def test_the_stages_of_a_pipeline_are_above_the_layers(engine: FakeEngine) -> None:
+    stages = (
+        StageOfModel("GPU:0", "flatten", "inner", 2000, 3 << 20, 0.625, 4096),
+        StageOfModel("GPU:1", "dense_1", "dense_1", 500, 1 << 20, 0.375, 0),
+    )
+    engine.writer.write_diagnostics(replace(LAYERS, stages=stages, micro_batches=8), 0)
+    async with looked_into(engine, WIDE) as pilot:
+        await pilot.press("3")
+        await shows(pilot, "GPU:0  flatten to inner", "62% of time", "3.0 MiB  sends 4.0 KiB")
+        await shows(pilot, "GPU:1  dense_1 to dense_1", "With 8 micro-batches, equal stages wait for 11% of a step.")
 
 
 async def test_tabs_are_changed_by_keys_and_by_the_mouse(engine: FakeEngine) -> None:

@@ -8,6 +8,7 @@ import pytest
 from textual.geometry import Size
 from textual.pilot import Pilot
 
+from accel_engine.hosts import reading
 from accel_engine.hosts.host_list import Host, add_host, read_hosts
 from accel_engine.hosts.reading import HostReading
 from accel_engine.places import HERE
@@ -28,6 +29,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> StandInHosts:
     """``gpu1`` trains, ``gpu2`` is lost."""
     found = StandInHosts({"gpu1": busy_host("gpu1", 4, 1.0), "gpu2": lost_host("gpu2")})
     monkeypatch.setattr(hosts_screen, "HostFollower", found.follow)
+    monkeypatch.setattr(reading, "HostFollower", StandInHosts().follow)  # of the app, which only mirrors their runs
     for name in found.readings:
         add_host(Host(name))
     return found
@@ -168,17 +170,17 @@ def test_devices_and_hosts_without_room_are_counted() -> None:
 
 
 def test_each_sample_is_in_the_history_once() -> None:
-    reading = busy_host("gpu1", 1, 1.0)
-    view = HostView(HostReading("gpu1")).updated(reading).updated(replace(reading, runs=()))
+    read = busy_host("gpu1", 1, 1.0)
+    view = HostView(HostReading("gpu1")).updated(read).updated(replace(read, runs=()))
     assert view.meters["gpu:0"].utilizations == (97.0,)
-    view = view.updated(replace(reading, samples=samples_of({"gpu:0": (3.0, 1.0, "")}, 2.0)))
+    view = view.updated(replace(read, samples=samples_of({"gpu:0": (3.0, 1.0, "")}, 2.0)))
     assert view.meters["gpu:0"].utilizations == (97.0, 3.0)
 
 
 def test_only_the_last_ended_runs_are_listed() -> None:
     runs = tuple(run_of("gpu1", f"r{each}", Status.FINISHED) for each in range(9))
     view = HostView(HostReading("gpu1", "connected", runs=runs))
-    assert view.rows == list(runs[:ENDED])
+    assert view.rows() == list(runs[:ENDED])
     assert view.counts == "9 ended"
 
 

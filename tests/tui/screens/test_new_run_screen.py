@@ -905,7 +905,7 @@ async def test_the_target_is_chosen_in_the_preview(
     async with StubApp().run_test(size=size) as pilot:
         await shows(pilot, "houses.csv")
         screen_of(pilot).form.set("data", "houses.csv")
-        await shows(pilot, "∅12", "▇▇")
+        await shows(pilot, "∅12", "▅▅▅▇")
         preview = screen_of(pilot).query_one(DataPreview)
         await until(pilot, lambda: preview.can_focus, "columns to choose")
         preview.focus()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from accel_engine.events import Outcome, Phase
+from accel_engine.events import Outcome, Phase, TimeMeasured
 from accel_engine.run.directory.run_paths import WORKERS
 from accel_tui.widgets.log import log_view
 from accel_tui.widgets.run.worker_list import WorkerTable
@@ -49,6 +49,11 @@ async def test_workers_are_told_from_their_coming_to_their_end(chief: FakeEngine
         )
         if size[1] > 24:
             await shows(pilot, "worker 1 gpu:0", "all-reduce     ring", f"2 on {HERE}, node2")
+            await shows(pilot, "● worker 0   37", "● worker 1   91", "gpu:0")  # the heat map
+            for engine, waited in ((chief, 0.1), (worker, 0.5)):
+                spent = {"steps": 1.0, "input": waited}
+                engine.say(TimeMeasured, first_step=0, step=50, seconds=2.0, spent=spent)
+            await shows(pilot, "steps wait for input: slowest worker 1", "median 30%, fastest worker 0")
             await pilot.press("tab")
             assert isinstance(pilot.app.focused, WorkerTable)
             await pilot.press("down")

@@ -135,7 +135,8 @@ def take_outputs(flags: dict[str, Any]) -> dict[str, Any]:
         named = ", ".join(
             f"--{name.replace('_', '-').removesuffix('s' if name == 'place_options' else '')}" for name in asked
         )
-        raise click.UsageError(f"{named}: give a place with --on")
+        here = "; on this machine, --devices gpu:0,gpu:1" if "gpus" in asked else ""
+        raise click.UsageError(f"{named}: give a place with --on{here}")
     if queued and place and place.kind != HOST:
         raise click.UsageError(f"--queue is the queue of this machine: {place} has its own")
     return {

@@ -1,14 +1,18 @@
 """The profile of a run's operations as tables, for the command and the screen."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from accel_engine.run.diagnostics.model_items import LAYERS, OpProfile, ProfiledOperation
 from accel_engine.words import numbers
-from accel_tui.formatting.table_columns import ResultTable
+from accel_tui.formatting.bars import bar
+from accel_tui.formatting.table_columns import DrawnColumn, ResultTable
 
 MOST_ROWS = 20
 """The most operations, and the most groups, that are listed; ``--json`` has more."""
+
+_BAR = 24  # most cells of a bar
 
 _ONE_DNN = re.compile(r"^_Mkl(Native)?")
 """The beginning of the types of operations that oneDNN computes in place of TensorFlow's own kernels."""
@@ -41,7 +45,8 @@ def profile_tables(profile: OpProfile, most: int = MOST_ROWS) -> Iterator[Result
     time = "PER STEP" if profile.steps else "TIME"
     header = ("SHARE", time, "RUNS", "FLOP/s", "B/s", "OF PEAK", _group_title(profile), "OPERATION")
     note = f"{numbers.counted(left, 'cheaper operation')} not shown." if left else ""
-    yield ResultTable(header, [_operation_row(each, profile) for each in shown], "Operations", note)
+    drawn = (_bars([each.seconds for each in shown]), _peaks(shown, profile))
+    yield ResultTable(header, [_operation_row(each, profile) for each in shown], "Operations", note, drawn=drawn)
     groups = profile.groups[:most]
     rows = [
         (
@@ -54,15 +59,29 @@ def profile_tables(profile: OpProfile, most: int = MOST_ROWS) -> Iterator[Result
     ]
     left = len(profile.groups) - len(groups)
     note = f"{left:,} more not shown." if left else ""
-    yield ResultTable(("SHARE", time, "FLOP/s", _group_title(profile)), rows, profile.grouped_by.capitalize(), note)
+    titles, bars = ("SHARE", time, "FLOP/s", _group_title(profile)), _bars([each.seconds for each in groups])
+    yield ResultTable(titles, rows, profile.grouped_by.capitalize(), note, drawn=(bars,))
     if profile.gaps:
         whole = max(profile.seconds * profile.devices, sum(gap.seconds for gap in profile.gaps))
         gaps = [
             (f"{gap.count:,}", numbers.latency(gap.longest), numbers.percent(gap.seconds / whole))
             for gap in profile.gaps
         ]
+        bars = DrawnColumn("OF THE TIME", [partial(bar, gap.seconds / whole) for gap in profile.gaps], widest=_BAR)
         what = "on all devices" if profile.devices > 1 else f"in which the {profile.device.upper()} ran nothing"
-        yield ResultTable(("GAPS", "UP TO", "OF THE TIME"), gaps, f"Gaps {what}")
+        yield ResultTable(("GAPS", "UP TO", "OF THE TIME"), gaps, f"Gaps {what}", drawn=(bars,))
+
+
+def _bars(seconds: Sequence[float]) -> DrawnColumn:
+    """Bars of times, the longest whole."""
+    longest = max(seconds, default=0.0) or 1.0
+    return DrawnColumn("SHARE", [partial(bar, each / longest) for each in seconds], widest=_BAR)
+
+
+def _peaks(shown: Sequence[ProfiledOperation], profile: OpProfile) -> DrawnColumn:
+    """How near operations are to the roofline."""
+    shares = [(peak_share(each, profile) or (0.0, ""))[0] for each in shown]
+    return DrawnColumn("OF PEAK", [partial(bar, each) for each in shares], colour="secondary", widest=_BAR // 2)
 
 
 def profile_notes(profile: OpProfile) -> Iterator[str]:

@@ -11,6 +11,7 @@ from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.remembered import RememberedResult
 from accel_engine.run import RunSummary
+from accel_engine.run.runs.listing import start_seconds
 from accel_engine.words import numbers
 from accel_tui.formatting.race import spread_of
 from accel_tui.plan.data_look import PreviewRow
@@ -26,7 +27,7 @@ def first_use_rows(resolved: ResolvedPlan, devices: Sequence[Device]) -> tuple[P
 
 
 def earlier_rows(runs: Iterable[RunSummary], resolved: ResolvedPlan) -> tuple[PreviewRow, ...]:
-    """About how long a plan takes, by the newest run whose steps were the same; nothing without one.
+    """About how long a plan takes, by the newest run whose steps were the same; nothing without one. Reads its file.
 
     Args:
         runs: Runs, newest first.
@@ -38,9 +39,12 @@ def earlier_rows(runs: Iterable[RunSummary], resolved: ResolvedPlan) -> tuple[Pr
     wanted = _speed_of(resolved.with_chosen_model().plan.to_mapping())
     for run in runs:
         if run.info and run.steps and run.seconds and not run.info.bench and _speed_of(run.info.plan_values) == wanted:
-            seconds = run.seconds / run.steps * counts.total_steps
-            text = f"about {numbers.span(seconds)}: {run.id} took {numbers.span(run.seconds)} for {run.steps:,} steps"
-            return (PreviewRow("time", text),)
+            start = start_seconds(run.directory)
+            trained = run.seconds - start if 0 < start < run.seconds else run.seconds
+            seconds = trained / run.steps * counts.total_steps
+            before = f" after {numbers.span(start)} to start" if trained < run.seconds else ""
+            took = f"{run.id} took {numbers.span(trained)} for {run.steps:,} steps"
+            return (PreviewRow("time", f"about {numbers.span(seconds)}{before}: {took}"),)
     return ()
 
 

@@ -28,6 +28,7 @@ def training_of(filled: ResolvedPlan, description: Description) -> Training | No
         placement=placement,
         data=(description.data_bytes if data is None else data) or 0,
         memory=available_memory() if placement.kind == "cpu" else placement.device_memory,
+        accelerators=tuple(each.id for each in filled.devices or () if each.kind == "gpu" == placement.kind),
     )
 
 

@@ -40,7 +40,8 @@ def plan_value(run: RunSummary, field: str) -> str:
 def run_title(run: RunSummary) -> str:
     """A run's id; for a renamed run the beginning of the id and the name."""
     renamed = run.info.annotations.name if run.info else ""
-    return f"{run.id.partition('-')[0]} {renamed}" if renamed else run.id
+    host, colon, name = run.id.rpartition(":")
+    return f"{host}{colon}{name.partition('-')[0]} {renamed}" if renamed else run.id
 
 
 def _is_better_lower(run: RunSummary) -> bool | None:

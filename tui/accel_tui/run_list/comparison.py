@@ -53,11 +53,12 @@ class ComparedRun:
 
     @property
     def title(self) -> str:
-        """Its name, or its id if it has none; a bench's after the code of its id, as names of benches are long."""
+        """Its name after its host, or its id if it has none; a bench's after the code of its id, as these are long."""
         info = self.run.info
         if info and info.bench and not info.annotations.name:
             return f"{self.run.id.partition('-')[0]} {info.name}"
-        return (info.name if info else "") or self.run.id
+        host, colon, _ = self.run.id.rpartition(":")
+        return f"{host}{colon}{info.name}" if info and info.name else self.run.id
 
     @property
     def plan(self) -> Mapping[str, Any]:

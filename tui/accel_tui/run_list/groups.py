@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from accel_engine.plan.monitor import is_at_most_one, is_better_lower
 from accel_engine.run import RunSummary
+from accel_engine.run.directory.run_paths import host_of
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
@@ -108,10 +109,16 @@ def _of_tag(run: RunSummary) -> GroupPath:
     return (f"#{run.info.annotations.tags[0]}" if run.info and run.info.annotations.tags else "no tag",)
 
 
+def _of_host(run: RunSummary) -> GroupPath:
+    """The host of a run."""
+    return (host_of(run.directory) or "this machine",)
+
+
 GROUPINGS: Mapping[str, Callable[[RunSummary], GroupPath]] = {
     "data": _of_kind,
     "model": _of_field("model"),
     "tag": _of_tag,
+    "host": _of_host,
     "none": lambda _: (),
 }
 """How runs can be grouped: the path of a run's group."""

@@ -17,7 +17,7 @@ from accel_tui.run_list.groups import short_metric_name
 from accel_tui.run_state.device_meter import Meter, record_device
 
 ENDED = 3
-"""How many ended runs of a host are listed; all are on *Runs*."""
+"""How many ended runs of a host are listed at least; all are on *Runs*."""
 
 SIGNS: Mapping[str, tuple[str, str]] = {
     "connected": ("●", "success"),
@@ -83,10 +83,9 @@ class HostView:
         """The other runs, newest first."""
         return [run for run in self.reading.runs if run.status is None or not run.status.live]
 
-    @property
-    def rows(self) -> list[RunSummary]:
-        """The runs to list."""
-        return [*self.training, *self.waiting, *self.ended[:ENDED]]
+    def rows(self, ended: int = ENDED) -> list[RunSummary]:
+        """The runs to list, with the latest ones that have ended."""
+        return [*self.training, *self.waiting, *self.ended[:ended]]
 
     @property
     def is_connected(self) -> bool:
@@ -203,6 +202,12 @@ def _field(name: str, width: int) -> Callable[[RunSummary, float], str]:
 
 def _metric(run: RunSummary, _: float) -> str:
     return short_metric_name(run.monitor) if run.best is not None else ""
+
+
+def accelerators_text(reading: HostReading) -> str:
+    """The accelerators of a host in words, or that it has only a CPU."""
+    count = sum(device.kind != "cpu" for device in reading.devices)
+    return numbers.counted(count, "accelerator") if count else "CPU"
 
 
 def summary_line(views: Sequence[HostView]) -> str:

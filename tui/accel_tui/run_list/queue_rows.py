@@ -70,7 +70,7 @@ class QueueReader:
     def __init__(self) -> None:
         self._waiting: dict[str, RunInfo | None] = {}
         self._needs: dict[tuple[object, ...], RunNeeds | None] = {}
-        self._runs = RunList()
+        self._runs = RunList(runs_directory())
         self._listed: tuple[object, ...] | None = None
 
     def read(self, devices: Sequence[Device] = ()) -> QueueList:

@@ -64,7 +64,7 @@ def _after_engine(state: RunState, new: Sequence[Event]) -> RunState:
     if isinstance(new[0], RunStarted):
         state = _restarted(state, new[0].first_step)
     marked, notices = dict[MarkKind, list[int]](), list[Notice]()
-    step_rate, learning_rate = state.step_rate, state.learning_rate
+    step_rate, learning_rate, time = state.step_rate, state.learning_rate, state.time
     happened = [event for event in new if isinstance(event, HAPPENED) and not _is_first_rate(event)]
     for event in new:
         if mark := mark_of(event, learning_rate):
@@ -76,6 +76,8 @@ def _after_engine(state: RunState, new: Sequence[Event]) -> RunState:
                 learning_rate, step_rate = None, step_rate.restarted(step)
             case events.LearningRateChanged(learning_rate=rate):
                 learning_rate = rate
+            case events.TimeMeasured():
+                time = event
             case events.Warned() | events.CommandAnswered() | events.Recovered() | events.PlanChanged():
                 notices.append(event)
     return replace(
@@ -86,6 +88,7 @@ def _after_engine(state: RunState, new: Sequence[Event]) -> RunState:
         notice_count=state.notice_count + len(notices),
         happened=(*state.happened, *happened)[-NOTICES:] if happened else state.happened,
         step_rate=step_rate,
+        time=time,
     )
 
 

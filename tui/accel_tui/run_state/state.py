@@ -54,6 +54,8 @@ class RunState(History):
     """States of the other workers by name, without steps; only those whose runs are visible from here."""
     model: Path | None = None
     """File of the trained model; ``None`` while the run is live or if there is none."""
+    time: events.TimeMeasured | None = None
+    """How its last steps spent their time; ``None`` before that is measured."""
     waits: str = ""
     """Why a queued run waits, in words."""
 

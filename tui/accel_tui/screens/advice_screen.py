@@ -13,6 +13,7 @@ from textual.widgets import OptionList, Static
 
 from accel_engine.advice import Cure, Finding
 from accel_engine.errors import AccelError
+from accel_engine.run.directory.run_paths import run_name
 from accel_engine.text import printable_line
 from accel_tui.follower import Unreadable
 from accel_tui.formatting.advice import (
@@ -94,7 +95,7 @@ class AdviceScreen(WorkingScreen):
 
     def compose(self) -> ComposeResult:
         """Compose the summary, the findings beside the details of the selected one, and the keys."""
-        yield TopBar(f"Advice  {printable_line(self.directory.name)}")
+        yield TopBar(f"Advice  {printable_line(run_name(self.directory))}")
         yield Static("reading the run…", id="about", markup=False)
         with Container(id="body"):
             yield FindingList(compact=True).add_class("panel")

@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 
 from accel_engine.deploy_folder import deploy_to_folder
 from accel_engine.deploy_folder.deploy_to_folder import WrittenFolder
-from accel_engine.deploy_folder.folder_options import FolderOptions
+from accel_engine.deploy_folder.folder_options import WITH_SERVER, FolderOptions
 from accel_engine.deployment.deploy import Deployed, Deployer, check_deploy
 from accel_engine.deployment.deploy_options import DeployOptions
 from accel_engine.deployment.deployments import Deployment
@@ -26,7 +26,7 @@ from accel_engine.requests.export_model import WritingFormat
 from accel_engine.requests.protocol.model_reference import check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import find, list_runs
-from accel_engine.run.directory.run_paths import checkpoint_steps
+from accel_engine.run.directory.run_paths import checkpoint_steps, run_name
 from accel_engine.words import numbers
 from accel_tui.formatting.deployment import deployed_tables, equality, example_command, folder_lines
 from accel_tui.host import Screens, open_screen
@@ -151,7 +151,7 @@ class DeployScreen(_DeployingScreen):
     BINDING_GROUP_TITLE = "Deploy"
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(f"Deploy {directory.name}")
+        super().__init__(f"Deploy {run_name(directory)}")
         self._directory = directory
 
     def make_form(self) -> OptionForm:
@@ -159,6 +159,7 @@ class DeployScreen(_DeployingScreen):
         known = specs_of(DeployForm)
         specs = {name: replace(known[name], goes_with=("target", (HERE,))) for name in _OF_SERVERS}
         specs |= {name: replace(known[name], goes_with=("target", tuple(_FOLDERS))) for name in _OF_FOLDERS}
+        specs["image"] = replace(known["image"], goes_with=("target", WITH_SERVER))
         specs["to"] = replace(specs["to"], label="folder", is_required=True, hint="such as ./service")
         order = ("target", "to", "name", "format", "checkpoint", *_OF_SERVERS, "threads", "target_latency")
         return OptionForm(

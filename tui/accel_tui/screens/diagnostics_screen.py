@@ -18,6 +18,7 @@ from accel_engine.requests.protocol.request import ComputeDevice, ExamplesDone
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
+from accel_engine.run.directory.run_paths import run_name
 from accel_engine.run_queue.request_device import placed
 from accel_engine.words import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
@@ -89,7 +90,7 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
 
     @property
     def heading(self) -> str:
-        return f"Diagnostics  {self.directory.name}"
+        return f"Diagnostics  {run_name(self.directory)}"
 
     @property
     def outputs(self) -> tuple[OutputReport, ...]:

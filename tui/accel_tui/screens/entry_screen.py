@@ -15,6 +15,7 @@ from accel_engine.errors import AccelError
 from accel_tui.screens.asking import Dialog
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.line_input import LineInput
+from accel_tui.widgets.plan.picker import Picker
 
 HINT = "[@click=screen.enter]enter $text[/], [@click=screen.back]esc cancels[/]"
 
@@ -122,6 +123,7 @@ class OptionsScreen(Dialog[Any]):
     Args:
         question: A few words.
         form: The form.
+        edited: A row whose text is edited at once, with its choices open.
     """
 
     AUTO_FOCUS = ""
@@ -131,9 +133,9 @@ class OptionsScreen(Dialog[Any]):
         Binding("up", "app.focus_previous", id="dialog.up", tooltip="Previous field"),
     ]
 
-    def __init__(self, question: str, form: OptionForm) -> None:
+    def __init__(self, question: str, form: OptionForm, edited: Picker | None = None) -> None:
         super().__init__()
-        self._question, self._form = question, form
+        self._question, self._form, self._edited = question, form, edited
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
@@ -142,6 +144,9 @@ class OptionsScreen(Dialog[Any]):
 
     def on_mount(self) -> None:
         self._form.focus_first()
+        if self._edited:
+            self._edited.edit()
+            self._edited.input.post_message(self._edited.input.Entered())
 
     def action_start(self) -> None:
         """Return the options if they are valid."""

@@ -17,6 +17,7 @@ from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, Evalua
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import ComputeDevice, ExamplesDone
 from accel_engine.run.diagnostics import Diagnostics
+from accel_engine.run.directory.run_paths import run_name
 from accel_engine.run_queue.request_device import placed
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
@@ -70,7 +71,7 @@ class EvaluateScreen(JobScreen):
 
     def make_form(self) -> OptionForm:
         """The examples, the weights and how sure the intervals are."""
-        names = ", ".join(directory.name for directory in self._directories)
+        names = ", ".join(run_name(directory) for directory in self._directories)
         rows = ("data", "split", "checkpoint", "resamples", "confidence", "device")
         return OptionForm(EvaluationOptions, rows, names, directories=self._directories)
 

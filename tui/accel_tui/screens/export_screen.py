@@ -22,6 +22,7 @@ from accel_engine.plan.options import specs_of
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.run.directory.run_paths import run_name
 from accel_engine.user_paths import user_path
 from accel_tui.formatting.model_export import (
     FASTEST,
@@ -79,7 +80,7 @@ class ExportScreen(JobScreen):
     ]
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(f"Export {directory.name}")
+        super().__init__(f"Export {run_name(directory)}")
         self._directory = directory
         self._progress, self._targets = ExportProgress(()), tuple[ExportTarget, ...]()
 

@@ -25,7 +25,7 @@ from accel_engine.run_queue import queue
 from accel_engine.text import printable, printable_fields
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
-from accel_tui.run_list.host_rows import HostView, host_name, run_columns, summary_line, waiting_reasons
+from accel_tui.run_list.host_rows import ENDED, HostView, host_name, run_columns, summary_line, waiting_reasons
 from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, awaiting
 from accel_tui.screens.entry_screen import Entry, EntryScreen
 from accel_tui.widgets.device_heat_map import DeviceHeatMap
@@ -66,7 +66,9 @@ class HostsTable(Table[RunSummary]):
     def show_hosts(self, views: Sequence[HostView]) -> None:
         """Show the runs of hosts."""
         self._views = views
-        self.show_rows((run for view in views for run in view.rows), run_columns(waiting_reasons(views)))
+        taken = sum(1 + len(view.training) + len(view.waiting) for view in views)
+        ended = max(ENDED, (self.size.height - 1 - taken) // max(len(views), 1))
+        self.show_rows((run for view in views for run in view.rows(ended)), run_columns(waiting_reasons(views)))
 
     def grouped(self, rows: tuple[RunSummary, ...]) -> tuple[tuple[RunSummary, ...], Sequence[RunSummary | Heading]]:
         """The runs below the names of their hosts, also of a host without any."""

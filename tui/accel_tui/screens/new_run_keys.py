@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -19,6 +21,7 @@ from accel_engine.search.ranges import format_values
 from accel_engine.text import printable, printable_line
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
+from accel_tui.places.place_state import PlaceState
 from accel_tui.plan import field_labels, form
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user
 from accel_tui.widgets.plan.data_list import DataList
@@ -26,6 +29,9 @@ from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.plan_form import PlanForm
+
+if TYPE_CHECKING:
+    from accel_tui.places.where import Where
 
 BINDINGS: tuple[BindingType, ...] = (
     Binding("s,ctrl+s", "start", "Start", id="new-run.start", tooltip="Start training"),
@@ -46,6 +52,7 @@ BINDINGS: tuple[BindingType, ...] = (
         id="new-run.race",
         tooltip="Race the configurations of this plan",
     ),
+    Binding("at", "where", "Where", id="new-run.where", tooltip="Choose where it trains: here, a host, a cluster"),
     Binding("Y,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
     Binding(
         "f6",
@@ -184,6 +191,74 @@ async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device]
         launcher.start_run(plan, machine)
     elif chosen == _QUEUE.id:
         await launcher.queue_run(plan, machine)
+
+
+async def ask_where(screen: Screen[None], now: "Where | None") -> "Where | None":
+    """Ask where plans are to train.
+
+    Args:
+        screen: The screen.
+        now: Where they train now; ``None`` for this machine.
+    """
+    from accel_engine.plan.options import text_of  # the first frame needs none of these
+    from accel_tui.places.where import ROWS, Where, form_specs, place_choices
+    from accel_tui.screens.entry_screen import OptionsScreen
+    from accel_tui.widgets.jobs.option_form import OptionForm
+    from accel_tui.widgets.plan.picker import Picker
+
+    where = now or Where()
+    picker = Picker(where.place, has_choices=True, is_list=False)
+    picker.set_reactive(Picker.choices, place_choices())
+    texts = {name: text_of(getattr(where, name)) for name in ROWS}
+    for name, unit in (("host_memory", "M"), ("walltime", "s")):
+        texts[name] += unit if texts[name] else ""
+    form = OptionForm(Where, ROWS, specs=form_specs(), texts=texts, editors={"place": picker}, does="chooses it")
+    chosen: Where | None = await ask_user(screen, OptionsScreen("Where to train?", form, picker))
+    return chosen
+
+
+async def start_plan_elsewhere(
+    screen: Screen[None], where: "Where", state: PlaceState, plan: Plan, *, asks: bool = False
+) -> None:
+    """Start a run at a place; if runs train on a host, ask whether to wait for them.
+
+    Args:
+        screen: The screen.
+        where: The place.
+        state: What is known of it.
+        plan: The plan.
+        asks: Whether to ask in any case.
+    """
+    from accel_engine.places import ANY  # the first frame does not need it
+
+    chosen: str | None = _START.id
+    if where.is_host and state.training and where.place.strip() != ANY:
+        trains = numbers.counted(state.training, "run") + (" train" if state.training > 1 else " trains")
+        detail = f"{trains} on {where.place}. In the queue there, this one starts when its devices are free."
+        question = QuestionScreen("Start beside another run?", printable(detail), (_QUEUE, _START, CANCEL))
+        chosen = await ask_user(screen, question)
+    elif asks:
+        detail = f"{plan.model} on {plan.data}, {numbers.counted(plan.epochs, 'epoch')}, on {where.place}."
+        chosen = await ask_user(screen, QuestionScreen("Start training?", printable(detail), (_START, CANCEL)))
+    if chosen in (_START.id, _QUEUE.id):
+        await _start_elsewhere(screen, where, plan, queued=chosen == _QUEUE.id)
+
+
+async def queue_elsewhere(screen: Screen[None], where: "Where", plan: Plan) -> None:
+    """Add a run to the queue of a host."""
+    await _start_elsewhere(screen, where, plan, queued=True)
+
+
+async def _start_elsewhere(screen: Screen[None], where: "Where", plan: Plan, *, queued: bool) -> None:
+    def warn(text: str) -> None:
+        screen.app.call_later(partial(screen.app.notify, text, severity="warning", markup=False))
+
+    def start() -> Path | str:
+        from accel_tui.places.start_elsewhere import start_elsewhere  # slow to import
+
+        return start_elsewhere(where, plan, warn, queued=queued)
+
+    await host_of(screen).launcher.start_elsewhere(start)
 
 
 async def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:

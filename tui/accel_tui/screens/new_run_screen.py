@@ -23,6 +23,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import Screens, host_of, open_screen, settings_of
 from accel_tui.palette import PlanCommands
+from accel_tui.places.place_state import UNKNOWN, PlaceState
 from accel_tui.plan import field_labels, search_fields
 from accel_tui.plan.data_look import SurveyError
 from accel_tui.plan.field_labels import word
@@ -33,9 +34,12 @@ from accel_tui.screens.new_run_keys import (
     BINDINGS,
     ask_to_search,
     ask_what_to_find,
+    ask_where,
     explain_ranges,
     hint_for,
+    queue_elsewhere,
     start_plan,
+    start_plan_elsewhere,
 )
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.device_panel import DevicePanel
@@ -49,6 +53,7 @@ from accel_tui.widgets.plan.plan_form import PlanForm, StartButton
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 
 if TYPE_CHECKING:
+    from accel_tui.places.where import PlaceWatch, Where
     from accel_tui.widgets.runs_table import RunsTable
 
 STATUS_LINES = 2
@@ -71,10 +76,16 @@ class NewRunScreen(DirtyRegionScreen):
     BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
 
     inventory: reactive[Inventory | None] = reactive(None, repaint=False)
-    """The machine's devices."""
+    """The devices of this machine."""
 
     meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
-    """The latest device metrics by device id."""
+    """The latest metrics of the devices of this machine, by id."""
+
+    place_devices: reactive[Inventory | None] = reactive(None, repaint=False)
+    """The devices of the place where the plan is to train."""
+
+    place_meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
+    """Their latest metrics, by id."""
 
     can_list_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether the modules for the list of runs are imported."""
@@ -94,14 +105,19 @@ class NewRunScreen(DirtyRegionScreen):
         self._before_finding: Widget | None = None
         self._listed: Sequence[tuple[str, object]] = ()
         self._hint = Static(id="hint", markup=False)
+        self._where: Where | None = None  # this machine
+        self._place = UNKNOWN
+        self._watch: PlaceWatch | None = None
 
     def compose(self) -> ComposeResult:
         yield TopBar("New run")
-        yield DevicePanel().data_bind(NewRunScreen.inventory, NewRunScreen.meters)
+        yield DevicePanel().data_bind(inventory=NewRunScreen.place_devices, meters=NewRunScreen.place_meters)
         with Vertical(id="middle"):
             yield FieldFinder()
             with Vertical(id="body"):
-                yield PlanForm(settings_of(self).plan_defaults).data_bind(NewRunScreen.inventory, NewRunScreen.launch)
+                yield PlanForm(settings_of(self).plan_defaults).data_bind(
+                    NewRunScreen.launch, inventory=NewRunScreen.place_devices
+                )
                 yield Vertical(id="late")
         with Vertical(id="bottom"):
             yield self._hint
@@ -117,6 +133,57 @@ class NewRunScreen(DirtyRegionScreen):
         """Fill the form in from a plan."""
         self.form.load(plan)
         return True
+
+    def on_unmount(self) -> None:
+        """End the reading of a host."""
+        self._leave_place()
+
+    def watch_inventory(self) -> None:
+        """Show the devices of this machine, if the plan trains on it."""
+        if self._where is None:
+            self.place_devices = self.inventory
+
+    def watch_meters(self) -> None:
+        if self._where is None:
+            self.place_meters = self.meters
+
+    @awaiting
+    async def action_where(self) -> None:
+        """Ask where the plan is to train."""
+        chosen = await ask_where(self, self._where)
+        if chosen is not None:
+            self._go_to_place(chosen if chosen.name else None)
+
+    def _go_to_place(self, where: "Where | None") -> None:
+        """Show the devices of a place, and what the plan means there."""
+        self._leave_place()
+        self._where, self._place = where, UNKNOWN
+        self.query_one("#start", Button).label = f"▶ Start on {where.place}" if where else "▶ Start"
+        if where is None:
+            self.place_devices, self.place_meters = self.inventory, self.meters
+        else:
+            from accel_tui.places.where import PlaceWatch  # seldom needed
+
+            self.place_devices, self.place_meters = None, {}
+            self._watch = watch = PlaceWatch(where, lambda state: self.call_later(self._take_place, where, state))
+            self.run_worker(watch.run, thread=True, exit_on_error=False, group="place")
+        self._update(self.form.filled, is_new_place=True)
+
+    def _leave_place(self) -> None:
+        if self._watch:
+            self._watch.stop()
+            self._watch = None
+
+    def _take_place(self, where: "Where", state: PlaceState) -> None:
+        if where is not self._where or not self.is_mounted:
+            return
+        before, self._place = self._place, state
+        if state.devices is not None:
+            if before.devices != state.devices:
+                self.place_devices = Inventory(state.devices)
+            self.place_meters = state.meters
+        if (before.about, before.problem) != (state.about, state.problem):
+            self._update(self.form.filled, is_new_place=True)
 
     def watch_can_list_runs(self) -> None:
         if self.can_list_runs:
@@ -167,35 +234,63 @@ class NewRunScreen(DirtyRegionScreen):
     async def action_start(self) -> None:
         """Start the run, or focus the first invalid field; asks first if other runs train on its devices."""
         if (filled := self._valid_plan()) is not None:
-            await start_plan(self, filled.plan, self._machine)
+            await self._start_plan(filled.plan)
+
+    async def _start_plan(self, plan: Plan, *, asks: bool = False) -> None:
+        if self._where is None:
+            await start_plan(self, plan, self._machine, asks=asks)
+        else:
+            await start_plan_elsewhere(self, self._where, self._place, plan, asks=asks)
 
     @awaiting
     async def action_queue(self) -> None:
         """Add the run to the queue, or focus the first invalid field."""
-        if (filled := self._valid_plan()) is not None:
+        if (filled := self._valid_plan()) is None:
+            return
+        if self._where is None:
             await host_of(self).launcher.queue_run(filled.plan, self._machine)
+        elif self._where.is_host:
+            await queue_elsewhere(self, self._where, filled.plan)
+        else:
+            self._only_here("A cluster has a queue: Start gives it the run. The queue is of this machine.")
+
+    def _only_here(self, reason: str) -> None:
+        """Say why something is not done elsewhere."""
+        self.notify(
+            f"{reason} @ chooses where.",
+            title=f"Not on {self._where.place}" if self._where else "",
+            severity="warning",
+            markup=False,
+        )
 
     def action_race(self) -> None:
-        if (filled := self._valid()) is not None:
+        if self._where:
+            self._only_here("A race measures this machine.")
+        elif (filled := self._valid()) is not None:
             open_screen(self, Screens.RACE, filled.plan)
 
     @awaiting
     async def action_measure(self) -> None:
         """Ask what to find for the plan, and find it."""
-        if self._valid() is not None:
+        if self._where:
+            self._only_here("The finders measure this machine.")
+        elif self._valid() is not None:
             await ask_what_to_find(self, self.form)
 
     @awaiting
     async def action_search(self) -> None:
         """Ask for trials, monitor and time, then search; without ranges, show the searches."""
-        if self.form.parameters and (filled := self._valid()) is not None:
+        if self.form.parameters and self._where:
+            self._only_here("A search that is started here trains on this machine.")
+        elif self.form.parameters and (filled := self._valid()) is not None:
             await ask_to_search(self, filled, self.form.parameters, self.form.changed)
         elif not self.form.parameters:
             await self.run_action("app.open_searches")
 
     @property
     def _machine(self) -> Sequence[Device] | None:
-        return self.inventory.devices if self.inventory else None
+        """The devices of the place; ``None`` if they are not known yet."""
+        return self.place_devices.devices if self.place_devices else None
 
     def _valid(self) -> ResolvedPlan | None:
         """The plan; ``None`` if a field is invalid, which then has the focus."""
@@ -281,7 +376,7 @@ class NewRunScreen(DirtyRegionScreen):
     @awaiting
     async def _confirm_start(self) -> None:
         if (filled := self._valid_plan()) is not None:
-            await start_plan(self, filled.plan, self._machine, asks=True)
+            await self._start_plan(filled.plan, asks=True)
 
     @on(ScreenSuspend)
     def _suspend(self) -> None:
@@ -363,11 +458,12 @@ class NewRunScreen(DirtyRegionScreen):
         """The command that trains the form's plan, or searches."""
         if parameters := self.form.parameters:
             return search_fields.search_command(filled.plan, parameters, always=settings_of(self).plan)
-        return settings_of(self).command(filled.plan)
+        command = settings_of(self).command(filled.plan)
+        return self._where.command(command) if self._where else command
 
-    def _update(self, filled: ResolvedPlan) -> None:
+    def _update(self, filled: ResolvedPlan, *, is_new_place: bool = False) -> None:
         parameters = self.form.parameters
-        if (filled, parameters) == (self._filled, self._parameters):
+        if (filled, parameters) == (self._filled, self._parameters) and not is_new_place:
             return
         self._parameters = parameters
         if self._filled is None or bool(self._filled.errors) is not bool(filled.errors):
@@ -377,7 +473,10 @@ class NewRunScreen(DirtyRegionScreen):
         self.query_one("#command", Static).update(self._command(filled))
         self._show_status()
         self.query_one(SummaryPanel).preview(
-            filled, search_fields.describe_parameters(parameters) if parameters else ""
+            filled,
+            search_fields.describe_parameters(parameters) if parameters else "",
+            self._where,
+            self._place,
         )
         self.query_one(DataPreview).preview(filled)
 
@@ -398,6 +497,11 @@ class NewRunScreen(DirtyRegionScreen):
         elif problem := self.launch.problem or _first_error(filled):
             text = shorten_lines(problem, status.size.width, STATUS_LINES) if status.size.width else problem
             status.update(Content.styled(text, "$text-error"))
+        elif self._place.problem:
+            text = shorten_lines(self._place.problem, max(status.size.width, 1), STATUS_LINES)
+            status.update(Content.styled(text, "$text-warning"))
+        elif self._where:
+            status.update(Content.styled(self._place.about or f"asking {self._where.place}…", "$text-muted"))
         else:
             status.update(Content.styled(self.launch.engine_status, "$text-muted"))
 

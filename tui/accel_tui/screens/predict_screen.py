@@ -23,6 +23,7 @@ from accel_engine.requests.protocol.model_reference import check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat, read
+from accel_engine.run.directory.run_paths import run_name
 from accel_engine.text import printable
 from accel_engine.trained.prediction_files import ARRAYS, SUFFIXES, check_example_files
 from accel_engine.user_paths import exists, user_path
@@ -131,7 +132,7 @@ class PredictScreen(JobScreen):
     ]
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(f"Predict {directory.name}")
+        super().__init__(f"Predict {run_name(directory)}")
         self._directory = directory
         self._format: DataFormat | None = None
         self._found: ExamplePredictions | None = None

@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Container, Horizontal
+from textual.content import Content
+from textual.widgets import Digits, Static
 
 from accel_engine.errors import RunError
 from accel_engine.op_profile.options import ProfileOptions, xprof_command
@@ -16,16 +19,70 @@ from accel_engine.requests.profile_plan import ProfilePhase
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import OpProfile
+from accel_engine.run.directory.run_paths import run_name
 from accel_engine.text import printable, printable_fields
+from accel_engine.words import numbers
 from accel_tui.formatting import op_profile
+from accel_tui.formatting.bars import bar
 from accel_tui.screens.asking import awaiting
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.text_table import ResultTables
 
+_BAR = 60  # most cells of a bar of the summary
+_MUCH = 0.2  # share of the time without work from which it stands out
+
 MOST_ROWS = 100
 """The most rows of a table."""
+
+
+class ProfileSummary(Horizontal):
+    """How long a step took in large digits, and how much of the time the devices computed."""
+
+    DEFAULT_CSS = """
+    ProfileSummary {
+        height: auto;
+        margin-bottom: 1;
+        display: none;
+        Digits { width: auto; margin: 0 2 0 1; color: $speed; text-style: bold; }
+        Static { width: 1fr; height: auto; color: $text-muted; text-wrap: nowrap; }
+        &.-known { display: block; }
+    }
+    """
+
+    _found: OpProfile | None = None
+
+    def compose(self) -> ComposeResult:
+        """Compose the number and the lines beside it."""
+        yield Digits("")
+        yield Static(markup=False)
+
+    def show(self, found: OpProfile) -> None:
+        """Show a profile."""
+        self._found = found
+        self.add_class("-known")
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Draw bars that fit."""
+        found = self._found
+        if found is None:
+            return
+        number, _, unit = numbers.latency(found.seconds / (found.steps or 1)).partition(" ")
+        self.query_one(Digits).update(number)
+        width, busy = min(_BAR, self.size.width // 3), 1.0 - found.idle
+        lines = [
+            Content.styled(f"{unit} per step" if found.steps else f"{unit} traced", "$foreground"),
+            _share("busy", busy, width, "$speed"),
+            _share("idle", found.idle, width, "$warning" if found.idle > _MUCH else "$text-muted"),
+        ]
+        self.query_one(Static).update(Content("\n").join(lines))
+
+
+def _share(name: str, share: float, width: int, colour: str) -> Content:
+    shown = (f"{name}  {numbers.percent(share):>5}  ", ""), (bar(share, width), colour)
+    return Content.assemble(*shown, (bar(1.0, width)[len(bar(share, width)) :], "$border"))
 
 
 class ProfileScreen(JobScreen):
@@ -43,7 +100,7 @@ class ProfileScreen(JobScreen):
     ]
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(f"Profile  {printable(directory.name)}")
+        super().__init__(f"Profile  {printable(run_name(directory))}")
         self._directory = directory
         self._found: OpProfile | None = None
 
@@ -53,7 +110,9 @@ class ProfileScreen(JobScreen):
 
     def compose_result(self) -> ComposeResult:
         awaited = "The operations that take longest on each device, and what the training waits for."
-        yield ResultTables(awaited=awaited, id="result")
+        with Container(id="result"):
+            yield ProfileSummary()
+            yield ResultTables(awaited=awaited, id="tables")
 
     def on_mount(self) -> None:
         """Show the form, or the profile that the run has."""
@@ -104,6 +163,7 @@ class ProfileScreen(JobScreen):
 
     def _show(self, found: OpProfile) -> Sequence[str]:
         self._found = shown = printable_fields(found)
+        self.query_one(ProfileSummary).show(shown)
         self.query_one(ResultTables).show(list(op_profile.profile_tables(shown, MOST_ROWS)))
         self.refresh_bindings()
         return op_profile.profile_headline(shown), *op_profile.profile_notes(shown)

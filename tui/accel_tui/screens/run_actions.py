@@ -15,6 +15,7 @@ from accel_engine.plan.options import specs_of
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.requests.protocol.model_reference import check_checkpoint
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status, request
+from accel_engine.run.directory.run_paths import run_name
 from accel_engine.run.runs.listing import list_runs, summarize
 from accel_engine.run.runs.removal import Contents, count_contents, remove
 from accel_engine.run.store.annotations import TagChanges, set_tags, write_annotations
@@ -62,8 +63,8 @@ class TargetRun:
 
     @property
     def id(self) -> str:
-        """Its id."""
-        return self.directory.name
+        """Its id; of a run of a host, ``HOST:ID``."""
+        return run_name(self.directory)
 
     @property
     def takes_commands(self) -> bool:

@@ -15,6 +15,7 @@ from textual.reactive import reactive
 
 from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
+from accel_engine.run.directory.run_paths import reference
 from accel_tui.follower import Unreadable
 from accel_tui.formatting.runs import DIRECTORY_LOST
 from accel_tui.host import host_of, settings_of
@@ -301,7 +302,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self.notify(
             f"But {DIRECTORY_LOST}"
             if self.state.is_directory_lost
-            else f"Show it again: accel-tui watch {self.directory.name}",
+            else f"Show it again: accel-tui watch {reference(self.directory)}",
             title=f"The run {after_detach(self.state)}",
             markup=False,
         )

@@ -24,7 +24,12 @@ from accel_tui.settings.user_settings import RUN_COLUMNS, RUN_GROUPS
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.run_card import CardKey, RunCard
-from accel_tui.widgets.runs_table import RunsTable, SelectedRun
+from accel_tui.widgets.runs_table import RunsTable
+
+_INNER = " / "
+"""Between the name of a group and the name of one in it, in the settings."""
+
+_MOST_FOLDS = 200
 
 
 class RunsCommands(SearchedCommands):
@@ -64,7 +69,7 @@ class RunsScreen(RunActionsScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", id="runs.filter", tooltip="Show only matching runs"),
         *run_bindings(RUNS),
-        Binding("g", "group", "Group", id="runs.group", tooltip="Group the runs by data, model or tag, or not at all"),
+        Binding("g", "group", "Group", id="runs.group", tooltip="Group the runs by data, model, tag, host, or not"),
         Binding("a", "select_columns", id="runs.columns", tooltip="Select the columns, and save them"),
         # For a key that is pressed before the table is mounted.
         Binding("enter", "open", id="runs.open-newest", tooltip="Open the newest run"),
@@ -84,6 +89,7 @@ class RunsScreen(RunActionsScreen):
         settings = settings_of(self)
         self.table.set_reactive(RunsTable.grouping, settings.runs_group)
         self.table.set_reactive(RunsTable.chosen, settings.runs_columns)
+        self.table.changed_groups.update(tuple(each.split(_INNER)) for each in settings.runs_folds)
         yield TopBar("Runs")
         with Horizontal(id="finding"):
             yield FilterInput(placeholder="/ filter, e.g. cnn  status:failed  tag:paper", id="words", compact=True)
@@ -91,7 +97,6 @@ class RunsScreen(RunActionsScreen):
         with Container(id="body"):
             yield self.table
             yield RunCard(self._card_keys)
-            yield SelectedRun()
         yield KeyBar()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -149,6 +154,11 @@ class RunsScreen(RunActionsScreen):
             self.table.chosen = chosen
             change_setting(self, "runs.columns", chosen)
 
+    @on(RunsTable.Folded)
+    def _save_folds(self) -> None:
+        """Keep the folds for the next time."""
+        change_setting(self, "runs.folds", tuple(sorted(map(_INNER.join, self.table.changed_groups))[:_MOST_FOLDS]))
+
     def action_open(self) -> None:
         self.table.action_open()
 
@@ -180,7 +190,6 @@ class RunsScreen(RunActionsScreen):
 
     @on(RunsTable.Moved)
     def _describe(self) -> None:
-        self.query_one(SelectedRun).show_run(self.table.current)
         subject = self.table.current or self.table.current_group
         self.query_one(RunCard).show(subject)
         self.set_class(subject is None and self.table.runs is not None, "-nothing")

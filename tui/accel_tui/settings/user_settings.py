@@ -47,7 +47,7 @@ SEQUENCES = ("auto", "osc9", "osc777")
 """Settings for the escape sequence of desktop notifications."""
 
 
-RUN_GROUPS = ("data", "model", "tag", "none")
+RUN_GROUPS = ("data", "model", "tag", "host", "none")
 """Settings for the groups of the list of runs."""
 
 RUN_COLUMNS = (
@@ -154,6 +154,13 @@ class Settings:
         "Columns of the list of runs; auto are those that fit",
         tuple,
         choices=RUN_COLUMNS,
+        optional=True,
+    )
+    runs_folds: tuple[str, ...] = _setting(
+        "runs.folds",
+        (),
+        "Groups of the list of runs that were folded or unfolded; auto are those of searches and benches",
+        tuple,
         optional=True,
     )
     plan: Mapping[str, Any] = field(default_factory=dict)

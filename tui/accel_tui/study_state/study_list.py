@@ -2,17 +2,21 @@
 
 import threading
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accel_engine.errors import AccelError
+from accel_engine.run.runs.listing import thinned
 from accel_engine.search.launch import open_study
 from accel_engine.search.progress import trials_done
+from accel_engine.search.results import is_counted
 from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
-from accel_tui.formatting.text import base_name
+from accel_tui.formatting.text import base_name, sparkline
 from accel_tui.plan import field_labels
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_state
@@ -104,6 +108,26 @@ def _best(study: ListedStudy) -> str:
     return objective_text(state.monitor.name, state.best.objectives[state.monitor.name])
 
 
+def _done(study: ListedStudy, width: int) -> str:
+    """How many of the trials are done, as a bar."""
+    state = study.state
+    if state is None or state.definition is None or not state.definition.trials:
+        return ""
+    return bar(trials_done(state.trials.values()) / state.definition.trials, width, rest="─")
+
+
+def _course(study: ListedStudy, width: int) -> str:
+    """The best value so far over the trials, from the lowest to the highest."""
+    state = study.state
+    if state is None:
+        return ""
+    name, better = state.monitor.name, max if state.monitor.maximize else min
+    values = [each.objectives[name] for each in state.trials.values() if is_counted(each, name)]
+    best = list(accumulate(values, better))
+    low, high = min(best, default=0.0), max(best, default=0.0)
+    return sparkline(thinned(best, width), min(len(best), width), low, high) if low < high else ""
+
+
 def _parameters(study: ListedStudy) -> str:
     return ", ".join(field_labels.label(each.name) for each in study.state.parameters) if study.state else study.problem
 
@@ -134,6 +158,7 @@ COLUMNS: tuple[Column[ListedStudy], ...] = (
         right=True,
         descending=True,
     ),
+    Column("", 10, lambda _, __: "", draw=_done, colour=lambda _: "primary", drop_priority=5, widest=20),
     Column("best", 8, lambda study, _: _best(study), lambda study: (0.0, _best(study)), right=True, drop_priority=1),
     Column(
         "monitor",
@@ -142,6 +167,7 @@ COLUMNS: tuple[Column[ListedStudy], ...] = (
         lambda study: (0.0, study.state.monitor.name) if study.state else None,
         drop_priority=2,
     ),
+    Column("best so far", 12, lambda _, __: "", draw=_course, colour=lambda _: "success", drop_priority=6, widest=24),
     Column(
         "parameters",
         12,

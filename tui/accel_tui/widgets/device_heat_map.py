@@ -20,7 +20,7 @@ from accel_tui.widgets.visibility import has_shades
 _NUMBER = 3  # cells of a percentage without its sign
 _SMALL = 2 * _NUMBER + 1  # cells of a device with use, memory and the gap after them
 _SMALLEST = _NUMBER + 1
-_WIDEST = 34
+_WIDEST = 66
 _NAME = 20  # cells of the longest name of a host, with its sign
 _MOST_LINES = 3  # of a host
 

@@ -36,6 +36,7 @@ DROP_ORDER = (
     "measure",
     "race",
     "queue",
+    "where",
     "command_palette",
     "zoom_in",
     "toggle_theme",

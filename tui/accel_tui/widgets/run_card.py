@@ -2,6 +2,7 @@
 
 import asyncio
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -19,7 +20,7 @@ from textual.widgets import Static
 
 from accel_engine.errors import AccelError
 from accel_engine.run import RunInfo, RunReader, RunSummary, Status
-from accel_engine.run.directory.run_paths import trained_model
+from accel_engine.run.directory.run_paths import host_of, trained_model
 from accel_engine.run.history.history import best_point
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable, printable_fields, printable_line
@@ -40,10 +41,15 @@ if TYPE_CHECKING:
 PAUSE_SECONDS = 0.1
 """Seconds that the cursor rests on a run before it is read and shown."""
 
+MIRROR_SECONDS = 5.0
+"""Most seconds that a card waits for the steps of a run of a host."""
+
 _BUCKETS = 512
 _EVENTS = 4096
 _LABEL = 7  # cells of the names of facts
 _NAMED = 10  # runs of a group that are named
+_NAMED_SHORT = 3  # the same in a short card
+_SHORT = 12  # lines of a card below which it is short
 _NAME = 26  # cells of the names of a group's best runs
 _CHARTS = 2
 _SHOWN_ELSEWHERE = frozenset({"name", "model", "data"})
@@ -61,21 +67,26 @@ class CardContent:
     """Size of the file of its trained model; 0 without one."""
 
 
-def read_card(directory: Path, *, has_ended: bool) -> CardContent:
+def read_card(directory: Path, *, has_ended: bool, steps: int = 0) -> CardContent:
     """Read a run; takes too long for the event loop.
 
     Args:
         directory: The run's directory.
         has_ended: Whether it has ended: the advice on a live run would be read again and again.
+        steps: How many steps it has as its host says; these are waited for, but not for long.
     """
     state, size = RunState(), 0
     findings: tuple[Finding, ...] = ()
     reader = RunReader(directory, max_samples=0, max_buckets=_BUCKETS, max_events=_EVENTS, past_phases=False)
     try:
-        while update := reader.poll():
+        deadline = time.monotonic() + MIRROR_SECONDS
+        while True:
+            update = reader.poll()
             state = apply_update(state, update)
             if not update.more:
-                break
+                if state.step >= steps or time.monotonic() > deadline:
+                    break
+                time.sleep(0.1)
         state = replace(state, info=printable_fields(reader.info()))
     finally:
         reader.close()
@@ -119,6 +130,7 @@ class RunCard(VerticalScroll, can_focus=False):
         & > Static { height: auto; link-style: none; link-color: $foreground; link-background: transparent; }
         & > Chart { height: 7; display: none; }
         &.-charts > Chart { display: block; }
+        &.-short > Chart { display: none; }
     }
     """
 
@@ -154,7 +166,8 @@ class RunCard(VerticalScroll, can_focus=False):
         if isinstance(subject, RunSummary) and subject.info:
             has_ended = subject.status is not None and not subject.status.live
             with suppress(AccelError, OSError):  # the list shows the problem as soon as it reads the run again
-                content = await asyncio.to_thread(read_card, subject.directory, has_ended=has_ended)
+                steps = subject.steps if host_of(subject.directory) else 0
+                content = await asyncio.to_thread(read_card, subject.directory, has_ended=has_ended, steps=steps)
         if self._subject is subject:
             self._content = content
             self._update()
@@ -170,6 +183,10 @@ class RunCard(VerticalScroll, can_focus=False):
             return
         self.remove_class("-charts")
         self.border_title = _title(printable_line(subject.path[-1]), subject.note, "$text-muted") if subject else ""
+        if self._is_short:
+            self._head.display = False
+            self._facts.update(Content("\n").join(_group_lines(subject, _NAMED_SHORT)) if subject else "")
+            return
         self._head.display = True
         self._head.update(Content("\n").join(_group_lines(subject)) if subject else "")
         self._facts.update("")
@@ -181,11 +198,16 @@ class RunCard(VerticalScroll, can_focus=False):
         head = list(_head(run))
         self._head.display = bool(head)
         self._head.update(Content("\n").join(head))
-        self._draw(content.state, run)
+        if not self._is_short:
+            self._draw(content.state, run)
+        self.set_class(self._is_short, "-short")
         if info is None:
             self._facts.update(Content.styled(run.problem, "$text-warning"))
             return
         facts = [*_facts(run, info, content)]
+        if self._is_short:
+            self._facts.update(Content("\n").join(self._short_lines(facts, info, content)))
+            return
         room = max(10, (self.scrollable_content_region.width or 40) - _LABEL)
         lines = [
             Content.assemble((f"{'' if number else label:<{_LABEL}}", "$text-muted"), line)
@@ -196,6 +218,27 @@ class RunCard(VerticalScroll, can_focus=False):
         where = shorten_start(printable(str(info.directory)), max(10, self.scrollable_content_region.width - 1))
         lines += [Content(""), *_again(info), Content.styled(where, "$text-disabled")]
         self._facts.update(Content("\n").join([*lines, Content(""), *self._key_lines()]))
+
+    @property
+    def _is_short(self) -> bool:
+        """Whether there is room only for what matters most."""
+        return self.size.height < _SHORT
+
+    def _short_lines(self, facts: list[tuple[str, str]], info: RunInfo, content: CardContent) -> Iterator[Content]:
+        """The facts one after the other, advice, and how the run is made again: a line each."""
+        width = max(10, self.scrollable_content_region.width or 76)
+        known = dict(facts)
+        for names in (("best", "result", "speed", "time"), ("data", "plan", "model"), ("note", "tags")):
+            parts = [Content.assemble((f"{name} ", "$text-muted"), known[name]) for name in names if name in known]
+            while parts[1:] and sum(3 + each.cell_length for each in parts) > width + 3:
+                parts.pop()  # rather than cutting a number
+            if parts:
+                yield Content("   ").join(parts).truncate(width, ellipsis=True)
+        if content.findings:
+            titles = ", ".join(each.title for each in content.findings)
+            yield Content.styled(f"⚑ {titles}", "$warning").truncate(width, ellipsis=True)
+        for line in _again(info):
+            yield line.truncate(width, ellipsis=True)
 
     def _draw(self, state: RunState, run: RunSummary) -> None:
         """Draw the first charts of the run, with the values of the list."""
@@ -312,18 +355,24 @@ def _again(info: RunInfo) -> Iterator[Content]:
         yield Content.styled("the plan cannot be read on this machine", "$text-warning")
 
 
-def _group_lines(group: RunGroup) -> Iterator[Content]:
-    """The best runs of a group, and how many runs have each status."""
+def _group_lines(group: RunGroup, most: int = _NAMED) -> Iterator[Content]:
+    """The best runs of a group, at most some, and how many runs have each status."""
     results = [(found, run) for run in group.runs if (found := group.result(run))]
     lower = results[0][0].lower if results else None
     if lower is not None:
-        results = (nsmallest if lower else nlargest)(_NAMED, results, key=lambda each: each[0].value)
+        results = (nsmallest if lower else nlargest)(most, results, key=lambda each: each[0].value)
     yield Content.styled(results[0][0].title if results else "no results yet", "$text-muted")
-    for number, (found, run) in enumerate(results[:_NAMED]):
+    for number, (found, run) in enumerate(results[:most]):
         name = shorten(printable_line(run_title(run)), _NAME)
-        yield Content.assemble((f"{found.text:>8}", "bold"), "    " if number else "  ★ ", name)
-    yield Content("")
+        yield Content.assemble(
+            (f"{group.text(found.series, found.value):>8}", "bold"), "    " if number else "  ★ ", name
+        )
     counts = Counter(map(status_of, group.runs))
-    yield Content.styled(", ".join(f"{count:,} {word}" for word, count in counts.items()), "$text-muted")
+    told = ", ".join(f"{count:,} {word}" for word, count in counts.items())
+    if most < _NAMED:
+        yield Content.styled(told, "$text-muted")
+        return
+    yield Content("")
+    yield Content.styled(told, "$text-muted")
     yield Content("")
     yield Content.styled("⏎ folds and unfolds, space selects all", "$text-muted")

@@ -1,4 +1,4 @@
-"""The list of runs, sorted, filtered, with a selection; and the details of the current run."""
+"""The list of runs, sorted, filtered, with a selection; and the details of a run."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -68,9 +68,6 @@ class RunsTable(Table[RunSummary]):
     chosen: reactive[tuple[str, ...]] = reactive((), repaint=False)
     """The titles of the columns that the user has chosen; empty for those that fit."""
 
-    changed_groups: ClassVar[set[GroupPath]] = set()
-    """The groups that were folded or unfolded, in any list of this program."""
-
     @dataclass
     class Listed(Message):
         """The runs were read; at first only the most recently written ones."""
@@ -78,6 +75,9 @@ class RunsTable(Table[RunSummary]):
         table: "RunsTable"
         runs: tuple[RunSummary, ...]
         whole: bool = True
+
+    class Folded(Message):
+        """Groups were folded or unfolded."""
 
     class Opened(Table.Opened):
         """A run should be opened."""
@@ -94,6 +94,8 @@ class RunsTable(Table[RunSummary]):
         self._selection: tuple[RunSummary, ...] = ()
         self._selection_of: tuple[object, object, object] = (None, None, None)
         self._whole: RunGroup | None = None
+        self.changed_groups: set[GroupPath] = set()
+        """The groups that were folded or unfolded."""
         self._changed_of_filter: set[GroupPath] = set()
         self._places: dict[Hashable, int] = {}
         self._open_when_listed = False
@@ -190,15 +192,19 @@ class RunsTable(Table[RunSummary]):
     def fold(self, heading: Heading, *, is_folded: bool) -> None:
         """Fold or unfold a group, and remember it."""
         if heading.is_folded is not is_folded:
-            self._changed.symmetric_difference_update({cast(GroupPath, heading.key)})
-            self.watch_runs()
+            self._change_folds({cast(GroupPath, heading.key)})
+
+    def _change_folds(self, groups: set[GroupPath]) -> None:
+        self._changed.symmetric_difference_update(groups)
+        self.watch_runs()
+        if not self.filter:
+            self.post_message(self.Folded())
 
     def action_fold_all(self) -> None:
         """Fold all groups, or unfold all if all are folded."""
         groups = self._facts.groups.values()
         unfolded = {group.path for group in groups if not group.is_folded}
-        self._changed.symmetric_difference_update(unfolded or {group.path for group in groups})
-        self.watch_runs()
+        self._change_folds(unfolded or {group.path for group in groups})
 
     def watch_selected(self) -> None:
         self._places = {run.id: place for place, run in enumerate(self.selected_rows)}

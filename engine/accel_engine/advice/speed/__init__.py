@@ -5,6 +5,7 @@ from accel_engine.advice.speed.accelerators import idle_device, tpu_padding, und
 from accel_engine.advice.speed.input_wait import input_wait
 from accel_engine.advice.speed.interruptions import frequent_checkpoints, frequent_validation, retracing
 from accel_engine.advice.speed.machine import neighbours, swapping, throttling
+from accel_engine.advice.speed.pipelines import few_micro_batches, uneven_stages
 from accel_engine.advice.speed.settings import float32_on_gpu, half_on_cpu, raced_faster, without_xla
 from accel_engine.advice.speed.stragglers import stragglers
 
@@ -24,5 +25,7 @@ RULES: tuple[Rule, ...] = (
     without_xla,
     tpu_padding,
     stragglers,
+    few_micro_batches,
+    uneven_stages,
     raced_faster,
 )

@@ -85,6 +85,14 @@ class LayerTable:
     """Why FLOPs cannot be counted."""
     stages: tuple[StageOfModel, ...] = ()
     """The stages of a pipeline, in order; empty without one."""
+    micro_batches: Count = 1
+    """Micro-batches that a pipeline divides a step into."""
+
+    @property
+    def bubble(self) -> float:
+        """Share of a step in which a device of a pipeline waits for the others, if all stages take the same time."""
+        waiting = len(self.stages) - 1
+        return waiting / (self.micro_batches + waiting) if self.stages else 0.0
 
 
 LAYERS, SCOPES = "layers", "name scopes"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine import clock
-from accel_engine.errors import UsageError
+from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Event, Phase, PhaseChanged, RunEnded, RunStarted
 from accel_engine.json_values import decode_or_none
 from accel_engine.plan import Plan
@@ -172,7 +172,7 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
     has_engine = _kind(script, source, bench) == "training"
     is_directory_lost = not database.is_current()
     mirrored: HostState | None = meta.get(HOST_STATE)
-    status = Status(mirrored.status) if mirrored else _status(database, meta, is_directory_lost=is_directory_lost)
+    status = _status_there(mirrored) if mirrored else _status(database, meta, is_directory_lost=is_directory_lost)
     values = dict((effective_plan if has_engine else stored_plan)(plan)) if plan else {}
     info = RunInfo(
         id=run_name(directory),
@@ -202,14 +202,20 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
 
 def _told_by_host(info: RunInfo, state: HostState) -> RunInfo:
     """What is known of a mirrored run: this machine sees neither the locks nor the memory nor the clock of its own."""
-    return replace(
-        info,
-        status=Status(state.status),
-        clock_offset=clock.OFFSET + state.ahead,
-        waiting=DiskProblem(state.waiting) if state.waiting else None,
-        memory_loss=MemoryLoss(state.memory_loss) if state.memory_loss else None,
-        last_words=state.last_words,
-    )
+    try:
+        waiting = DiskProblem(state.waiting) if state.waiting else None
+        loss = MemoryLoss(state.memory_loss) if state.memory_loss else None
+    except ValueError as error:
+        raise RunError(f"run {info.id}: its host tells what this version does not know: {error}") from error
+    offset = clock.OFFSET + state.ahead
+    return replace(info, clock_offset=offset, waiting=waiting, memory_loss=loss, last_words=state.last_words)
+
+
+def _status_there(state: HostState) -> Status:
+    try:
+        return Status(state.status)
+    except ValueError as error:
+        raise RunError(f"its host tells a status that this version does not know: {error}") from error
 
 
 def _will_restart(database: RunDatabase, plan: Mapping[str, Any], status: Status) -> bool:

@@ -262,7 +262,7 @@ def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
             history = stored_history(database, RunStarted, ModelBuilt, EpochEnded)
             check_epochs(info, plan, history.trained_epochs(step))
         database.reject_commands()
-        of_the_engine = dict.fromkeys(("pid", "process", "kills", "memory_loss", "log_start"))
+        of_the_engine = dict.fromkeys(("pid", "process", "kills", "memory_loss", "log_start", "place"))
         database.set_meta(plan=plan.to_json(), **of_the_engine, **{**_pending_meta(), **(_QUEUED if queued else {})})
 
 

@@ -295,6 +295,16 @@ def _seconds(database: RunDatabase) -> float:
     return total
 
 
+def start_seconds(directory: Path) -> float:
+    """How long the engines of a run took until their first step, in seconds; 0 if it cannot be read."""
+    total = 0.0
+    with suppress(RunError), reading(directory) as database:
+        for start in database.events(kinds=[RunStarted.kind()]):
+            first = database.first_chunk_after(start.time)
+            total += max(0.0, first - start.time) if first is not None else 0.0
+    return total
+
+
 def _monitor(history: History, info: RunInfo, metrics: Mapping[str, float]) -> str:
     """The metric that counts."""
     wanted, task = (history.built.monitor, history.built.task) if history.built else ("", "")

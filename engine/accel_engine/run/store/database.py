@@ -247,6 +247,10 @@ class RunDatabase(CommandDatabase):
         for row in self.query(f"SELECT {columns} FROM chunk {condition}", values):
             yield self.decode("chunk", row[0], decode_chunk, row, has_all_series)
 
+    def first_chunk_after(self, time: float) -> float | None:
+        """When the first chunk began from a time on, in seconds since the epoch; ``None`` without one."""
+        return next((row[0] for row in self.query("SELECT min(started) FROM chunk WHERE started >= ?", (time,))), None)
+
     def chunk_places(self, after: int = 0) -> Iterator[ChunkRow]:
         """The chunks after an id, oldest first, without their values."""
         return self.new_rows("chunk", ChunkRow, after)

@@ -51,7 +51,13 @@ def _memory_advice(plan: Plan, error: BaseException) -> str:
     """What did not help a run that is out of memory, and what else may."""
     several = strategies.find(plan.strategy).processes  # none of them changes the plan by itself
     is_left = plan.on_oom == "fail" or several
-    facts = MemoryFacts(batch=plan.batch_size, can_split=True, can_recompute=True, mixed=MIXED["tpu"])
+    facts = MemoryFacts(
+        batch=plan.batch_size,
+        can_split=True,
+        can_recompute=True,
+        mixed=MIXED["tpu"],
+        pipeline_devices=len(tf.config.list_physical_devices("GPU")),
+    )
     advice = ["--on-oom adapt, which changes what is needed by itself"] if is_left and not several else []
     for remedy, value in advised(plan, facts):
         if is_left or not remedy.by_itself:

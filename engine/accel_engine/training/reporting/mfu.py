@@ -54,7 +54,8 @@ class MfuMeter:
     def count_flops(self, graph: tf.Graph, examples: int) -> FlopCount:
         """Count the operations of a step of the global batch, from the graph of a chunk.
 
-        TPUStrategy traces a step once for all replicas, other strategies once for each of this worker's.
+        TPUStrategy traces a step once for all replicas, other strategies once for each of this worker's. The stages of
+        a pipeline are one replica.
 
         Args:
             graph: The graph of a chunk.
@@ -62,7 +63,8 @@ class MfuMeter:
                 of a stream.
         """
         assembly = self._assembly
-        traced = 1 if assembly.devices[0].startswith("TPU") else len(assembly.devices)
+        is_once = assembly.devices[0].startswith("TPU") or assembly.stages is not None
+        traced = 1 if is_once else len(assembly.devices)
         work = count_flops(graph, chunk=True)
         factor = assembly.replicas / traced * assembly.step_counts.global_batch / examples
         if work.flops is not None:
@@ -120,7 +122,8 @@ class MfuMeter:
             if each.flops_per_second is None:
                 return each
             total += each.flops_per_second
-        shares = self._assembly.replicas * self._assembly.simultaneous_steps
+        stages = len(self._assembly.stages.stages) if self._assembly.stages else 1
+        shares = self._assembly.replicas * stages * self._assembly.simultaneous_steps
         return Peak(total * shares / len(peaks), f"{peaks[0].source}, {self._arithmetic}")
 
     def _cpu_peak(self) -> Peak:

@@ -315,3 +315,13 @@ def test_what_came_after_the_checkpoint_of_a_continued_run_does_not_count() -> N
         run = list_runs()[0]
     assert run.best == 0.5
     assert run.metrics == {"loss": 0.2, "validation_loss": 0.5}
+
+
+def test_the_start_of_a_run_is_the_time_to_its_first_step(directory: Path, writer: RunWriter) -> None:
+    assert listing.start_seconds(directory) == 0.0
+    for engine, (begun, first) in enumerate(((100.0, 130.0), (200.0, 205.0))):
+        writer.write_event(started(time=begun))
+        for at in (first, first + 1.0):
+            writer.write_chunk(2 * engine + int(at > first), at, at + 1.0, {"loss": [1.0]})
+    assert listing.start_seconds(directory) == 35.0
+    assert listing.start_seconds(directory / "none") == 0.0

@@ -146,6 +146,7 @@ def test_xla_is_tried_on_one_gpu_for_which_the_build_has_code(
         on_tpu=False,
         on_cpu=False,
         replicas=replicas,
+        stages=None,
         strategy=None,
         dataset=SimpleNamespace(spec=ArraySpec((4,), "float32")),
         model=keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)]),

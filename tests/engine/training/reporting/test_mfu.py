@@ -53,6 +53,7 @@ def on(
         replicas=replicas or len(devices),
         step_counts=SimpleNamespace(global_batch=32),
         simultaneous_steps=1,
+        stages=None,
         coordinated=False,
         model=SimpleNamespace(compute_dtype=dtype),
     )

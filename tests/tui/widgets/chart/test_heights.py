@@ -190,3 +190,15 @@ def test_the_axis_of_a_growing_run_changes_rarely() -> None:
         before, axis = axis, axis_of(one, None, PLAIN, previous=axis, rows=9)
         changes += axis is not before
     assert changes <= 8
+
+
+@pytest.mark.parametrize("rows", HEIGHTS[3:])
+def test_the_ends_of_a_band_are_at_their_values(rows: int) -> None:
+    axis = axis_at(rows, 0.0, 1.0, log=False)
+    low, high = 0.3, 0.8
+    band = PlotSeries(np.array([0.0, 1.0]), np.array([[low, low], [high, high]]), "band")
+    frame = draw_plot(Plot("value", (band,), x=Axis(0.0, 1.0), y=axis, has_tints=False), COLUMNS, rows)
+    drawn, ticks = dot_rows(frame, "primary-band"), ticks_of(frame, axis)
+    two_dots = 2 * (axis.high - axis.low) / (4 * (value_axis_rows(rows) or rows - 2))  # it has every other dot only
+    found = [read(ticks, row, log=False) for row in (max(drawn), min(drawn))]
+    assert found == pytest.approx([low, high], abs=two_dots)

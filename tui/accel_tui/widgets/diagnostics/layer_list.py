@@ -1,6 +1,6 @@
 """The layers of a model with their shapes, parameters and FLOPs."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from textual.content import Content
@@ -9,6 +9,7 @@ from textual.widgets import Static
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
+from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import Column, SortKey, column_width
 from accel_tui.widgets.diagnostics.table_page import TablePage
 from accel_tui.widgets.styled_text import TextSpan
@@ -78,6 +79,7 @@ class LayerList(TablePage):
         ]
         self.query_one(LayersTable).show_rows(rows, _columns(rows))
         spans = _sums(self.report) if self.report else ()
+        spans = [*spans, *(_stages(self.report) if self.report and self.report.stages else ())]
         self.query_one(Static).update(Content.assemble(*((text, _STYLES[style]) for text, style in spans)))
 
 
@@ -129,15 +131,39 @@ def _columns(rows: Sequence[LayerRow]) -> list[Column[LayerRow]]:
         Column(
             "",
             _BAR,
-            lambda row, _: "▇" * round(row.share * _BAR) if not row.layer.inner else "",
+            lambda _, __: "",
             colour=lambda _: "primary",
             drop_priority=1,
+            widest=2 * _BAR,
+            draw=lambda row, width: bar(row.share, width) if not row.layer.inner else "",
         ),
     ]
 
 
 def _positive(value: float | None) -> SortKey | None:
     return (float(value), "") if value else None
+
+
+def _stages(table: LayerTable) -> Iterator[TextSpan]:
+    """A line for each stage of a pipeline, in columns, and last how long the devices wait."""
+    lines = [
+        (
+            f"{stage.device}  ",
+            f"{stage.first} to {stage.last}  ",
+            f"{percent(stage.work)} of time  ",
+            f"{numbers.compact(stage.parameters)} parameters  ",
+            f"{numbers.size(stage.memory)}  ",
+            f"sends {numbers.size(stage.sent)}" if stage.sent else "",
+        )
+        for stage in table.stages
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        texts = [text.ljust(width) for text, width in zip(line, widths, strict=True)]
+        yield "\n" + "".join(texts[:2]), ""
+        yield "".join(texts[2:]).rstrip(), "faint"
+    divided = f"{table.micro_batches} micro-batches" if table.micro_batches > 1 else "the batch undivided"
+    yield f"\nEstimated. With {divided}, equal stages wait for {percent(table.bubble)} of a step.", "faint"
 
 
 def _sums(table: LayerTable) -> list[TextSpan]:

@@ -198,7 +198,7 @@ class Logged(Horizontal):
     DEFAULT_CSS = """
     Logged {
         height: 1fr;
-        & > MediaNames { width: auto; max-width: 48%; }
+        & > MediaNames { width: auto; max-width: 48%; margin-right: 1; border-right: solid $border; }
         & > MediaView { width: 1fr; }
     }
     """

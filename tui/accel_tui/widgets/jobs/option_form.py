@@ -222,7 +222,9 @@ class OptionForm(VerticalScroll):
         """The rows that go with the values of others; all others are hidden."""
         for row in self._rows.values():
             name, values = row.spec.goes_with or ("", ())
-            row.display = name not in self._rows or not set(values).isdisjoint(self._rows[name].text.split(","))
+            parts = self._rows[name].text.strip().split(",") if name in self._rows else []
+            kinds = {part.partition(":")[0] for part in parts}  # such as slurm of slurm:PARTITION
+            row.display = name not in self._rows or not kinds.union(parts).isdisjoint(values)
             if row.display:
                 yield row
 

@@ -2,6 +2,7 @@
 
 import textwrap
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual import work
 from textual.content import Content
@@ -20,9 +21,13 @@ from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_fields
 from accel_engine.words import numbers
 from accel_tui.host import host_of
+from accel_tui.places.place_state import UNKNOWN, PlaceState
 from accel_tui.plan import plan_preview
 from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey_form, survey_subject
 from accel_tui.run_launcher import LaunchState
+
+if TYPE_CHECKING:
+    from accel_tui.places.where import Where
 
 IDLE_SECONDS = 0.25
 """Seconds without input before the engine is asked about the model."""
@@ -79,11 +84,25 @@ class SummaryPanel(Widget, can_focus=False):
         self._surveyed: SurveySubject | None = None
         self._port_warning = ""
         self._measured: tuple[ResolvedPlan, tuple[PreviewRow, ...]] | None = None
+        self._where: Where | None = None
+        self._place = UNKNOWN
+        self._travels: tuple[ResolvedPlan, tuple[PreviewRow, ...]] | None = None
 
-    def preview(self, filled: ResolvedPlan, search: str = "") -> None:
-        """Show a form's plan, and what varies in a search; request missing details once the user stops typing."""
+    def preview(
+        self, filled: ResolvedPlan, search: str = "", where: "Where | None" = None, place: PlaceState = UNKNOWN
+    ) -> None:
+        """Show a form's plan; request missing details once the user stops typing.
+
+        Args:
+            filled: The form.
+            search: What varies in a search.
+            where: Where it is to train; ``None`` for this machine.
+            place: What is known of that place.
+        """
         self._filled = filled
         self._search = search
+        if (where, place) != (self._where, self._place):
+            self._where, self._place, self._measured, self._travels = where, place, None, None
         self._update(filled)
         if self._pause:
             self._pause.stop()
@@ -106,11 +125,15 @@ class SummaryPanel(Widget, can_focus=False):
         measured = self._measured[1] if self._measured and self._measured[0] is filled else None
         varying = [PreviewRow("search", self._search)] if self._search else []
         rows = plan_preview.rows(filled, description, pending)
-        outcome = (row for row in rows if row.name in plan_preview.OUTCOME)
+        outcome = (row for row in rows if row.name in (*_COUNTS, *plan_preview.OUTCOME))
         files = plan_preview.file_rows(filled, description)
         if filled.is_sized_by_data and not filled.errors:
             varying.append(PreviewRow("model", "known once the data is read", pending=True))
-        self.facts = printable_fields((*varying, *_times(measured), *outcome, *files, _NEXT))
+        elif description is None and not filled.errors:
+            varying.append(PreviewRow("model", f"its blocks: {pending}", pending=True))
+        times = () if self._where else _times(measured)
+        there = self._travels[1] if self._travels else ()
+        self.facts = printable_fields((*there, *varying, *times, *outcome, *files, _NEXT))
         self.description = None if filled.errors else description
         self.memory = _memory_shares(filled, description)
         self.post_message(self.Noted(printable_fields(plan_preview.field_notes(filled, rows))))
@@ -126,8 +149,11 @@ class SummaryPanel(Widget, can_focus=False):
             return
         if filled.strategy.processes or self._port_warning:
             self._check_ports(filled)
+        if self._where and (self._travels is None or self._travels[0] is not filled):
+            self._read_travels(filled, self._where, self._place)
         inventory = host_of(self).inventory  # found after the first frame, which must not wait for an import
-        if inventory is not None and (self._measured is None or self._measured[0] is not filled):
+        is_measured = self._measured is not None and self._measured[0] is filled
+        if inventory is not None and self._where is None and not is_measured:
             self._read_measured(filled, inventory)
         subject, is_wrong = survey_subject(filled.plan), bool(_SUBJECT_FIELDS & filled.errors.keys())
         if filled.data.path is not None and "data" not in filled.errors and (subject != self._surveyed or is_wrong):
@@ -145,15 +171,30 @@ class SummaryPanel(Widget, can_focus=False):
     def _survey(self, filled: ResolvedPlan) -> None:
         self.post_message(self.DataSurveyed(survey_form(filled)))
 
+    @work(thread=True, exclusive=True, exit_on_error=False, group="travels")
+    def _read_travels(self, filled: ResolvedPlan, where: "Where", place: PlaceState) -> None:
+        from accel_tui.places.where import place_rows  # imported by now
+
+        self.call_later(self._take_travels, filled, place, place_rows(where, place, filled))
+
+    def _take_travels(self, filled: ResolvedPlan, place: PlaceState, rows: tuple[PreviewRow, ...]) -> None:
+        if filled is self._filled and place is self._place:
+            self._travels = (filled, rows)
+            self._update(filled)
+
     @work(thread=True, exclusive=True, exit_on_error=False, group="measured")
     def _read_measured(self, filled: ResolvedPlan, inventory: Inventory) -> None:
         from accel_engine.race.remembered import remembered_result  # the first frame does not need it
+        from accel_engine.run.directory.run_paths import host_of as host_of_run
         from accel_tui.plan.measured_text import earlier_rows, first_use_rows, measured_rows
         from accel_tui.widgets.runs_table import RunsTable
 
         rows = measured_rows(remembered_result(filled, inventory.devices), filled)
         if not any(row.name == "an epoch" for row in rows):
-            rows = (*earlier_rows(RunsTable.listing.runs, filled), *rows)
+            rows = (
+                *earlier_rows((run for run in RunsTable.listing.runs if not host_of_run(run.directory)), filled),
+                *rows,
+            )
         rows += first_use_rows(filled, inventory.devices)
         self.call_later(self._take_measured, filled, rows)
 
@@ -207,6 +248,9 @@ class SummaryPanel(Widget, can_focus=False):
 
 
 _SMALLEST_DRAWING, _LARGEST_DRAWING = 5, 14
+
+_COUNTS = ("examples", "steps")
+"""What is known of the data before TensorFlow is imported."""
 
 _NEXT = PreviewRow("then", "predict, export, compare")
 

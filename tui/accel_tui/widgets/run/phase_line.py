@@ -75,7 +75,8 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
     if state.info.waiting:
         return [(f"‖ {state.info.waiting.waiting}", "bold $warning")]
     if state.is_queued:
-        return [("○ queued", "bold $primary"), ("" if brief else f"  {state.waits}", "$text-muted")]
+        place = f" in {state.info.place.place}" if state.info.place else ""
+        return [(f"○ queued{place}", "bold $primary"), ("" if brief else f"  {state.waits}", "$text-muted")]
     if state.phase is None or state.info.status is Status.STARTING:
         return [("● starting", "bold $primary")]
     current = state.phase.phase

@@ -1,8 +1,9 @@
 """The workers of a distributed run."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import count
+from statistics import median
 
 from textual import on
 from textual.app import ComposeResult
@@ -10,11 +11,15 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from accel_engine.devices.device_types import Device
 from accel_engine.events import Outcome, Phase
+from accel_engine.hosts.reading import HostReading
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import Column, SortKey
+from accel_tui.run_list.host_rows import HostView
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import WorkerStatus, reduction_name, workers_of
+from accel_tui.widgets.device_heat_map import DeviceHeatMap
 from accel_tui.widgets.run.phase_line import phase
 from accel_tui.widgets.run.run_view import RunText, RunView
 from accel_tui.widgets.styled_text import TextSpan
@@ -25,6 +30,12 @@ _ACTIVE_PHASES = (Phase.TRAINING, Phase.VALIDATING, Phase.CHECKPOINTING)
 
 _UNSEEN = 1
 """Urgency of a worker in the table that only another machine shows."""
+
+_ALIKE = 0.02
+"""Difference of the shares of all workers below which none is named."""
+
+_UNEVEN = 0.2
+"""Difference of the shares of two workers above which one holds up the others."""
 
 _NAMED = 3
 """Maximum number of workers in one status that are named."""
@@ -86,6 +97,15 @@ class WorkerRow:
     """All that is known of it."""
 
 
+class WorkerHeatMap(DeviceHeatMap):
+    """The use of each worker's devices, in a line for each worker."""
+
+    @property
+    def _most_lines(self) -> int:
+        """A line for each worker, as far as half the screen has."""
+        return min(1 + len(self._views), super()._most_lines)
+
+
 class WorkerTable(Table[WorkerRow]):
     """The workers, problems first."""
 
@@ -109,6 +129,8 @@ class WorkerList(RunView, Vertical):
         height: auto;
         margin-top: 1;
         & > WorkerTable { height: auto; max-height: 12; }
+        & > WorkerHeatMap { padding: 0 1; }
+        & > #ranks { height: auto; padding: 0 1; margin-bottom: 1; }
         & > #worker { height: auto; padding: 0 1; }
     }
     """
@@ -117,6 +139,8 @@ class WorkerList(RunView, Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static(Content.styled("Workers", "bold $primary"))
+        yield WorkerHeatMap()
+        yield Static(id="ranks", markup=False)
         yield WorkerTable()
         yield Static(id="worker", markup=False)
 
@@ -129,7 +153,13 @@ class WorkerList(RunView, Vertical):
         """Show workers that have changed."""
         if not self.in_sight:
             return
-        rows = tuple(sorted(map(_row, count(), workers_of(self.state)), key=lambda row: row.urgency))
+        workers = workers_of(self.state)
+        views = [view for worker in workers if (view := _view(worker)).meters]
+        heat_map, ranks, told = self.query_one(WorkerHeatMap), self.query_one("#ranks", Static), _ranks(workers)
+        heat_map.display, ranks.display = bool(views), bool(told)
+        heat_map.show(views, "")
+        ranks.update(told)
+        rows = tuple(sorted(map(_row, count(), workers), key=lambda row: row.urgency))
         if rows != self._rows:
             self._rows = rows
             self.query_one(WorkerTable).show_rows(rows, COLUMNS)
@@ -246,6 +276,37 @@ def _details(worker: WorkerStatus) -> Content:
     if state is None:
         lines.append(Content.styled(f"on its machine:\naccel-tui watch {worker.run}", "$text-muted"))
     return Content("\n").join(lines)
+
+
+def _view(worker: WorkerStatus) -> HostView:
+    """A worker's devices as a row of a heat map; none once it has ended, or if it is not visible here."""
+    meters = worker.state.meters if worker.state and worker.state.live else {}
+    devices = tuple(Device(name, name.partition(":")[0], name) for name in sorted(meters))
+    return HostView(HostReading(worker.name, "connected", devices=devices), meters)
+
+
+def _ranks(workers: Sequence[WorkerStatus]) -> Content:
+    """The slowest, the median and the fastest worker by how long its steps wait for batches.
+
+    All workers take a step together, so that its time says nothing of one.
+    """
+    shares = [(share, each.name) for each in workers if each.state and (share := _input_share(each.state)) is not None]
+    if len(shares) < 2:
+        return Content("")
+    shares.sort()
+    (least, fastest), (most, slowest) = shares[0], shares[-1]
+    middle = median(share for share, _ in shares)
+    if most - least < _ALIKE:
+        return Content.styled(f"steps wait for input: {middle:.0%} on all workers", "$text-muted")
+    words = f"steps wait for input: slowest {slowest} {most:.0%}, median {middle:.0%}, fastest {fastest} {least:.0%}"
+    return Content.styled(words, "$text-warning" if most - least >= _UNEVEN else "$text-muted")
+
+
+def _input_share(state: RunState) -> float | None:
+    """The share of the time of its last steps in which a worker waited for batches; ``None`` if unknown."""
+    spent = state.time.spent if state.time else {}
+    steps = spent.get("steps", 0.0)
+    return min(spent.get("input", 0.0) / steps, 1.0) if steps > 0 else None
 
 
 def _engine(state: RunState) -> tuple[float | None, float | None]:

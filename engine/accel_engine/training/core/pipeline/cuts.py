@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.plan.array_bytes import in_flight
+
 SLACK = 1.05
 """How much larger than necessary the largest stage may be, for fewer values between stages."""
 
@@ -20,11 +22,6 @@ class LayerCost:
     """Bytes of its weights, their gradients and the optimizer's state."""
     activations: int
     """Bytes that it saves of one micro-batch for the backward pass."""
-
-
-def in_flight(stage: int, stages: int, micro_batches: int) -> int:
-    """Micro-batches whose activations a stage holds at a time at most, in the order 1F1B."""
-    return min(micro_batches, stages - stage)
 
 
 def choose_cuts(

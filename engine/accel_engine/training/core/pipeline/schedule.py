@@ -19,8 +19,8 @@ import tensorflow as tf
 from accel_engine.data.structure import Batch
 from accel_engine.keras_support.model_structure import override_calls
 from accel_engine.models.model_call import call_model
+from accel_engine.plan.array_bytes import in_flight
 from accel_engine.private_names.keras_names import LayerLosses, all_layers, clear_losses, mask_of, set_mask
-from accel_engine.training.core.pipeline.cuts import in_flight
 from accel_engine.training.core.pipeline.stages import ModelStages, Stage
 from accel_engine.training.core.rematerialization.recomputation import FunctionLayer
 

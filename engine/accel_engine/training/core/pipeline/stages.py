@@ -1,7 +1,9 @@
 """Divides a model into stages, puts the weights of each on its device, and runs the model on them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import keras
@@ -13,18 +15,26 @@ from accel_engine.keras_support.divisibility import why_indivisible
 from accel_engine.keras_support.model_structure import has_custom_train_step, parameter_count
 from accel_engine.op_profile.op_names import innermost_mark
 from accel_engine.plan import Plan
-from accel_engine.plan.array_bytes import FLOAT32_BYTES, activation_bytes, optimizer_slots
+from accel_engine.plan.array_bytes import (
+    FLOAT32_BYTES,
+    MICRO_BATCHES,
+    StageShare,
+    activation_bytes,
+    in_flight,
+    micro_batch_count,
+    optimizer_slots,
+)
 from accel_engine.private_names.keras_graph_names import graph_of_layers, move_variable, standard_inputs
 from accel_engine.run.diagnostics import StageOfModel
 from accel_engine.text import suggestion
-from accel_engine.training.core.pipeline.cuts import LayerCost, choose_cuts, in_flight
+from accel_engine.training.core.pipeline.cuts import LayerCost, choose_cuts
 from accel_engine.training.core.pipeline.layer_uses import LayerUse, Tensors, layer_uses
-from accel_engine.training.model_analysis.activations import trace_activations
+from accel_engine.training.model_analysis.activations import LayerActivations, trace_activations
 from accel_engine.training.model_analysis.flops import count_operation
 from accel_engine.training.model_analysis.layer_table import number_layers
 
-MICRO_BATCHES = 4
-"""Micro-batches for each stage, unless the plan says how many: the devices wait for about a fifth of a step."""
+MOST_STAGES = 8
+"""Devices of a pipeline whose memory is estimated, at most."""
 
 _BYTE_FLOPS = 10
 """Floating-point operations in the time in which a byte of an activation is written and read."""
@@ -118,7 +128,7 @@ def divide(model: keras.Model, plan: Plan, devices: Sequence[str], batch: int, i
         reason = f"model {plan.model} has fewer layers than there are devices ({count}): use "
         raise PlanError("strategy", plan.strategy, reason, FieldValue("strategy", "default"))
     micro_batches, problem = _micro_batch_count(model, plan, batch, count)
-    costs = _costs(model, uses, plan, batch // micro_batches, inputs)
+    costs = _costs(model, uses, plan, batch // micro_batches, traced_layers(model, inputs))
     cuts = _named_cuts(plan, names, count) if plan.stages else choose_cuts(costs, _crossing(uses), count, micro_batches)
     stages = _stages(functional, uses, cuts, devices)
     notes = [problem] if problem else []
@@ -148,7 +158,7 @@ def _micro_batch_count(model: keras.Model, plan: Plan, batch: int, stages: int) 
     reason = why_indivisible(model)
     if reason:
         return 1, f"only one stage works at a time, as the batch is not divided into micro-batches: {reason}"
-    return max(count for count in range(1, min(batch, MICRO_BATCHES * stages) + 1) if batch % count == 0), ""
+    return micro_batch_count(batch, stages), ""
 
 
 def _named_cuts(plan: Plan, names: Sequence[str], count: int) -> tuple[int, ...]:
@@ -232,20 +242,35 @@ def _bytes(symbol: Any) -> int:
     return int(count)
 
 
+@dataclass(frozen=True, slots=True)
+class TracedLayers:
+    """The layers of a model in a traced step, in the order of the layer table."""
+
+    activations: tuple[LayerActivations, ...] = ()
+    """The activations of each layer; last of no layer."""
+    operations: int = 0
+    """Number of operations of the step; 0 if it could not be traced."""
+    flops: Mapping[int, int] = field(default_factory=Counter)
+    """Floating-point operations of each layer that has some."""
+
+    def saved(self, layer: int) -> int:
+        """Bytes of an example that a layer saves; 0 if they are unknown."""
+        return self.activations[layer].saved if layer < len(self.activations) else 0
+
+
 def _costs(
-    model: keras.Model, uses: Sequence[LayerUse], plan: Plan, micro_batch: int, inputs: Structure
+    model: keras.Model, uses: Sequence[LayerUse], plan: Plan, micro_batch: int, traced: TracedLayers
 ) -> list[LayerCost]:
     """What each use of a layer takes, by the operations and the activations of a traced step."""
     numbers = number_layers(model)
-    saved, flops = _traced(model, inputs)
     times = dict[int, int]()
     for use in uses:
         times[id(use.layer)] = times.get(id(use.layer), 0) + 1
     found, seen = list[LayerCost](), set[int]()
     for use in uses:
         marks = [numbers[layer] for layer in use.layers if layer in numbers]
-        nbytes = sum(saved.get(mark, 0) for mark in marks) // times[id(use.layer)]
-        work = sum(flops.get(mark, 0.0) for mark in marks) / times[id(use.layer)]
+        nbytes = sum(traced.saved(mark) for mark in marks) // times[id(use.layer)]
+        work = sum(traced.flops[mark] for mark in marks) / times[id(use.layer)]
         weights = 0
         if use.layers and id(use.layer) not in seen:
             layer, slots = use.layers[0], 2 + optimizer_slots(plan)  # gradients, and their sum
@@ -256,23 +281,54 @@ def _costs(
     return found
 
 
-def _traced(model: keras.Model, inputs: Structure) -> tuple[dict[int, int], dict[int, float]]:
-    """Bytes of the saved activations and the floating-point operations of each layer's mark, for an example."""
-    saved, flops = dict[int, int](), dict[int, float]()
+def traced_layers(model: keras.Model, inputs: Structure) -> TracedLayers:
+    """Trace a step of a model; nothing is known of one that cannot be traced.
 
-    def trace() -> None:
-        layers, _ = trace_activations(model, inputs)
-        saved.update((number, each.saved) for number, each in enumerate(layers[:-1]))
-        for operation in tf.compat.v1.get_default_graph().get_operations():
-            if (mark := innermost_mark(operation.name)) is not None:
-                flops[mark] = flops.get(mark, 0.0) + (count_operation(operation) or 0)
-
+    Args:
+        model: Built.
+        inputs: The :class:`~accel_engine.data.structure.ArraySpec` of every input of an example.
+    """
+    found = list[TracedLayers]()
     try:
-        tf.function(trace, autograph=False).get_concrete_function()
-    except Exception:  # noqa: BLE001 (a user's layers may do anything: then only their weights count)
-        saved.clear()
-        flops.clear()
-    return saved, flops
+        if not tf.executing_eagerly():
+            return _trace(model, inputs)
+        # Without AutoGraph, which warns of what it cannot convert.
+        tf.function(lambda: found.append(_trace(model, inputs)), autograph=False).get_concrete_function()
+    except Exception:  # noqa: BLE001 (the user's model may do anything, such as refuse to be called)
+        return TracedLayers()
+    return found[0]
+
+
+def _trace(model: keras.Model, inputs: Structure) -> TracedLayers:
+    graph, flops = tf.compat.v1.get_default_graph(), Counter[int]()
+    earlier = set(graph.get_operations())
+    layers, count = trace_activations(model, inputs)
+    for operation in graph.get_operations():
+        if operation not in earlier and (mark := innermost_mark(operation.name)) is not None:
+            flops[mark] += count_operation(operation) or 0
+    return TracedLayers(tuple(layers), count, flops)
+
+
+def stage_shares(model: keras.Model, plan: Plan, traced: TracedLayers) -> tuple[tuple[StageShare, ...], ...]:
+    """What each stage has of a model on 2, 3, ... devices; nothing of a model that cannot be cut."""
+    functional = None if has_custom_train_step(model) else graph_of_layers(model)
+    if functional is None or not traced.operations:
+        return ()
+    uses, found = layer_uses(functional), list[tuple[StageShare, ...]]()
+    costs, crossing = _costs(model, uses, plan, 1, traced), _crossing(uses)
+    weights, activations = (sum(getattr(each, name) for each in costs) or 1 for name in ("weights", "activations"))
+    for count in range(2, min(MOST_STAGES, sum(bool(use.layers) for use in uses)) + 1):
+        edges = [0, *choose_cuts(costs, crossing, count, MICRO_BATCHES * count), len(costs)]
+        parts = [costs[first:last] for first, last in pairwise(edges)]
+        found.append(
+            tuple(
+                StageShare(
+                    sum(each.weights for each in part) / weights, sum(each.activations for each in part) / activations
+                )
+                for part in parts
+            )
+        )
+    return tuple(found)
 
 
 def _table(

@@ -4,7 +4,8 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from accel_engine.training.core.pipeline.cuts import SLACK, LayerCost, choose_cuts, in_flight
+from accel_engine.plan.array_bytes import in_flight
+from accel_engine.training.core.pipeline.cuts import SLACK, LayerCost, choose_cuts
 
 COSTS = [LayerCost(seconds, 100 * weights, 10) for seconds, weights in [(5, 1), (1, 0), (3, 9), (2, 2), (2, 4), (4, 1)]]
 CROSSING = [8, 8, 8, 8, 1, 8]
