@@ -400,7 +400,19 @@ NOT_OF_TRAININGS = frozenset(
     (
         *("run", "cluster", "watch", "runs", "searches", "import", "rename", "note", "tag", "repair", "rm"),
         *("stop", "pause", "resume", "checkpoint", "set"),
-        *("devices", "doctor", "serve", "settings", "demo", "completion", "models", "data", "strategies"),
+        *(
+            "hosts",
+            "fetch",
+            "devices",
+            "doctor",
+            "serve",
+            "settings",
+            "demo",
+            "completion",
+            "models",
+            "data",
+            "strategies",
+        ),
     )
 )
 """Commands that no setting of a plan concerns: they show, name and control runs, or are about the machine."""

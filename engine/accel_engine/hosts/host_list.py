@@ -1,5 +1,6 @@
 """The hosts that the user has added, in ``hosts.toml`` of the program's directory."""
 
+import errno
 import re
 import shutil
 import time
@@ -69,6 +70,10 @@ class Host:
         return hosts_directory() / self.name
 
 
+_NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+"""Errors by which there are no hosts; who creates a run tells what is wrong with its directory."""
+
+
 def read_hosts() -> tuple[Host, ...]:
     """The hosts, in the order in which they were added.
 
@@ -78,9 +83,9 @@ def read_hosts() -> tuple[Host, ...]:
     path = home() / FILE
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return ()
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in _NO_FILE:
+            return ()
         raise UsageError(f"{path} cannot be read: {error}") from error
     try:
         return tuple(Host(name, **convert(values, dict[str, str])) for name, values in tables.items())

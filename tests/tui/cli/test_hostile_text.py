@@ -141,6 +141,8 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "rm": (("RUN",), (f"no {HOSTILE}",), ("OTHER", "--yes")),
     **dict.fromkeys(("stop", "pause", "resume", "checkpoint"), (("RUN",), (f"no {HOSTILE}",))),
     "set": (("RUN", "--learning-rate", "1"), ("RUN", "--learning-rate", HOSTILE)),
+    "hosts": ((), ("add", HOSTILE), ("add", "a", "--ssh", HOSTILE), ("rm", HOSTILE), ("check", HOSTILE), (HOSTILE,)),
+    "fetch": (("RUN",), (HOSTILE,), (f"a:{HOSTILE}",)),
     "devices": ((), ("--json",)),
     "doctor": ((), ("--json",), (HOSTILE,)),
     "serve": (("--host", HOSTILE), ("--port", HOSTILE)),
