@@ -76,7 +76,7 @@ class Screens(Enum):
         )
 
 
-class Host(Protocol):
+class ScreenHost(Protocol):
     """The app, as screens use it."""
 
     settings: Settings
@@ -105,13 +105,13 @@ class Host(Protocol):
         """Open a screen in which a value is chosen; returns the value, ``None`` if none was."""
 
 
-def host_of(node: MessagePump) -> Host:
+def host_of(node: MessagePump) -> ScreenHost:
     """The app of a screen or widget."""
-    return cast(Host, node.app)
+    return cast(ScreenHost, node.app)
 
 
 def open_screen(node: MessagePump, screen: Screens, *subject: Any) -> None:
-    """Open a screen from another screen or a widget; see :meth:`Host.open_screen`."""
+    """Open a screen from another screen or a widget; see :meth:`ScreenHost.open_screen`."""
     host_of(node).open_screen(screen, *subject)
 
 

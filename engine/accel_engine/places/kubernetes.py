@@ -17,7 +17,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.json_values import JsonValue, decode_or_none
 from accel_engine.keep_alive.watcher import MAX_RESTARTS
 from accel_engine.places import PlaceRequest
-from accel_engine.places.place import Job, JobState, Place, run_tool, told_devices
+from accel_engine.places.place import JobState, Place, PlacedJob, run_tool, told_devices
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.directory.run_paths import home
 from accel_engine.strategies.cluster_spec import BASE_PORT
@@ -65,7 +65,7 @@ class Kubernetes(Place):
         _, colon, path = request.volume.partition(":")
         return bool(colon) and home().absolute().is_relative_to(path) and Path(path).is_dir()
 
-    def files(self, job: Job) -> Mapping[str, str]:
+    def files(self, job: PlacedJob) -> Mapping[str, str]:
         """See :meth:`Place.files`."""
         path = job.request.volume.partition(":")[2] or DEFAULT_PATH
         data = job.resolved.data.path
@@ -77,7 +77,7 @@ class Kubernetes(Place):
             found[PLAN] = rendered(PLAN, values, f"places/{PLAN}")
         return found
 
-    def submit(self, job: Job) -> str:
+    def submit(self, job: PlacedJob) -> str:
         """See :meth:`Place.submit`."""
         for _, text in sorted(self.files(job).items(), reverse=True):  # the plan first
             run_tool([*self._kubectl(), "apply", "--filename", "-"], _PACKAGE, stdin=text)
@@ -136,7 +136,7 @@ class Kubernetes(Place):
                     return f"pods of the JobSet {job} wait: {clean(str(why))}"
         return f"the JobSet {job} starts its pods"
 
-    def _values(self, job: Job) -> dict[str, Value]:
+    def _values(self, job: PlacedJob) -> dict[str, Value]:
         request, plan, nodes = job.request, job.resolved.plan, job.nodes
         claim, _, path = request.volume.partition(":")
         path = path or DEFAULT_PATH
@@ -215,7 +215,7 @@ def _stored(name: str) -> object:
     return list(default) if isinstance(default, tuple) else default
 
 
-def _name(job: Job) -> str:
+def _name(job: PlacedJob) -> str:
     """The name of a run's JobSet; of one that is only written, its plan's."""
     return dns_label(job.resolved.plan.title if job.directory.is_absolute() and job.plan_file else job.directory.name)
 

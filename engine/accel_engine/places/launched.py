@@ -11,7 +11,7 @@ from typing import Protocol
 
 from accel_engine.errors import RunError
 from accel_engine.places.own_process import set_place
-from accel_engine.places.place import Job, JobState, Place
+from accel_engine.places.place import JobState, Place, PlacedJob
 from accel_engine.process.detached import leave, start_detached
 from accel_engine.run import RunReader
 from accel_engine.run.directory.lock import is_locked
@@ -49,7 +49,7 @@ class LaunchedPlace(Place):
     """A place whose processes are started by :mod:`accel_engine.places.launcher`."""
 
     @abstractmethod
-    def start(self, job: Job, tell: Callable[[str], bool]) -> list[Member]:
+    def start(self, job: PlacedJob, tell: Callable[[str], bool]) -> list[Member]:
         """Start the processes of a run, one on each machine, and return them, the chief first.
 
         Args:
@@ -64,11 +64,11 @@ class LaunchedPlace(Place):
     def close(self) -> None:
         """Give back what the processes had."""
 
-    def files(self, job: Job) -> Mapping[str, str]:
+    def files(self, job: PlacedJob) -> Mapping[str, str]:
         """See :meth:`Place.files`."""
         return {REQUEST: json.dumps(asdict(job.request) | {"gpus": job.gpus}, indent=2) + "\n"}
 
-    def submit(self, job: Job) -> str:
+    def submit(self, job: PlacedJob) -> str:
         """See :meth:`Place.submit`; the job's name is the run's directory."""
         what = f"the process that starts run {job.directory.name}"
         set_place(job.directory, PlacedRun(str(self.name), str(job.directory), waits=STARTING))

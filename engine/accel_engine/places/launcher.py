@@ -14,7 +14,7 @@ from accel_engine.keep_alive.watcher import WORKERS_SECONDS, Restarts
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LAUNCHER_LOCK, REQUEST, LaunchedPlace, Member, last_line
 from accel_engine.places.own_process import is_to_start_again, set_place
-from accel_engine.places.place import Job
+from accel_engine.places.place import PlacedJob
 from accel_engine.places.placed_runs import cluster_environment, place_of
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process.detached import work_alone
@@ -57,7 +57,7 @@ class Launcher:
             again = False
             try:
                 resolved = resolve(plan, environment=cluster_environment(request.nodes or 1), chosen=())
-                members = place.start(Job(resolved, request, self._directory), self._tell)
+                members = place.start(PlacedJob(resolved, request, self._directory), self._tell)
             except AccelError as error:
                 print(error, flush=True)  # noqa: T201 (this is its log)
                 again = isinstance(error, RunError) and self._pause(str(error))

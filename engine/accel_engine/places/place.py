@@ -29,7 +29,7 @@ TOOL_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PlacedJob:
     """A run as a place starts it."""
 
     resolved: ResolvedPlan
@@ -125,7 +125,7 @@ class Place(ABC):
         """
 
     @abstractmethod
-    def files(self, job: Job) -> Mapping[str, str]:
+    def files(self, job: PlacedJob) -> Mapping[str, str]:
         """The files from which it starts a run: texts by name.
 
         Raises:
@@ -133,7 +133,7 @@ class Place(ABC):
         """
 
     @abstractmethod
-    def submit(self, job: Job) -> str:
+    def submit(self, job: PlacedJob) -> str:
         """Give a run to the place's engine, and return what that calls it.
 
         Raises:

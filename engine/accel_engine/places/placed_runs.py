@@ -18,7 +18,7 @@ from accel_engine.places import PlaceName, PlaceRequest, parse_place
 from accel_engine.places.kubernetes import Kubernetes
 from accel_engine.places.launched import LaunchedPlace
 from accel_engine.places.own_process import set_place
-from accel_engine.places.place import Job, JobState, Place
+from accel_engine.places.place import JobState, Place, PlacedJob
 from accel_engine.places.ray_cluster import RayCluster
 from accel_engine.places.slurm import Slurm
 from accel_engine.places.ssh_hosts import SshHosts
@@ -111,9 +111,9 @@ def submit(
         RunError: The place does not take the run, or the run cannot be written.
     """
     resolved = _resolved(plan, request, devices)
-    place.files(Job(resolved, request, Path("run")))  # raises before there is a run
+    place.files(PlacedJob(resolved, request, Path("run")))  # raises before there is a run
     directory = open_run()
-    job = Job(resolved, request, directory.absolute())
+    job = PlacedJob(resolved, request, directory.absolute())
     try:
         for name, text in place.files(job).items():
             with replacing(directory / name) as unfinished:
@@ -142,7 +142,7 @@ def submit_plan(place: Place, request: PlaceRequest, plan: Plan, devices: Sequen
     """
     resolved = _resolved(plan, request, devices)
     name = f"{dns_label(plan.title)}-{secrets.token_hex(3)}"
-    return place.submit(Job(resolved, request, Path(name), Path(PLAN_FILE)))
+    return place.submit(PlacedJob(resolved, request, Path(name), Path(PLAN_FILE)))
 
 
 def write(
@@ -161,7 +161,7 @@ def write(
     folder = Path(request.write).absolute()
     check_folder(folder, replaces=replaces)
     resolved = _resolved(plan, request, devices)
-    job = Job(resolved, request, folder / LINK, folder / PLAN_FILE)
+    job = PlacedJob(resolved, request, folder / LINK, folder / PLAN_FILE)
     files = {**place.files(job), PLAN_FILE: resolved.plan.absolute().to_json() + "\n"}
     with writing_folder(folder) as unfinished:
         for name, text in files.items():

@@ -14,7 +14,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LaunchedPlace, Member
-from accel_engine.places.place import Job, told_devices
+from accel_engine.places.place import PlacedJob, told_devices
 from accel_engine.places.ray_process import NodeProcess
 from accel_engine.run.directory.run_paths import home
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -53,7 +53,7 @@ class RayCluster(LaunchedPlace):
             raise UsageError(f"--gpus {request.gpus}: of the Ray cluster, {least} {gpus[wanted - 1]}")
         return told_devices(gpus[wanted - 1] if request.gpus is None else request.gpus)
 
-    def start(self, job: Job, tell: Callable[[str], bool]) -> list[Member]:
+    def start(self, job: PlacedJob, tell: Callable[[str], bool]) -> list[Member]:
         """See :meth:`LaunchedPlace.start`."""
         gpus, ray = job.request.gpus or 0, self._connect()
         if not self._reserve(ray, job, gpus, tell):
@@ -107,7 +107,7 @@ class RayCluster(LaunchedPlace):
             raise UsageError(f"cannot connect to a Ray cluster {where}: {_first_line(error)}") from error
         return ray
 
-    def _reserve(self, ray: Any, job: Job, gpus: int, tell: Callable[[str], bool]) -> bool:
+    def _reserve(self, ray: Any, job: PlacedJob, gpus: int, tell: Callable[[str], bool]) -> bool:
         """Reserve the devices of all machines, together; returns whether the run still waits when they are given."""
         bundle = {"CPU": float(job.request.cpus or 1)} | ({"GPU": float(gpus)} if gpus else {})
         if job.request.host_memory:

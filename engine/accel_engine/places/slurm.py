@@ -14,7 +14,7 @@ from accel_engine.deploy_folder.rendering import Block, Value, clean, dns_label,
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest
-from accel_engine.places.place import Job, JobState, Place, run_tool, told_devices
+from accel_engine.places.place import JobState, Place, PlacedJob, run_tool, told_devices
 from accel_engine.run.directory.run_paths import home
 from accel_engine.text import suggestion
 
@@ -105,11 +105,11 @@ class Slurm(Place):
             raise UsageError(f"--gpus {request.gpus}: no node of the partition {rows[0][0]} has more than {most}")
         return told_devices(most if request.gpus is None else request.gpus, model)
 
-    def files(self, job: Job) -> Mapping[str, str]:
+    def files(self, job: PlacedJob) -> Mapping[str, str]:
         """See :meth:`Place.files`."""
         return {SCRIPT: rendered("job.sh", self._values(job), "places/job.sh")}
 
-    def submit(self, job: Job) -> str:
+    def submit(self, job: PlacedJob) -> str:
         """See :meth:`Place.submit`."""
         printed = run_tool(["sbatch", "--parsable", str(job.directory / SCRIPT)], _PACKAGE)
         number = printed.strip().partition(";")[0]
@@ -155,14 +155,14 @@ class Slurm(Place):
                 return f"{waiting.index(job) + 1} of {len(waiting)} in {partition}"
         return ""
 
-    def _cores(self, job: Job) -> int:
+    def _cores(self, job: PlacedJob) -> int:
         """Cores of a node for its process: what the plan says, or a share as its GPUs have; 0 if unknown."""
         share = job.gpus / self._node.gpus if job.gpus and self._node.gpus else 1.0
         return job.resolved.plan.threads or min(
             MAX_CORES, max(1, int(self._node.cores * share)) if self._node.cores else 0
         )
 
-    def _values(self, job: Job) -> dict[str, Value]:
+    def _values(self, job: PlacedJob) -> dict[str, Value]:
         request, plan = job.request, job.resolved.plan
         folder = job.plan_file.parent if job.plan_file else job.directory
         resources = []

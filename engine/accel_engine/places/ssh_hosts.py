@@ -17,7 +17,7 @@ from accel_engine.json_values import Text, decode_or_none
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LOG, LaunchedPlace, Member
-from accel_engine.places.place import Job, run_tool, told_devices
+from accel_engine.places.place import PlacedJob, run_tool, told_devices
 from accel_engine.process.engine_process import find_installation
 from accel_engine.run.directory.run_paths import home
 from accel_engine.run.store.database import DATABASE
@@ -88,7 +88,7 @@ class SshHosts(LaunchedPlace):
         least = min(answers, key=lambda each: len(each.gpus))
         return told_devices(len(least.gpus), least.gpus[0] if least.gpus else "")
 
-    def start(self, job: Job, tell: Callable[[str], bool]) -> list[Member]:
+    def start(self, job: PlacedJob, tell: Callable[[str], bool]) -> list[Member]:
         """See :meth:`LaunchedPlace.start`."""
         tell(f"asking {', '.join(self.hosts)}")
         answers = self._ask(job.directory)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_tui.plan import data_places
-from accel_tui.plan.data_places import Place, completed, list_folder, matching, recent, typed_parts
+from accel_tui.plan.data_places import DataPlace, completed, list_folder, matching, recent, typed_parts
 
 
 @pytest.fixture
@@ -74,6 +74,6 @@ def test_recent_data_is_listed_once_and_not_beside_itself(folder: Path) -> None:
     places = list_folder(folder).places
     trained = [str(folder / "houses.csv"), "digits", "/far/a.csv", "/far/a.csv", "mine.py:load"]
     assert recent(trained, places) == (
-        Place("/far/a.csv", "/far/a.csv", "recent"),
-        Place("mine.py:load", "mine.py:load", "recent"),
+        DataPlace("/far/a.csv", "/far/a.csv", "recent"),
+        DataPlace("mine.py:load", "mine.py:load", "recent"),
     )

@@ -26,7 +26,7 @@ _KINDS = {".npz": "arrays", ".npy": "arrays", ".txt": "text", ".tfrecord": "reco
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DataPlace:
     """A file, a folder or a dataset."""
 
     text: str
@@ -48,7 +48,7 @@ class Listing:
     """What a folder has."""
 
     folder: Path
-    places: tuple[Place, ...] = ()
+    places: tuple[DataPlace, ...] = ()
     """Data first, then other folders."""
     others: int = 0
     """Number of files that are no data, or are too many to list."""
@@ -58,8 +58,8 @@ class Listing:
 
 def list_folder(folder: Path) -> Listing:
     """List a folder without reading its files; it may be slow, so call it from a thread."""
-    files: list[Place] = []
-    folders: list[Place] = []
+    files: list[DataPlace] = []
+    folders: list[DataPlace] = []
     others, until = 0, time.monotonic() + _FOLDER_SECONDS
     try:
         with os.scandir(folder) as entries:
@@ -78,16 +78,16 @@ def list_folder(folder: Path) -> Listing:
             place = _folder(Path(entry.path), reader[1] if reader else "folder", is_data=reader is not None)
             (files if reader else folders).append(place)
         else:
-            files.append(Place(path_text(Path(entry.path)), entry.name, _KINDS.get(suffix, "table"), _size(entry)))
+            files.append(DataPlace(path_text(Path(entry.path)), entry.name, _KINDS.get(suffix, "table"), _size(entry)))
     return Listing(folder, (*files, *folders), others)
 
 
-def built_in() -> tuple[Place, ...]:
+def built_in() -> tuple[DataPlace, ...]:
     """The built-in datasets."""
     return tuple(_dataset(entry, entry.name) for entry in data.CATALOGUE.values())
 
 
-def recent(trained: Iterable[str], listed: Sequence[Place], limit: int = 4) -> tuple[Place, ...]:
+def recent(trained: Iterable[str], listed: Sequence[DataPlace], limit: int = 4) -> tuple[DataPlace, ...]:
     """Data that runs were trained on, newest first, without what is listed anyway.
 
     Args:
@@ -96,15 +96,15 @@ def recent(trained: Iterable[str], listed: Sequence[Place], limit: int = 4) -> t
         limit: The most.
     """
     known = {_resolved(place.text) for place in listed} | set(data.CATALOGUE)
-    found: dict[str, Place] = {}
+    found: dict[str, DataPlace] = {}
     for text in trained:
         key = _resolved(text)
         if key not in known and key not in found and len(found) < limit:
-            found[key] = Place(text, text, "recent")
+            found[key] = DataPlace(text, text, "recent")
     return tuple(found.values())
 
 
-def matching(places: Sequence[Place], typed: str) -> tuple[Place, ...]:
+def matching(places: Sequence[DataPlace], typed: str) -> tuple[DataPlace, ...]:
     """The places whose names have what was typed, those that begin with it first."""
     wanted = typed.lower()
     found = [place for place in places if wanted in place.name.lower()]
@@ -133,7 +133,7 @@ def shown_folder(folder: Path) -> str:
     return f"~/{folder.relative_to(home)}/".replace("/./", "/") if folder.is_relative_to(home) else f"{folder}/"
 
 
-def completed(places: Sequence[Place], typed: str) -> str | None:
+def completed(places: Sequence[DataPlace], typed: str) -> str | None:
     """A typed text with as many letters as all names have that begin with it; ``None`` if none does."""
     _, begun = typed_parts(typed)
     found = [place for place in places if place.name.lower().startswith(begun.lower()) and place.kind != "recent"]
@@ -146,18 +146,18 @@ def completed(places: Sequence[Place], typed: str) -> str | None:
     return typed[: len(typed) - len(begun)] + common if len(common) > len(begun) else typed
 
 
-def _folder(path: Path, kind: str, *, is_data: bool) -> Place:
-    return Place(f"{path_text(path)}/", f"{path.name}/", kind, folder=path, is_data=is_data)
+def _folder(path: Path, kind: str, *, is_data: bool) -> DataPlace:
+    return DataPlace(f"{path_text(path)}/", f"{path.name}/", kind, folder=path, is_data=is_data)
 
 
-def parent(folder: Path) -> Iterator[Place]:
+def parent(folder: Path) -> Iterator[DataPlace]:
     """The folder above; nothing above the root."""
     if folder.parent != folder:
-        yield Place(f"{path_text(folder.parent)}/", "../", "folder", folder=folder.parent, is_data=False)
+        yield DataPlace(f"{path_text(folder.parent)}/", "../", "folder", folder=folder.parent, is_data=False)
 
 
-def _dataset(entry: data.DatasetEntry, name: str) -> Place:
-    return Place(name, name, "built in", numbers.count(entry.examples) if entry.examples else "")
+def _dataset(entry: data.DatasetEntry, name: str) -> DataPlace:
+    return DataPlace(name, name, "built in", numbers.count(entry.examples) if entry.examples else "")
 
 
 def _sort_key(entry: "os.DirEntry[str]") -> str:

@@ -20,7 +20,7 @@ class ProtocolError(ValueError):
     """What came is no message, or not one of this version of the program."""
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """What comes, line by line."""
 
     def readline(self) -> str:
@@ -59,7 +59,7 @@ class Channel:
             there are none.
     """
 
-    def __init__(self, source: Source, sink: Sink) -> None:
+    def __init__(self, source: ByteSource, sink: Sink) -> None:
         self._source, self._sink = source, sink
         self._sending = threading.Lock()
         self._numbers = count()

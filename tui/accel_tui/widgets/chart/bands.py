@@ -17,7 +17,7 @@ LEAST_RUNS = 3
 _POINTS = 200
 
 
-class Curve(Protocol):
+class BandCurve(Protocol):
     """The course of a value."""
 
     @property
@@ -29,7 +29,7 @@ class Curve(Protocol):
         """Values, of the same shape."""
 
 
-def band(curves: Sequence[Curve]) -> tuple[Floats, Floats]:
+def band(curves: Sequence[BandCurve]) -> tuple[Floats, Floats]:
     """The percentiles of some curves, each of which is joined by lines, and ends with its last value.
 
     Args:
@@ -49,7 +49,7 @@ def band(curves: Sequence[Curve]) -> tuple[Floats, Floats]:
     return at[enough], np.nanpercentile(values[:, enough], QUANTILES, axis=0)
 
 
-def band_series(curves: Sequence[Curve]) -> list[PlotSeries]:
+def band_series(curves: Sequence[BandCurve]) -> list[PlotSeries]:
     """The parts of a plot that show a band; none where too few curves have values."""
     at, levels = band(curves)
     if not len(at):

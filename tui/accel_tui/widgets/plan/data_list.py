@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from accel_engine.text import printable_line
 from accel_tui.formatting.text import fit
 from accel_tui.plan import data_places
-from accel_tui.plan.data_places import Listing, Place
+from accel_tui.plan.data_places import DataPlace, Listing
 from accel_tui.widgets.list_keys import ItemList
 
 _KIND, _SIZE = 8, 7
@@ -67,7 +67,7 @@ class DataList(ItemList):
         self._typed = ""
         self._chosen = ""
         self._recent: tuple[str, ...] = ()
-        self._shown: tuple[Place, ...] = ()
+        self._shown: tuple[DataPlace, ...] = ()
 
     def on_mount(self) -> None:
         self._fill()
@@ -79,7 +79,7 @@ class DataList(ItemList):
         return self._listing.folder
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[DataPlace, ...]:
         """What is listed."""
         return self._shown
 
@@ -138,7 +138,7 @@ class DataList(ItemList):
         self._fill()
 
     @property
-    def _current(self) -> Place | None:
+    def _current(self) -> DataPlace | None:
         option = self.highlighted_option
         return self._shown[int(option.id)] if option and option.id else None
 
@@ -175,7 +175,7 @@ class DataList(ItemList):
             self.highlighted = self.get_option_index(wanted)
         self.post_message(self.Listed())
 
-    def _groups(self) -> Iterator[tuple[str, tuple[Place, ...]]]:
+    def _groups(self) -> Iterator[tuple[str, tuple[DataPlace, ...]]]:
         folder, name = data_places.typed_parts(self._typed)
         listing = self._listing
         above = tuple(data_places.parent(listing.folder.resolve())) if not self._typed else ()
@@ -195,7 +195,7 @@ class DataList(ItemList):
         if listing.others and is_there and not self._typed:
             yield f"{listing.others:,} other {'file' if listing.others == 1 else 'files'}", ()
 
-    def _row(self, place: Place) -> Content:
+    def _row(self, place: DataPlace) -> Content:
         room = max(self.scrollable_content_region.width - _KIND - _SIZE - 4, 8)
         is_chosen = place.text.rstrip("/") == self._chosen.rstrip("/")
         return Content.assemble(
