@@ -73,7 +73,7 @@ async def test_long_names_are_cut_in_the_middle_and_whole_above_the_item(engine:
     for name in names:
         engine.writer.write_media(30, 1.0, name, histogram_of(np.arange(9.0)))
     async with logged(engine, SMALL) as pilot:
-        await shows(pilot, *(f"encoder/atte…ut/kernel_{number}  histogram " for number in range(1, 4)))
+        await shows(pilot, *(f"encoder/att…t/kernel_{number}  histogram " for number in range(1, 4)))
         await shows(pilot, f"{names[0]}", "step 30, 1 of 1  9 values from 0 to 8")
 
 
