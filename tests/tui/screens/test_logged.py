@@ -264,7 +264,7 @@ async def test_heads_are_whole_over_short_names_and_there_are_none_without_names
     one.begin().build().train(3)
     one.writer.write_media(0, 1.0, "w", histogram_of([0.0, 1.0], bins=4))
     async with logged(one, SMALL) as pilot:
-        await shows(pilot, "name  kind        steps  last step")
+        await shows(pilot, "name  kind       last step")
     one.close()
 
     class Empty(App[None]):
@@ -273,4 +273,4 @@ async def test_heads_are_whole_over_short_names_and_there_are_none_without_names
 
     async with Empty().run_test(size=(40, 5)) as pilot:
         await pilot.pause()
-        await hides(pilot, "STE")
+        await hides(pilot, "last step")
