@@ -101,24 +101,24 @@ SHOTS = {
         ("<validation>", "A", "<Looked at>", "F", "<starts>", "enter", "<idle>"),
         (SMALL, MEDIUM),
     ),
-    "runs": Shot(None, ("r", "<✓>", "<✗>"), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
-    "runs-filter": Shot(None, ("r", "<✗>", "slash", *"tag:digits", "enter", "space", "space"), (MEDIUM,)),
+    "runs": Shot(None, ("r", "<✓>"), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
+    "runs-filter": Shot(None, ("r", "<✓>", "slash", *"tag:digits", "enter", "space", "space"), (MEDIUM,)),
     "queue": Shot(
-        None, ("r", "<✗>", "Q", "<waiting>", "<%>", "j", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_queue=True
+        None, ("r", "<✓>", "Q", "<waiting>", "<%>", "j", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_queue=True
     ),
     "hosts": Shot(
         None, ("I", "<2 of 3 hosts>", "<network>", "<lab2>", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_hosts=True
     ),
     "compare": Shot(
         None,
-        ("r", "<✗>", "slash", *"tag:digits", "enter", "space", "space", "space", "c", "<Compare 3>"),
+        ("r", "<✓>", "slash", *"tag:digits", "enter", "space", "space", "space", "c", "<Compare 3>"),
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
-    "compare-many": Shot(None, ("r", "<✗>", "ctrl+a", "c", "<median>"), (MEDIUM, LARGE), (MEDIUM,)),
+    "compare-many": Shot(None, ("r", "<✓>", "ctrl+a", "c", "<median>"), (MEDIUM, LARGE), (MEDIUM,)),
     "compare-benches": Shot(
         None,
-        ("r", "<✗>", "slash", *"kind:bench", "enter", "space", "space", "c", "<Compare 2>"),
+        ("r", "<✓>", "slash", *"kind:bench", "enter", "space", "space", "c", "<Compare 2>"),
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
