@@ -61,8 +61,10 @@ _BARS: tuple[tuple[str, str, _Figure, Callable[[float], str]], ...] = (
     ("waiting", "rate", lambda figures: float(figures.queue), lambda value: f"{value:,.0f}"),
     ("memory", "gradient", lambda figures: float(figures.memory), numbers.size),
 )
-"""The bars of a card: name, colour, value, and how that is written. A full one is the highest value of the course; for p50,
-that of p99, and for memory, the machine's."""
+"""The bars of a card: name, colour, value, and how that is written.
+
+A full one is the highest value of the course; for p50, that of p99, and for memory, the machine's.
+"""
 
 
 class DeploymentCharts(Grid):
