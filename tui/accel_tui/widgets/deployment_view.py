@@ -91,7 +91,8 @@ class DeploymentCharts(Grid):
         first = course[0][0] - now if course else 0.0
         seconds = [*(first - at for at in range(missing, 0, -1)), *(at - now for at, _ in course)]
         count = len(seconds)
-        scale = XScale("time", np.arange(count) + 0.5, np.array(seconds), _SECONDS, lambda value, _: _before(value))
+        steps = np.arange(count, dtype=np.float64) + 0.5
+        scale = XScale("time", steps, np.array(seconds, np.float64), _SECONDS, lambda value, _: _before(value))
         for chart, (_, lines) in zip(self.query(Chart), _CHARTS, strict=True):
             chart.empty = "no server runs" if not (row and row.runs) else "no requests yet" if course else "reading…"
             chart.format = _written
