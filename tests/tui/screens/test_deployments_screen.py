@@ -41,7 +41,9 @@ async def test_the_list_shows_what_each_server_does(digits: Deployment, size: tu
         await begun(pilot)
         app.open_screen(Screens.DEPLOYMENTS)
         await shows(pilot, "digits", "ready", "412", "18.4 ms", "stopped")
-        version = ("2: m8w3-cnn at step 69", "1: k3fp-cnn") if size[1] > 24 else ("version 2: m8w3-cnn", "version 1")
+        version = (
+            ("2: m8w3-cnn", "step 69, tflite", "1: k3fp-cnn") if size[1] > 24 else ("version 2: m8w3-cnn", "version 1")
+        )
         await shows(pilot, *version, "4,120", "Course of digits", "latency ms", "-1:00")
         await pilot.press("enter")
         await shows(pilot, "Deployment digits", "serves digits version 2")
@@ -59,7 +61,7 @@ async def test_a_server_that_does_not_answer_has_no_figures(
     async with app.run_test(size=(120, 40)) as pilot:
         await begun(pilot)
         app.open_screen(Screens.DEPLOYMENTS)
-        await shows(pilot, "it does not answer", "1 of 2 deployments running")
+        await shows(pilot, "it does not answer", "1 of 2 running")
         await hides(pilot, "412")
         await pilot.press("down")
         await shows(pilot, "stopped; s starts it again", "no server runs")

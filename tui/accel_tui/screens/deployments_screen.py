@@ -324,7 +324,7 @@ def _summary(rows: Sequence[DeploymentStatus]) -> str:
     rate = f", {numbers.compact(sum(each.rate for each in told))} requests/s" if told else ""
     memory = sum(row.total.memory for row in rows if row.total)
     held = f", {numbers.size(memory)} of memory" if memory else ""
-    return f"{sum(row.runs for row in rows)} of {numbers.counted(len(rows), 'deployment')} running{rate}{held}"
+    return f"{sum(row.runs for row in rows)} of {len(rows)} running{rate}{held}"
 
 
 def _deployer() -> Deployer:

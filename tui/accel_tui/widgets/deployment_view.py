@@ -1,6 +1,7 @@
 """What a deployment does and has done: charts of its latest readings, and a card of its figures, version and URLs."""
 
 import math
+import textwrap
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -114,7 +115,7 @@ def _before(seconds: float) -> str:
 
 
 def _written(value: float) -> str:
-    return numbers.compact(value) if value else "0"
+    return numbers.compact(value) if value % 1 or value >= 1000 else f"{value:.0f}"
 
 
 def _number(figure: _Figure, figures: ServerFigures | None) -> float:
@@ -164,27 +165,29 @@ class DeploymentCard(Static):
             yield from (Content.styled("stopped; s starts it again", "$text-muted"), Content(""))
         if row.figures:
             yield from _bars(row.figures, row, self._machine, width)
+        facts: list[tuple[str, str, str]] = []
         if row.total:
             share = f" ({numbers.percent(row.total.failed / row.total.requests)})" if row.total.failed else ""
-            yield _fact("requests", f"{row.total.requests:,}")
-            yield _fact("errors", f"{row.total.failed:,}{share}", "$text-error" if row.total.failed else "")
-            yield Content("")
+            facts.append(("requests", f"{row.total.requests:,}", ""))
+            facts.append(("errors", f"{row.total.failed:,}{share}", "$text-error" if row.total.failed else ""))
+            facts.append(("", "", ""))
         deployment = row.deployment
         for label, number in (("version", deployment.current), ("before it", deployment.previous)):
             if number:
                 version = deployment.version_of(number)
-                yield _fact(label, f"{number}: {printable_line(version.run)} at step {version.step:,}")
-                yield _fact("", version.format, "$text-muted")
-        yield Content("")
-        yield _fact("URL", deployment.url)
-        yield _fact("", f"/v2/models/{deployment.name}/infer", "$text-muted")
-        yield _fact("", f"/v1/models/{deployment.name}:predict", "$text-muted")
+                facts.append((label, f"{number}: {printable_line(version.run)}", ""))
+                facts.append(("", f"step {version.step:,}, {version.format}", "$text-muted"))
+        facts += [
+            ("", "", ""),
+            ("URL", deployment.url, ""),
+            ("", f"/v2/models/{deployment.name}/infer", "$text-muted"),
+            ("", f"/v1/models/{deployment.name}:predict", "$text-muted"),
+        ]
         if deployment.grpc_port:
-            yield _fact("gRPC", f"{deployment.host}:{deployment.grpc_port}")
-
-
-def _fact(label: str, text: str, style: str = "") -> Content:
-    return Content.assemble((f"{label:<{_LABEL}}", "$text-muted"), (text, style))
+            facts.append(("gRPC", f"{deployment.host}:{deployment.grpc_port}", ""))
+        for label, text, style in facts:
+            for at, line in enumerate(textwrap.wrap(text, max(width - _LABEL, 10)) or [""]):
+                yield Content.assemble((f"{'' if at else label:<{_LABEL}}", "$text-muted"), (line, style))
 
 
 def _bars(figures: ServerFigures, row: DeploymentStatus, machine: int, width: int) -> Iterator[Content]:
