@@ -1,4 +1,4 @@
-"""Where a run is started other than here: by Slurm, Kubernetes, Ray, or over SSH; without TensorFlow.
+"""Where a run is started other than here: by Slurm, Kubernetes, Ray, SkyPilot, xpk or over SSH; without TensorFlow.
 
 A :class:`~accel_engine.places.place.Place` asks what devices there are, writes readable files, gives them to its engine
 and says what that does with them. There is no scheduler here: the place's engine is the scheduler.
@@ -29,6 +29,8 @@ FORMS = {
     "kubernetes": "kubernetes[:CONTEXT/NAMESPACE]",
     "ray": "ray[:ADDRESS]",
     "hosts": "hosts:HOST,HOST,...",
+    "skypilot": "skypilot[:GPU]",
+    "xpk": "xpk:CLUSTER/DEVICE",
 }
 """How each kind of place is written."""
 
@@ -107,12 +109,17 @@ class PlaceRequest:
     )
     image: str = option(
         "",
-        OptionSpec("With --on kubernetes: image with accel-tui and TensorFlow.", str, metavar="IMAGE", read=image_name),
+        OptionSpec(
+            "With --on kubernetes, skypilot or xpk: image with accel-tui and TensorFlow.",
+            str,
+            metavar="IMAGE",
+            read=image_name,
+        ),
     )
     volume: str = option(
         "",
         OptionSpec(
-            "With --on kubernetes: volume claim for runs, and where it is mounted.",
+            "With --on kubernetes, skypilot or xpk: volume claim for runs, and where it is mounted.",
             str,
             metavar="CLAIM[:PATH]",
             read=_volume,
@@ -173,6 +180,6 @@ def parse_place(text: str) -> PlaceName | None:
         near = suggestion(kind, (HERE, ANY, *FORMS, *hosts))
         forms = ", ".join((HERE, "HOST", ANY, *FORMS.values()))
         raise UsageError(f"there is no place {text.strip()!r}; {near} (places: {forms})")
-    if (colon or kind == "hosts") and not detail.strip():
+    if (colon or "[" not in FORMS[kind]) and not detail.strip():
         raise UsageError(f"the place {text.strip()!r} lacks what it names: {FORMS[kind]}")
     return PlaceName(kind, detail.strip())

@@ -16,12 +16,9 @@ from accel_engine.errors import AccelError
 from accel_engine.files import open_log
 from accel_engine.json_values import encode
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
-from accel_engine.places.own_process import end_processes, is_to_start_again, judged, own_directory, restart_of
+from accel_engine.places.own_process import AGAIN, end_processes, is_to_start_again, judged, own_directory, restart_of
 from accel_engine.places.ssh_hosts import answer
 from accel_engine.run.directory.run_paths import LOG, WORKERS
-
-AGAIN = 75
-"""Exit status of ``end`` for a run that is to be started again."""
 
 USAGE = 2
 

@@ -67,10 +67,7 @@ class Kubernetes(Place):
 
     def files(self, job: PlacedJob) -> Mapping[str, str]:
         """See :meth:`Place.files`."""
-        path = job.request.volume.partition(":")[2] or DEFAULT_PATH
-        data = job.resolved.data.path
-        if data is not None and not data.absolute().is_relative_to(path):
-            raise UsageError(f"{data} is not on the volume, which pods have at {path}: see --volume")
+        check_data(job)
         values = self._values(job)
         found = {MANIFEST: rendered(MANIFEST, values, f"places/{MANIFEST}")}
         if not self.has_run_here(job.request):
@@ -138,8 +135,7 @@ class Kubernetes(Place):
 
     def _values(self, job: PlacedJob) -> dict[str, Value]:
         request, plan, nodes = job.request, job.resolved.plan, job.nodes
-        claim, _, path = request.volume.partition(":")
-        path = path or DEFAULT_PATH
+        claim, path = request.volume.partition(":")[0], volume_path(request)
         name, is_here = _name(job), self.has_run_here(request)
         directory = job.directory if is_here else Path(path, "jobs", name)
         arguments = [str(directory), *([] if is_here else [str(PLAN_PATH)])]
@@ -183,6 +179,22 @@ class Kubernetes(Place):
 
 MAX_CHIPS = 8
 """Most chips of a machine of GKE."""
+
+
+def volume_path(request: PlaceRequest) -> str:
+    """Where the volume of a run is mounted."""
+    return request.volume.partition(":")[2] or DEFAULT_PATH
+
+
+def check_data(job: PlacedJob) -> None:
+    """Check that the data of a run is on its volume, or built in.
+
+    Raises:
+        UsageError: It is elsewhere.
+    """
+    data, path = job.resolved.data.path, volume_path(job.request)
+    if data is not None and not data.absolute().is_relative_to(path):
+        raise UsageError(f"{data} is not on the volume, which pods have at {path}: see --volume")
 
 
 def _cluster(name: str, nodes: int) -> str:

@@ -28,6 +28,9 @@ from accel_engine.run.store.meta import PlacedRun, read_meta
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
+AGAIN = 75
+"""Exit status for a run that is to be started again."""
+
 FIRST_SECONDS = 120.0
 """How long the first process may take to create the run that the others train with it."""
 

@@ -22,6 +22,7 @@ from accel_engine.places.place import JobState, Place, PlacedJob
 from accel_engine.places.ray_cluster import RayCluster
 from accel_engine.places.slurm import Slurm
 from accel_engine.places.ssh_hosts import SshHosts
+from accel_engine.places.written_places import SkyPilot, Xpk
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve_to_train
 from accel_engine.run.runs.removal import remove
@@ -41,7 +42,14 @@ PLAN_FILE = "plan.json"
 LINK = "run"
 """The link to the run, in the folder of a job that is only written."""
 
-_PLACES: dict[str, type[Place]] = {"slurm": Slurm, "kubernetes": Kubernetes, "ray": RayCluster, "hosts": SshHosts}
+_PLACES: dict[str, type[Place]] = {
+    "slurm": Slurm,
+    "kubernetes": Kubernetes,
+    "ray": RayCluster,
+    "hosts": SshHosts,
+    "skypilot": SkyPilot,
+    "xpk": Xpk,
+}
 """By the kind of a name."""
 
 _asked: dict[str, tuple[float, JobState]] = {}

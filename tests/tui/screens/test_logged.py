@@ -73,7 +73,7 @@ async def test_long_names_are_cut_in_the_middle_and_whole_above_the_item(engine:
     for name in names:
         engine.writer.write_media(30, 1.0, name, histogram_of(np.arange(9.0)))
     async with logged(engine, SMALL) as pilot:
-        await shows(pilot, *(f"encoder/atte…ut/kernel_{number}  histogram " for number in range(1, 4)))
+        await shows(pilot, *(f"encoder/att…t/kernel_{number}  histogram " for number in range(1, 4)))
         await shows(pilot, f"{names[0]}", "step 30, 1 of 1  9 values from 0 to 8")
 
 
@@ -264,7 +264,7 @@ async def test_heads_are_whole_over_short_names_and_there_are_none_without_names
     one.begin().build().train(3)
     one.writer.write_media(0, 1.0, "w", histogram_of([0.0, 1.0], bins=4))
     async with logged(one, SMALL) as pilot:
-        await shows(pilot, "name  kind        steps  last step")
+        await shows(pilot, "name  kind       last step")
     one.close()
 
     class Empty(App[None]):
@@ -273,4 +273,4 @@ async def test_heads_are_whole_over_short_names_and_there_are_none_without_names
 
     async with Empty().run_test(size=(40, 5)) as pilot:
         await pilot.pause()
-        await hides(pilot, "STE")
+        await hides(pilot, "last step")
