@@ -124,7 +124,7 @@ def test_an_unknown_host_key_is_refused_with_what_to_do(tmp_path: Path, monkeypa
     ssh.write_text("#!/bin/sh\necho 'Host key verification failed.' >&2; exit 255\n")
     ssh.chmod(0o700)
     monkeypatch.setenv("ACCEL_TUI_SSH", str(ssh))
-    with pytest.raises(HostRefusedError, match="not known here: run ssh ann@gpu1 once, and accept the key$"):
+    with pytest.raises(HostRefusedError, match=r"not known here: run ssh ann@gpu1 once, and accept the key$"):
         HostConnection(Host("gpu1", ssh="ann@gpu1"))
 
 
