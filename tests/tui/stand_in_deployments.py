@@ -1,5 +1,6 @@
 """Deployments for screen tests: what their servers would tell."""
 
+import math
 import time
 from dataclasses import replace
 
@@ -31,6 +32,23 @@ FIGURES = ServerFigures(
     is_ready=True,
 )
 
+COURSE = tuple(
+    (
+        float(second),
+        replace(
+            FIGURES,
+            rate=412.0 * second / 90 * (1 - math.sin((90 - second) / 5) / 5),
+            p50=0.0018 + 0.0003 * second / 90,
+            p99=0.012 + 0.0064 * (second / 90) ** 3,
+            batch=1 + 2.4 * second / 90,
+            errors=2 if 40 < second < 51 else 0,
+            queue=second % 7,
+        ),
+    )
+    for second in range(91)
+)
+"""A minute and a half in which more and more requests came."""
+
 
 def make(name: str, port: int) -> Deployment:
     versions = (FIRST, SECOND)
@@ -57,7 +75,7 @@ class Reader:
 def deployed(monkeypatch: pytest.MonkeyPatch) -> Deployment:
     """Let the screens find that ``digits`` runs, which is returned, and that ``old`` is stopped."""
     deployment = make("digits", 8501)
-    running = DeploymentStatus(deployment, READY, time.time() - 120, FIGURES, FIGURES)
+    running = DeploymentStatus(deployment, READY, time.time() - 120, FIGURES, FIGURES, course=COURSE)
     monkeypatch.setattr(Reader, "found", (running, DeploymentStatus(make("old", 8502), STOPPED)))
     for module in (deployments_screen, deployment_screen):
         monkeypatch.setattr(module, "StatusReader", Reader)

@@ -16,6 +16,9 @@ ANSWER_SECONDS = 2.0
 WINDOW = 10.0
 """Seconds that rates and latencies are of."""
 
+COURSE = 300
+"""Readings of a server that are kept."""
+
 READY, NOT_READY, SILENT, STOPPED = "ready", "not ready", "no answer", "stopped"
 """The health of a deployment."""
 
@@ -35,6 +38,9 @@ class DeploymentStatus:
     """The same since it was started."""
     problem: str = ""
     """Why it does not answer."""
+    course: Sequence[tuple[float, ServerFigures | None]] = ()
+    """The latest readings since it runs, the oldest first: a monotonic time in seconds, and the figures then, which are
+    ``None`` where it did not answer."""
 
     @property
     def runs(self) -> bool:
@@ -47,6 +53,7 @@ class StatusReader:
 
     def __init__(self) -> None:
         self._readings: dict[str, deque[tuple[float, ScrapedMetrics]]] = {}
+        self._courses: dict[str, deque[tuple[float, ServerFigures | None]]] = {}
         self.problems: tuple[str, ...] = ()
         """Why some deployments cannot be read."""
 
@@ -61,21 +68,27 @@ class StatusReader:
         """What a deployment does."""
         if server_process(deployment.directory) is None:
             self._readings.pop(deployment.name, None)
+            self._courses.pop(deployment.name, None)
             return DeploymentStatus(deployment, STOPPED)
         state = read_state(deployment.directory)
         since = state.started if state else None
+        course = self._courses.setdefault(deployment.name, deque(maxlen=COURSE))
         try:
             metrics = parse_metrics(
                 transport_of(deployment, ANSWER_SECONDS).get("/metrics").body.decode(errors="replace")
             )
         except AccelError as error:
-            return DeploymentStatus(deployment, SILENT, since, problem=str(error))
+            course.append((time.monotonic(), None))
+            return DeploymentStatus(deployment, SILENT, since, problem=str(error), course=tuple(course))
         now = time.monotonic()
         readings = self._readings.setdefault(deployment.name, deque())
         while len(readings) > 1 and readings[1][0] <= now - WINDOW:
             readings.popleft()
         figures = figures_between(readings[0][1], metrics, now - readings[0][0]) if readings else None
         readings.append((now, metrics))
+        if figures:
+            course.append((now, figures))
         age = max(time.time() - since, 1e-3) if since else 0.0
         total = figures_between(ScrapedMetrics(), metrics, age)
-        return DeploymentStatus(deployment, READY if total.is_ready else NOT_READY, since, figures, total)
+        health = READY if total.is_ready else NOT_READY
+        return DeploymentStatus(deployment, health, since, figures, total, course=tuple(course))

@@ -231,6 +231,8 @@ class HostConnection:
                     "its host key has changed: if the machine was installed anew, remove the old key with ssh-keygen "
                     f"-R {self.host.target}; if not, somebody may be in between"
                 )
+            elif "host key verification failed" in said.lower():
+                said = f"its host key is not known here: run ssh {self.host.target} once, and accept the key"
             return kind(f"{name}: {said or 'ssh cannot connect'}")
         if status < 0:
             return HostLostError(f"{name}: it did not answer in {START_SECONDS:.0f} s")

@@ -55,6 +55,7 @@ _REASONS = {
     "PartitionDown": "the partition is down",
     "PartitionTimeLimit": "its time is longer than the partition allows",
     "PartitionNodeLimit": "it wants more nodes than the partition has",
+    "PartitionConfig": "it asks for what the partition does not have",
     "ReqNodeNotAvail": "a node that it needs is down or reserved",
     "QOSMaxJobsPerUserLimit": "you have as many jobs as your quality of service allows",
     "AssocGrpCPUMinutesLimit": "your account has used its processor time",
@@ -89,7 +90,7 @@ class Slurm(Place):
 
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
         """See :meth:`Place.describe`: the GPUs of the nodes that have most, as their partition is often of one kind."""
-        rows = [line.split("|") for line in self._sinfo("%R|%G|%a|%c|%m").splitlines()]
+        rows = [line.split("|") for line in self._sinfo("%R|%G|%a|%c|%m|%D").splitlines()]
         partitions = sorted({row[0] for row in rows})
         if self.name.detail and self.name.detail not in partitions:
             listed = f"; {suggestion(self.name.detail, partitions)}" if partitions else ""
@@ -103,6 +104,9 @@ class Slurm(Place):
         self._node = _Node(min(cores, default=0), min(memory, default=0), most)
         if request.gpus is not None and found and request.gpus > most:
             raise UsageError(f"--gpus {request.gpus}: no node of the partition {rows[0][0]} has more than {most}")
+        machines = sum(int(row[5]) for row in rows if row[5].isdecimal())
+        if machines and (request.nodes or 1) > machines:
+            raise UsageError(f"--nodes {request.nodes}: the partition {rows[0][0]} has {machines}")
         return told_devices(most if request.gpus is None else request.gpus, model)
 
     def files(self, job: PlacedJob) -> Mapping[str, str]:

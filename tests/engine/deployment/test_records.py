@@ -6,10 +6,11 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from accel_engine.deployment import server_control
+from accel_engine.deployment import server_control, status
 from accel_engine.deployment.deploy_options import DeployOptions
 from accel_engine.deployment.deployments import (
     BESIDE,
@@ -34,7 +35,7 @@ from accel_engine.deployment.deployments import (
 )
 from accel_engine.deployment.server_metrics import ScrapedMetrics, figures_between, parse_metrics, quantile
 from accel_engine.deployment.sizing import Sizing, batch_sizes_to, choose, other_batches, read_sizing, write_sizing
-from accel_engine.deployment.status import STOPPED, StatusReader
+from accel_engine.deployment.status import SILENT, STOPPED, StatusReader
 from accel_engine.errors import UsageError
 from waiting import wait_until
 
@@ -117,12 +118,36 @@ def test_what_a_killed_command_has_left_is_ended(digits: Deployment) -> None:
     assert (digits.directory / CURRENT).resolve() == digits.folder(1)
 
 
+def test_the_course_of_a_server_has_its_readings_and_gaps(digits: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["model_server_requests_total 10", "model_server_requests_total 30", None, None])
+    times = iter([100.0, 102.0, 103.0])
+
+    class Transport:
+        def get(self, _: str) -> SimpleNamespace:
+            text = next(answers)
+            if text is None:
+                raise UsageError("it does not answer")
+            return SimpleNamespace(body=text.encode())
+
+    monkeypatch.setattr(status, "server_process", lambda _: object())
+    monkeypatch.setattr(status, "read_state", lambda _: None)
+    monkeypatch.setattr(status, "transport_of", lambda *_: Transport())
+    monkeypatch.setattr(status.time, "monotonic", lambda: next(times))
+    reader = StatusReader()
+    assert reader.read_one(digits).course == ()
+    assert [(at, figures and figures.rate) for at, figures in reader.read_one(digits).course] == [(102.0, 10.0)]
+    silent = reader.read_one(digits)
+    assert (silent.health, silent.course[-1]) == (SILENT, (103.0, None))
+    monkeypatch.setattr(status, "server_process", lambda _: None)
+    assert reader.read_one(digits).course == ()
+
+
 def test_the_process_of_another_program_is_no_server(digits: Deployment) -> None:
     state = f'{{"pid": {os.getpid()}, "host": "127.0.0.1", "port": 8501, "started": 1.0}}'
     (digits.directory / STATE).write_text(state)
     assert server_process(digits.directory) is None
-    (status,) = StatusReader().read()
-    assert (status.health, status.since) == (STOPPED, None)
+    (found,) = StatusReader().read()
+    assert (found.health, found.since) == (STOPPED, None)
     remove_deployment(digits)
     assert not digits.directory.exists()
 

@@ -119,6 +119,15 @@ def test_words_of_a_host_are_cleaned(host: Host, tmp_path: Path) -> None:
     assert "hosts install gpu1" in str(error.value)
 
 
+def test_an_unknown_host_key_is_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\necho 'Host key verification failed.' >&2; exit 255\n")
+    ssh.chmod(0o700)
+    monkeypatch.setenv("ACCEL_TUI_SSH", str(ssh))
+    with pytest.raises(HostRefusedError, match=r"not known here: run ssh ann@gpu1 once, and accept the key$"):
+        HostConnection(Host("gpu1", ssh="ann@gpu1"))
+
+
 def test_an_environment_is_made_there(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Test what is refused, and that pip gets what was asked for."""
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -129,7 +138,9 @@ def test_an_environment_is_made_there(host: Host, tmp_path: Path, monkeypatch: p
     with pytest.raises(UsageError, match="is no wheel"):
         install(host, __file__, python="python3", **options)  # type: ignore[arg-type]
     python = tmp_path / "python"
-    python.write_text('#!/bin/sh\nmkdir -p "$3/bin" 2>/dev/null; cp "$0" "$3/bin/python"; echo "$@" >>"$HOME/calls"\n')
+    python.write_text(
+        '#!/bin/sh\n[ "$2" = venv ] && mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; echo "$@" >>"$HOME/calls"\n'
+    )
     python.chmod(0o700)
     with pytest.raises(HostRefusedError):  # this one makes no environment
         install(host, "", python=str(python), **options)  # type: ignore[arg-type]

@@ -99,6 +99,9 @@ def test_a_run_that_is_fetched_is_one_of_this_machine(
     with closing(RunReader(here)) as reader:
         assert reader.info().id == here.name
         assert not reader.info().status.live
+    for reference in (here.name[:4], here.name):
+        assert find(reference) == here
+        assert find(f"gpu1:{reference}") == mirror
     with pytest.raises(RunError, match="is here already"):
         fetch_run(mirror)
 

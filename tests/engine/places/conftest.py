@@ -37,7 +37,7 @@ def value(option):
 if name == "sinfo":
     for row in known["nodes"]:
         text = value("format")
-        for letter, field in zip("RPGacm", ("name", "marked", "gres", "up", "cores", "memory")):
+        for letter, field in zip("RPGacmD", ("name", "marked", "gres", "up", "cores", "memory", "count")):
             text = text.replace("%" + letter, str(row[field]))
         print(text)
 elif name == "sbatch":
@@ -134,7 +134,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pr
 def slurm(install: Callable[..., Programs]) -> Programs:
     """A cluster with a partition without GPUs, its default one, and one with."""
     nodes = [
-        {"name": "cpu", "marked": "cpu*", "gres": "(null)", "up": "up", "cores": "64+", "memory": "1"},
+        {"name": "cpu", "marked": "cpu*", "gres": "(null)", "up": "up", "cores": "64+", "memory": "1", "count": 9},
         {
             "name": "gpu",
             "marked": "gpu",
@@ -142,9 +142,10 @@ def slurm(install: Callable[..., Programs]) -> Programs:
             "up": "up",
             "cores": 32,
             "memory": 256000,
+            "count": 3,
         },
-        {"name": "gpu", "marked": "gpu", "gres": "gpu:a100:2", "up": "up", "cores": 32, "memory": 128000},
-        {"name": "old", "marked": "old", "gres": "gpu:1", "up": "drain", "cores": 4, "memory": 1000},
+        {"name": "gpu", "marked": "gpu", "gres": "gpu:a100:2", "up": "up", "cores": 32, "memory": 128000, "count": 1},
+        {"name": "old", "marked": "old", "gres": "gpu:1", "up": "drain", "cores": 4, "memory": 1000, "count": 1},
     ]
     return install(SLURM, "sinfo", "sbatch", "squeue", "scancel", "scontrol", nodes=nodes, jobs={})
 

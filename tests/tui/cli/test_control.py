@@ -121,6 +121,8 @@ def test_resuming_an_ended_run_points_to_continue(run_command, new_run):
     [
         ("set last", "give --learning-rate"),
         ("set last 0.0001", "use accel-tui set last --learning-rate 0.0001"),
+        ("set last learning_rate 0.1", "use accel-tui set last --learning-rate 0.1"),
+        ("set last validation-every 2", "use accel-tui set last --validation-every 2"),
         ("set last --learning-rate 0", "must be a number above 0"),
         ("set last --learning-rate fast", "'fast'"),
         ("set last --validation-every often", "must be a number of epochs, steps or minutes"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.hosts import link, mirrored_runs
+from accel_engine.hosts.host_list import Host, find_host
 from accel_engine.plan import Plan
 from accel_engine.run import create
 from stand_in_ssh import write_stand_in
@@ -50,6 +51,9 @@ def test_a_host_is_added_listed_and_forgotten(run_command, far: Path, tmp_path: 
     assert f"gpu1:{far.name[:4]}" in listed.out
     assert "its runs are as they were: gpu1: ssh: connect to host gpu1 port 22: Network is unreachable" in listed.err
     assert run_command("hosts").status == 1
+    changed = run_command(f"hosts add gpu1 --home {tmp_path / 'elsewhere'}")
+    assert changed.out == "gpu1 is changed, but does not answer yet.\n"
+    assert find_host("gpu1") == Host("gpu1", python=sys.executable, home=str(tmp_path / "elsewhere"))
     assert run_command("hosts rm gpu1").status == 0
     assert "No runs yet" in run_command("runs").out
 

@@ -11,7 +11,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.places import FORMS, PlaceRequest, placed_runs
 from accel_engine.places.own_process import is_to_start_again
-from accel_engine.places.place import Job, JobState, Place, told_devices
+from accel_engine.places.place import JobState, Place, PlacedJob, told_devices
 from accel_engine.run import RunReader, Status, list_runs
 from tui.cli.conftest import Engine
 
@@ -20,16 +20,16 @@ class Lab(Place):
     """Starts an engine that trains the whole plan."""
 
     states: ClassVar[list[JobState]] = []
-    jobs: ClassVar[list[Job]] = []
+    jobs: ClassVar[list[PlacedJob]] = []
     cancelled: ClassVar[list[str]] = []
 
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
         return told_devices(2 if request.gpus is None else request.gpus)
 
-    def files(self, job: Job) -> Mapping[str, str]:
+    def files(self, job: PlacedJob) -> Mapping[str, str]:
         return {"job.sh": f"{job.gpus} GPUs\n"}
 
-    def submit(self, job: Job) -> str:
+    def submit(self, job: PlacedJob) -> str:
         self.jobs.append(job)
         return "7"
 

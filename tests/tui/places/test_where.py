@@ -106,7 +106,9 @@ async def test_the_form_shows_the_devices_of_a_host_and_starts_there(
         await pilot.press("q")
         await shows(pilot, "job 7")
         assert started == [("gpu1", True)]
-        await pilot.press("at", *"here", "ctrl+s")
+        await pilot.press("at")
+        await shows(pilot, "this machine")
+        await pilot.press("up", "enter")  # the list is answered, and nothing else is asked of this machine
         await shows(pilot, "AMD EPYC 7B13")
         assert hosts.stopped == ["gpu1"]
         assert screen.place_devices == screen.inventory

@@ -11,6 +11,7 @@ from textual.widgets import Input
 from accel_engine.deploy_folder import deploy_to_folder
 from accel_engine.deployment.deploy import Deployed
 from accel_engine.deployment.deployments import DeployError, Deployment
+from accel_engine.deployment.status import SILENT
 from accel_engine.deployment.write_version import DeployStep
 from accel_engine.model_server.service import OutputComparison, ServedModelFile, Service, Tensor, UploadForm
 from accel_engine.requests.bench_service import BenchServiceRequest, ServiceLoads
@@ -24,7 +25,7 @@ from accel_tui.screens.deployments_screen import DeploymentsScreen
 from accel_tui.screens.job import Job
 from accel_tui.widgets.plan.picker import Picker
 from tui.fake_engine import FakeEngine
-from tui.stand_in_deployments import deployed, make
+from tui.stand_in_deployments import Reader, deployed, make
 from tui.stand_ins import StubApp, begun, hides, shows, until
 
 
@@ -40,11 +41,40 @@ async def test_the_list_shows_what_each_server_does(digits: Deployment, size: tu
         await begun(pilot)
         app.open_screen(Screens.DEPLOYMENTS)
         await shows(pilot, "digits", "ready", "412", "18.4 ms", "stopped")
-        await shows(pilot, "version 2: m8w3-cnn at step 69, tflite, before it version 1", "4,120 requests")
+        version = (
+            ("2: m8w3-cnn", "step 69, tflite", "1: k3fp-cnn") if size[1] > 24 else ("version 2: m8w3-cnn", "version 1")
+        )
+        await shows(pilot, *version, "4,120", "Course of digits", "latency ms", "-1:00")
         await pilot.press("enter")
         await shows(pilot, "Deployment digits", "serves digits version 2")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, DeploymentsScreen), "the list")
+
+
+async def test_a_server_that_does_not_answer_has_no_figures(
+    digits: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, stopped = Reader.found
+    silent = replace(running, health=SILENT, figures=None, total=None, problem="it does not answer")
+    monkeypatch.setattr(Reader, "found", (replace(silent, course=(*running.course, (91.0, None))), stopped))
+    app = StubApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await begun(pilot)
+        app.open_screen(Screens.DEPLOYMENTS)
+        await shows(pilot, "it does not answer", "1 of 2 running")
+        await hides(pilot, "412")
+        await pilot.press("down")
+        await shows(pilot, "stopped; s starts it again", "no server runs")
+
+
+async def test_the_list_is_empty_and_says_what_to_press(monkeypatch: pytest.MonkeyPatch, digits: Deployment) -> None:
+    monkeypatch.setattr(Reader, "found", ())
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await begun(pilot)
+        app.open_screen(Screens.DEPLOYMENTS)
+        await shows(pilot, "Press r, choose a run with a trained model, and press D.")
+        await hides(pilot, "requests/s")
 
 
 async def test_stopping_starting_and_taking_back_ask_first(digits: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,7 +166,7 @@ async def test_each_output_has_a_table_and_long_ones_are_cut(
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, None)
         await pilot.press(*"x.npz", "enter")
-        await shows(pilot, "2 examples on the CPU; the first 1 are shown, w saves all")
+        await shows(pilot, "2 examples on the CPU; the first 1 are shown, W saves all")
         await shows(pilot, "price", "euros", "12.5", "size", "metres", "0.2500")
         await hides(pilot, "17.25")
 
@@ -182,7 +182,7 @@ async def test_forecasts_are_cut_by_their_steps(run: FakeEngine, query: Any) -> 
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, None)
         await pilot.press(*"x.npz", "enter")
-        await shows(pilot, "60 examples on the CPU; the first 41 are shown, w saves all", "step", "load")
+        await shows(pilot, "60 examples on the CPU; the first 41 are shown, W saves all", "step", "load")
         table = pilot.app.screen.query_one(TextTable)
         await until(pilot, lambda: len(table.shown) == 41 * 24, "all rows")
         assert table.shown[40 * 24].texts == ("40", "1", "960")

@@ -69,7 +69,7 @@ async def open_queue(pilot: Pilot[None]) -> QueueTable:
 async def test_an_empty_queue_says_how_to_fill_it() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_queue(pilot)
-        await shows(pilot, "The queue is empty.", "Press N for a new run, then a")
+        await shows(pilot, "The queue of this machine is empty.", "Press N for a new run, then a")
         await pilot.press("N")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "New run")
 
@@ -165,7 +165,7 @@ async def test_a_run_is_taken_out_after_a_question() -> None:
         await pilot.press("escape", "delete")
         await shows(pilot, f"Cancel run {one}?")
         await pilot.press("c")
-        await shows(pilot, "The queue is empty.")
+        await shows(pilot, "The queue of this machine is empty.")
         await until(pilot, lambda: run.list_runs()[0].status is Status.STOPPED, "the end of the run")
 
 

@@ -129,7 +129,9 @@ def checkpoint(run: str, wait: bool) -> int:
 def set_(run: str, wait: bool, extra: tuple[str, ...], **settings: Any) -> int:
     """Ask the engine to change settings."""
     if extra:
-        raise UsageError(f"unexpected {' '.join(extra)}: use accel-tui set {run} --learning-rate {extra[0]}")
+        name = extra[0] if extra[0].replace("-", "_") in settings and len(extra) > 1 else "learning-rate"
+        option = f"--{name.replace('_', '-')} {extra[-1]}"
+        raise UsageError(f"unexpected {' '.join(extra)}: use accel-tui set {run} {option}")
     changes = {name: value for name, value in settings.items() if value is not None}
     if not changes:
         raise UsageError("nothing to set: give --learning-rate, --validation-every or --checkpoint-every")

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -55,18 +56,20 @@ def hosts(context: click.Context, as_json: bool) -> int:
 
 @hosts.command(epilog="\b\nExample:\n  accel-tui hosts add gpu1 --ssh ann@gpu1.example.org")
 @click.argument("name")
-@click.option("--ssh", default="", metavar="TARGET", help="Destination of ssh, e.g. USER@MACHINE.  [default: NAME]")
-@click.option("--python", default="", metavar="PATH", help="The Python there that has accel-tui.")
-@click.option("--home", default="", metavar="PATH", help="ACCEL_TUI_HOME there.")
-def add(name: str, ssh: str, python: str, home: str) -> int:
-    """Add a host, or change it, and look whether it answers."""
-    add_host(Host(name, ssh, python, home))
+@click.option("--ssh", metavar="TARGET", help="Destination of ssh, e.g. USER@MACHINE.  [default: NAME]")
+@click.option("--python", metavar="PATH", help="The Python there that has accel-tui.")
+@click.option("--home", metavar="PATH", help="ACCEL_TUI_HOME there.")
+def add(name: str, **given: str | None) -> int:
+    """Add a host, or change what is given of it, and look whether it answers."""
+    known = next((host for host in read_hosts() if host.name == name), None)
+    add_host(replace(known or Host(name), **{option: text for option, text in given.items() if text is not None}))
+    done = f"{name} is {'changed' if known else 'added'}"
     try:
         mirrored_runs.list_runs_of(name)
     except AccelError:
-        write(f"{name} is added, but does not answer yet.")
+        write(f"{done}, but does not answer yet.")
         raise
-    write(f"{name} is added.")
+    write(f"{done}.")
     return 0
 
 

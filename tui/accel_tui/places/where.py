@@ -117,7 +117,7 @@ def place_choices() -> tuple[FieldChoice, ...]:
     if len(hosts) > 1:
         found.append(FieldChoice(ANY, "the host that could start first"))
     if shutil.which("sbatch"):
-        found.append(FieldChoice("slurm", "slurm:PARTITION for one partition"))
+        found.append(FieldChoice("slurm", "slurm:PARTITION for another"))
     if shutil.which("kubectl"):
         found.append(FieldChoice("kubernetes", "kubernetes:CONTEXT/NAMESPACE"))
     if find_spec("ray"):

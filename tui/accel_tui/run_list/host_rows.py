@@ -11,7 +11,7 @@ from accel_engine.run.directory.run_paths import host_of
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
-from accel_tui.formatting.text import base_name, shorten_start
+from accel_tui.formatting.text import base_name
 from accel_tui.run_list.columns import COLUMNS, SYMBOLS, RunColumn, best_value_text, plan_value, run_title
 from accel_tui.run_list.groups import short_metric_name
 from accel_tui.run_state.device_meter import Meter, record_device
@@ -177,8 +177,8 @@ def run_columns(why: Mapping[str, str]) -> Sequence[RunColumn]:
     return (
         Column("", 1, lambda run, _: SYMBOLS[run.status][0], colour=lambda run: SYMBOLS[run.status][1]),
         Column("run", 16, lambda run, _: short_title(run), widest=24),
-        Column("model", 8, _field("model", 12), drop_priority=4, widest=12),
-        Column("data", 8, _field("data", 12), drop_priority=5, widest=12),
+        Column("model", 8, _field("model"), drop_priority=4, widest=12),
+        Column("data", 8, _field("data"), drop_priority=5, widest=12),
         Column("on", 7, lambda run, _: joined_devices(run.devices), drop_priority=3, widest=14),
         Column("progress", _BAR, lambda *_: "", colour=lambda _: "primary", draw=_progress, widest=_WIDEST_BAR),
         Column("metric", 8, _metric, drop_priority=1, widest=12),
@@ -196,8 +196,8 @@ def run_columns(why: Mapping[str, str]) -> Sequence[RunColumn]:
     )
 
 
-def _field(name: str, width: int) -> Callable[[RunSummary, float], str]:
-    return lambda run, _: shorten_start(base_name(plan_value(run, name)), width)
+def _field(name: str) -> Callable[[RunSummary, float], str]:
+    return lambda run, _: base_name(plan_value(run, name))  # cut once, to the width that the column gets
 
 
 def _metric(run: RunSummary, _: float) -> str:

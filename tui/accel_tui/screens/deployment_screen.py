@@ -12,6 +12,7 @@ from accel_engine.deployment.status import StatusReader
 from accel_tui.host import Screens, open_screen
 from accel_tui.screens.asking import BackScreen
 from accel_tui.screens.deployments_screen import COLUMNS, INTERVAL, DeploymentDetail, DeploymentsTable
+from accel_tui.widgets.deployment_view import DeploymentCharts
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.visibility import is_covered
@@ -32,6 +33,9 @@ class DeploymentScreen(BackScreen):
     DeploymentScreen {
         DeploymentsTable { height: 2; }
         DeploymentDetail { border-bottom: solid $border; }
+        DeploymentCharts { height: 10; display: none; }
+        &.-tall DeploymentCharts { display: block; }
+        &.-ultra DeploymentCharts { grid-size: 4 1; & > Chart.-second { display: block; } }
     }
     """
     AUTO_FOCUS = "LogLines"
@@ -50,6 +54,7 @@ class DeploymentScreen(BackScreen):
         yield TopBar(f"Deployment {self._deployment.name}")
         yield _OneDeployment("reading…")
         yield DeploymentDetail()
+        yield DeploymentCharts()
         yield LogView(self._deployment.directory)
         yield KeyBar()
 
@@ -71,7 +76,8 @@ class DeploymentScreen(BackScreen):
         table = self.query_one(DeploymentsTable)
         table.empty = "It was deleted."
         table.show_rows(found, COLUMNS)
-        self.query_one(DeploymentDetail).show_row(found[0] if found else None)
+        for each in (self.query_one(DeploymentDetail), self.query_one(DeploymentCharts)):
+            each.show_row(found[0] if found else None)
 
     def _is_it(self, deployment: Deployment) -> bool:
         return deployment.name == self._deployment.name

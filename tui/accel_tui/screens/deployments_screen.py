@@ -1,27 +1,34 @@
 """Deployments screen: the models that this machine serves, and what each does now."""
 
 import asyncio
-from collections.abc import Callable, Hashable
+import math
+import time
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Container, Horizontal
 from textual.content import Content
 from textual.events import ScreenResume
+from textual.widgets import Static
 
 from accel_engine.deployment.deploy import Deployer
 from accel_engine.deployment.deployments import Deployment, remove_deployment
 from accel_engine.deployment.server_control import stop_server
-from accel_engine.deployment.status import NOT_READY, READY, SILENT, DeploymentStatus, StatusReader
+from accel_engine.deployment.status import READY, DeploymentStatus, StatusReader
 from accel_engine.errors import AccelError
 from accel_engine.process.ask import ask
+from accel_engine.run.runs.listing import thinned
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
-from accel_tui.host import Screens, open_screen
+from accel_tui.formatting.text import sparkline
+from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.screens.asking import CANCEL, DELETE, Answer, AskingScreen, QuestionScreen, awaiting
+from accel_tui.widgets.deployment_view import HEALTH_COLOURS, DeploymentCard, DeploymentCharts
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.table import RowDetails, Table
 from accel_tui.widgets.visibility import is_covered
@@ -29,12 +36,14 @@ from accel_tui.widgets.visibility import is_covered
 INTERVAL = 1.0
 """Seconds between two readings of all servers."""
 
-EMPTY = "Nothing is deployed yet. Press D on a run with a trained model."
+EMPTY = (
+    "Nothing is deployed yet.\n\n"
+    "Press r, choose a run with a trained model, and press D.\n"
+    "A server of this machine then answers requests for predictions."
+)
 """Text where there are none."""
 
 STOP = Answer("stop", "Stop", "s")
-
-_COLOURS = {READY: "success", NOT_READY: "warning", SILENT: "error"}
 
 
 class DeploymentsTable(Table[DeploymentStatus]):
@@ -79,6 +88,13 @@ def _memory(row: DeploymentStatus) -> str | None:
     return numbers.size(row.total.memory) if row.total and row.total.memory else None
 
 
+def _course(row: DeploymentStatus, width: int) -> str:
+    """The requests a second of the latest readings."""
+    rates = thinned([figures.rate if figures else math.nan for _, figures in row.course], width)
+    highest = max((rate for rate in rates if not math.isnan(rate)), default=0.0)
+    return sparkline(rates, width, 0.0, highest) if highest else ""
+
+
 COLUMNS: tuple[Column[DeploymentStatus], ...] = (
     Column("name", 14, lambda row, _: row.deployment.name, lambda row: (0.0, row.deployment.name), widest=24),
     Column(
@@ -86,9 +102,10 @@ COLUMNS: tuple[Column[DeploymentStatus], ...] = (
         9,
         lambda row, _: row.health,
         lambda row: (0.0, row.health),
-        colour=lambda row: _COLOURS.get(row.health, "note"),
+        colour=lambda row: HEALTH_COLOURS.get(row.health, "note"),
     ),
     Column("requests/s", 10, _figure(_rate), right=True),
+    Column("course", 12, lambda _, __: "", draw=_course, colour=lambda _: "primary", drop_priority=6, widest=30),
     Column("p50", 8, _figure(_p50), right=True, drop_priority=1),
     Column("p99", 8, _figure(_p99), right=True),
     Column("batch", 5, _figure(_batch), right=True, drop_priority=3),
@@ -148,8 +165,9 @@ def detail_lines(row: DeploymentStatus) -> list[Content]:
 
 
 class DeploymentsScreen(AskingScreen):
-    """Lists the deployments of this machine, with what each does."""
+    """Lists the deployments of this machine, and draws what the current one does."""
 
+    CSS_PATH = "deployments_screen.tcss"
     AUTO_FOCUS = "DeploymentsTable"
     BINDING_GROUP_TITLE = "Deployments"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -177,12 +195,18 @@ class DeploymentsScreen(AskingScreen):
 
     def compose(self) -> ComposeResult:
         yield TopBar("Deployments")
-        yield DeploymentsTable("reading the deployments…")
-        yield DeploymentDetail()
+        yield Static("", id="about", markup=False)
+        yield DeploymentsTable("reading the deployments…").add_class("panel")
+        with Horizontal():
+            with Container(id="course", classes="panel"):
+                yield DeploymentCharts()
+            yield DeploymentCard().add_class("panel")
+        yield DeploymentDetail().add_class("panel")
         yield KeyBar()
 
     def on_mount(self) -> None:
         """Read the servers, now and periodically."""
+        self._table.border_title = "Servers"
         self.set_interval(INTERVAL, self._refresh)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -209,12 +233,23 @@ class DeploymentsScreen(AskingScreen):
         async with self._reading:  # a thread cannot be cancelled, and a server may not answer
             found = await asyncio.to_thread(self._reader.read)
         self._table.empty = "\n".join((EMPTY, *map(printable, self._reader.problems)))
+        self.set_class(not found, "-empty")
+        self.query_one("#about", Static).update(_summary(found))
         self._table.show_rows(found, COLUMNS)
         self._describe()
 
     @on(DeploymentsTable.Moved)
     def _describe(self) -> None:
-        self.query_one(DeploymentDetail).show_row(self._table.current)
+        row = self._table.current
+        self.query_one(DeploymentDetail).show_row(row)
+        self.query_one(DeploymentCharts).show_row(row)
+        since = numbers.ago(time.time() - row.since) if row and row.since else ""
+        inventory = host_of(self).inventory
+        machine = (
+            max((each.memory or 0 for each in inventory.devices if each.kind == "cpu"), default=0) if inventory else 0
+        )
+        self.query_one(DeploymentCard).show_row(row, since, machine)
+        self.query_one("#course").border_title = f"Course of {printable(row.deployment.name)}" if row else ""
         self.refresh_bindings()
 
     @on(DeploymentsTable.Opened)
@@ -279,6 +314,17 @@ class DeploymentsScreen(AskingScreen):
         except AccelError as error:
             self.notify(str(error), severity="error", markup=False)
         self._refresh()
+
+
+def _summary(rows: Sequence[DeploymentStatus]) -> str:
+    """What all servers do together."""
+    if not rows:
+        return ""
+    told = [row.figures for row in rows if row.figures]
+    rate = f", {numbers.compact(sum(each.rate for each in told))} requests/s" if told else ""
+    memory = sum(row.total.memory for row in rows if row.total)
+    held = f", {numbers.size(memory)} of memory" if memory else ""
+    return f"{sum(row.runs for row in rows)} of {len(rows)} running{rate}{held}"
 
 
 def _deployer() -> Deployer:

@@ -146,7 +146,8 @@ class OptionsScreen(Dialog[Any]):
         self._form.focus_first()
         if self._edited:
             self._edited.edit()
-            self._edited.input.post_message(self._edited.input.Entered())
+            entered = self._edited.input.Entered()
+            self.call_after_refresh(self._edited.input.post_message, entered)  # its list is as wide as there is room
 
     def action_start(self) -> None:
         """Return the options if they are valid."""

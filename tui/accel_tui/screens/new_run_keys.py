@@ -212,7 +212,7 @@ async def ask_where(screen: Screen[None], now: "Where | None") -> "Where | None"
     texts = {name: text_of(getattr(where, name)) for name in ROWS}
     for name, unit in (("host_memory", "M"), ("walltime", "s")):
         texts[name] += unit if texts[name] else ""
-    form = OptionForm(Where, ROWS, specs=form_specs(), texts=texts, editors={"place": picker}, does="chooses it")
+    form = OptionForm(Where, ROWS, specs=form_specs(), texts=texts, editors={"place": picker}, does="takes it")
     chosen: Where | None = await ask_user(screen, OptionsScreen("Where to train?", form, picker))
     return chosen
 

@@ -284,5 +284,5 @@ def _summary(found: ExamplePredictions) -> str:
     step = f" at step {found.step:,}" if found.step else ""
     counts = numbers.counted(total, "example") if shown == total else f"{shown:,} of {total:,} examples predicted"
     limit = most_examples(found, MOST_ROWS)
-    most = f"; the first {limit:,} are shown, w saves all" if shown > limit else ""
+    most = f"; the first {limit:,} are shown, W saves all" if shown > limit else ""
     return f"{found.name}{step}: {counts} {found.device.text}{most}"

@@ -136,7 +136,7 @@ def _sentence(row: QueueRow) -> str:
 INTERVAL = 1.0
 """Seconds between two readings of the queue."""
 
-EMPTY = "The queue is empty. Press N for a new run, then a to let it wait for free devices."
+EMPTY = "The queue of this machine is empty. Press N for a new run, then a to let it wait for free devices."
 """Text where no run waits."""
 
 _WAITING = frozenset({"reorder", "prioritize", "hold", "release"})

@@ -183,7 +183,8 @@ def find(reference: str) -> Path:
 
     Args:
         reference: A run's id, a unique prefix of an id, a run's name (the newest of several), ``last`` for the newest
-            run that can be read and is no bench, or a run's directory. After ``HOST:``, one of the runs of a host.
+            run that can be read and is no bench, or a run's directory. After ``HOST:``, one of the runs of a host;
+            else a run that is here, too, is the one here.
 
     Raises:
         UsageError: No run matches, or a prefix is ambiguous; or there are only benches, and ``last`` is none.
@@ -220,6 +221,9 @@ def _found(reference: str, runs: Sequence[RunSummary], where: str = "") -> Path:
         if not others:
             raise UsageError(f"last is never a bench, and all runs are: name one by its id, such as {whole[0].id}")
         return min(others, key=lambda run: bool(run.problem)).directory  # the first that can be read, as in lists
+    here = {run.directory.name for run in runs if not host_of(run.directory)}
+    # One that was fetched is the one here; the other has its host before its name.
+    runs = [run for run in runs if not (host_of(run.directory) and run.directory.name in here)]
     prefixed = [run for run in runs if run.directory.name.startswith(reference)]
     for matches in (named(runs, reference)[:1], prefixed):
         if len(matches) == 1:

@@ -185,6 +185,13 @@ class OptionForm(VerticalScroll):
         else:
             self.screen.focus_next()
 
+    @on(Picker.Chosen)
+    def _chosen(self, event: Picker.Chosen) -> None:
+        """Nothing else is asked: enter again would only open the list again."""
+        event.stop()
+        if len(list(self._shown())) == 1:
+            self.submit()
+
     @on(Input.Changed)
     @on(Picker.Changed)
     @on(Checklist.Changed)

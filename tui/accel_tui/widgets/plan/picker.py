@@ -168,6 +168,9 @@ class Picker(Widget):
     class Opened(Message):
         """The list was opened or closed, or the text is edited or no longer."""
 
+    class Chosen(Message):
+        """A choice of the list was entered that is the whole text."""
+
     @dataclass
     class CompletionWanted(Message):
         """The key was pressed that completes the text."""
@@ -271,6 +274,7 @@ class Picker(Widget):
             self._accept()
             if not self._is_list:  # of which more is typed
                 self.finish()
+                self.post_message(self.Chosen())
         elif self.choices and self.value == self._value_before:
             self._open_list(self.choices)
         else:
@@ -374,13 +378,14 @@ class Picker(Widget):
         self.is_open = bool(options)
 
     def _list_width(self, options: Sequence[Option]) -> int:
-        """The field's; a wider list reaches the end of the row, or has the whole width: it cuts no word beside it."""
+        """The field's; a wider list reaches the end of the row or dialog, or has the whole width: no word is cut."""
         prompts = [line for option in options if isinstance(option.prompt, Content) for line in option.prompt.split()]
         longest = max((line.cell_length for line in prompts), default=0) + 1  # for a scrollbar
         if longest <= self.region.width:
             return self.region.width
-        rows = (each for each in self.ancestors if isinstance(each, Widget) and each.has_class("columns"))
-        beside = next(rows, self.screen).region.right - self.region.x
+        classes = ("columns", "dialog")
+        around = (each for each in self.ancestors if isinstance(each, Widget) and any(map(each.has_class, classes)))
+        beside = next(around, self.screen).region.right - self.region.x
         return beside if longest <= beside else self.screen.region.width
 
     def _move_in_list(self, by: int) -> None:

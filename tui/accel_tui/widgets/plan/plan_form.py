@@ -265,9 +265,10 @@ class PlanForm(Widget):
 
     def refresh_folder(self) -> None:
         """List the data again that can be chosen."""
+        from accel_engine.run.directory.run_paths import host_of
         from accel_tui.widgets.runs_table import RunsTable  # imported by the time that there are runs
 
-        infos = (run.info for run in RunsTable.listing.runs)
+        infos = (run.info for run in RunsTable.listing.runs if not host_of(run.directory))  # whose paths are there
         self.places.refresh_folder([str(info.plan_values.get("data", "")) for info in infos if info])
 
     def show_notes(self, notes: Mapping[str, str]) -> None:
