@@ -66,6 +66,13 @@ def _parse_once(self: Stylesheet, css: str, **options: Any) -> list[RuleSet]:
 
 
 @pytest.fixture(autouse=True)
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test see the terminal of who runs them, nor what ``serve`` sets for its dashboards."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("COLORTERM", raising=False)
+
+
+@pytest.fixture(autouse=True)
 def _parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Stylesheet, "_parse_rules", _parse_once)
 
