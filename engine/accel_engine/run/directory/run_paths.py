@@ -4,6 +4,7 @@ import os
 import pkgutil
 import shlex
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,13 @@ def hosts_directory() -> Path:
 
 def host_of(directory: Path) -> str:
     """Name of the host that a run's directory mirrors a run of; empty for a run of this machine."""
-    runs = directory.parent
-    is_mirror = runs.name == "runs" and runs.parent.parent in (hosts_directory(), hosts_directory().resolve())
+    return _host_of_runs(directory.parent, hosts_directory())
+
+
+@lru_cache(maxsize=1024)
+def _host_of_runs(runs: Path, hosts: Path) -> str:
+    """The host of a directory of runs; kept, as lists ask for each of thousands of runs, and links are resolved."""
+    is_mirror = runs.name == "runs" and runs.parent.parent in (hosts, hosts.resolve())
     return runs.parent.name if is_mirror else ""
 
 
