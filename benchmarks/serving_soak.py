@@ -27,24 +27,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from accel_engine.inference.measurement.connections import in_threads
 from accel_engine.model_server.service import Service, compare, load_examples, read_service
 from accel_engine.service_client.find_service import find_service, parse_url
+from combinations.served import MODEL_PATHS, SERVED
 
-KINDS = {
-    "images": "onnx tflite savedmodel",
-    "image_folder": "onnx",
-    "masks": "onnx savedmodel",
-    "labels": "tflite",
-    "numbers": "onnx",
-    "table": "onnx tflite savedmodel",
-    "series": "onnx tflite savedmodel",
-    "sequences": "tflite",
-    "sounds": "onnx savedmodel",
-    "reviews": "onnx tflite savedmodel",
-    "story": "onnx savedmodel",
-    "outputs": "onnx savedmodel",
-}
-"""The formats of each kind of data; see ``tests/combinations/materials.py``."""
-
-PATHS = {"onnx": "model.onnx", "tflite": "model.tflite", "savedmodel": "model"}
 PROTOCOLS = ("v1", "v2", "v2-binary", "grpc", "grpc-v1")
 CONNECTIONS, PARTS, LARGEST, GROWTH = 8, 20, 4, 8 << 20
 
@@ -67,12 +51,12 @@ def make_folders(place: Path, kinds: list[str], formats: list[str]) -> Iterator[
         run = prepare_run(Plan(**{"batch_size": 8, "epochs": 1, **material.fields}))
         if hand_over(run, None).wait():
             raise SystemExit(f"the training of {kind} failed: {run}")
-        for form in filter(formats.__contains__, KINDS[kind].split()):
+        for form in filter(formats.__contains__, SERVED[kind].split()):
             folder, work = place / f"{kind}-{form}", place / f"{kind}-{form}-work"
             folder.mkdir()
             work.mkdir()
             request = ServiceRequest(
-                *(ModelReference.of(run), (target_at(folder / PATHS[form], form, "none"),), "auto"),
+                *(ModelReference.of(run), (target_at(folder / MODEL_PATHS[form], form, "none"),), "auto"),
                 folder=work,
                 service_folder=folder,
                 held_out=32,
@@ -197,8 +181,8 @@ def main() -> None:
     parser.add_argument("requests", type=int, help="of each folder")
     parser.add_argument("folders", type=Path, nargs="*")
     parser.add_argument("--protocols", default=",".join(PROTOCOLS))
-    parser.add_argument("--kinds", default=",".join(KINDS))
-    parser.add_argument("--formats", default=",".join(PATHS))
+    parser.add_argument("--kinds", default=",".join(SERVED))
+    parser.add_argument("--formats", default=",".join(MODEL_PATHS))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folders = arguments.folders or make_folders(

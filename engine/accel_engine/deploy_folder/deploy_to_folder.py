@@ -12,7 +12,7 @@ from accel_engine.deploy_folder.model_card import model_card
 from accel_engine.deploy_folder.tensorflow_serving import write_serving_folder
 from accel_engine.deploy_folder.write_folder import check_folder, writing
 from accel_engine.deployment.deploy import Deployer
-from accel_engine.deployment.deploy_options import AUTO, TARGETS, DeployOptions
+from accel_engine.deployment.deploy_options import AUTO, OF_SERVERS, TARGETS, DeployOptions
 from accel_engine.deployment.deployments import Deployment, changing
 from accel_engine.deployment.server_control import require_server
 from accel_engine.deployment.sizing import Sizing
@@ -26,9 +26,6 @@ from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, Evalua
 from accel_engine.requests.export_model import Export, ExportRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run.directory.run_paths import plain_name
-
-_OF_SERVERS = ("port", "grpc_port", "host", "token_file", "tls_certificate", "tls_key", "max_queue")
-"""Options of a server that is started, which a folder has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ def check(run: Path, options: DeployOptions, folder: FolderOptions) -> None:
         ModelError: Libraries of the format are missing.
         AccelError: The server's libraries are missing, or the run has no checkpoint.
     """
-    for name in _OF_SERVERS:
+    for name in OF_SERVERS:
         if getattr(options, name) != default_of(DeployOptions, name):
             flag = name.replace("_", "-")
             raise UsageError(

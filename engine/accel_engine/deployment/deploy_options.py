@@ -30,6 +30,9 @@ DEFAULT_PORT = 8501
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 """Hosts that only this machine reaches."""
 
+OF_SERVERS = ("port", "grpc_port", "host", "token_file", "tls_certificate", "tls_key", "max_queue")
+"""Options of a server that is started here; the server of a folder is told them where it is started."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", re.ASCII)
 
 _PORT = OptionSpec(

@@ -24,32 +24,14 @@ from accel_engine.service_client.find_service import find_service, parse_url
 from accel_engine.trained.prediction.predict import predict
 from accel_tui.predictions.objects import objects
 from combinations.materials import MATERIALS, Material, of_task
+from combinations.served import MODEL_PATHS, SERVED
 from engine.training.conftest import Gym, placed  # noqa: F401 (a fixture)
 
 from .conftest import Server, Start
 
 Arrays = dict[str, np.ndarray]
 
-PATHS = {"onnx": "model.onnx", "tflite": "model.tflite", "savedmodel": "model"}
-
-CASES = [
-    (kind, form)
-    for kind, forms in {
-        "images": "onnx tflite savedmodel",
-        "image_folder": "onnx",
-        "masks": "onnx savedmodel",
-        "labels": "tflite",
-        "numbers": "onnx",
-        "table": "onnx tflite savedmodel",
-        "series": "onnx tflite savedmodel",
-        "sequences": "tflite",
-        "sounds": "onnx savedmodel",
-        "reviews": "onnx tflite savedmodel",
-        "story": "onnx savedmodel",
-        "outputs": "onnx savedmodel",
-    }.items()
-    for form in forms.split()
-]
+CASES = [(kind, form) for kind, forms in SERVED.items() for form in forms.split()]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -77,7 +59,7 @@ def trained(kind: str, runs: dict[str, tuple[Material, Path]], place: Path) -> t
 
 def written(directory: Path, form: str, folder: Path) -> Service:
     folder.mkdir()
-    target = target_at(folder / PATHS[form], form, "none")
+    target = target_at(folder / MODEL_PATHS[form], form, "none")
     temporary = folder.with_name("temporary")
     temporary.mkdir()
     request = ServiceRequest(

@@ -11,7 +11,7 @@ import click
 
 from accel_engine import clock
 from accel_engine.deploy_folder.folder_options import FolderOptions
-from accel_engine.deployment.deploy_options import DeployOptions
+from accel_engine.deployment.deploy_options import OF_SERVERS, DeployOptions
 from accel_engine.deployment.deployments import LOG, Deployment, find_deployment, server_process
 from accel_engine.deployment.server_control import require_server, stop_server
 from accel_engine.plan.options import default_of
@@ -73,10 +73,6 @@ LIST_SECONDS = 0.5
 
 LOG_SECONDS = 0.2
 """Between two looks at a log that is followed."""
-
-
-OF_SERVERS = ("port", "grpc_port", "host", "token_file", "tls_certificate", "tls_key", "max_queue")
-"""Options of servers that are started here; a folder's server is told them where it is started."""
 
 
 class DeployGroup(click.Group):
