@@ -108,6 +108,10 @@ class Place(ABC):
         """
         return request.nodes or 1
 
+    def room(self, request: PlaceRequest) -> int:  # noqa: ARG002 (others look at it)
+        """How many such runs it could train at the same time, by what :meth:`describe` has found."""
+        return 1
+
     def has_run_here(self, request: PlaceRequest) -> bool:  # noqa: ARG002 (others look at it)
         """Whether the run is made here, in a directory that the place's machines see under the same path."""
         return True
@@ -155,6 +159,17 @@ class Place(ABC):
         Raises:
             RunError: It cannot be asked.
         """
+
+
+def room_on(machines: int, gpus: int, request: PlaceRequest) -> int:
+    """How many runs some machines can train at the same time: one each, or as many as their GPUs are enough for.
+
+    Args:
+        machines: How many there are.
+        gpus: GPUs of each.
+        request: What a run asks for.
+    """
+    return max(1, machines // (request.nodes or 1) * max(1, gpus // (request.gpus or gpus or 1)))
 
 
 def told_devices(gpus: int, model: str = "") -> tuple[Device, ...]:

@@ -14,7 +14,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LaunchedPlace, Member
-from accel_engine.places.place import PlacedJob, told_devices
+from accel_engine.places.place import PlacedJob, room_on, told_devices
 from accel_engine.places.ray_process import NodeProcess
 from accel_engine.run.directory.run_paths import home
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -36,6 +36,7 @@ class RayCluster(LaunchedPlace):
     """A Ray cluster: the one that this machine belongs to, or the one at an address."""
 
     _group: Any = None
+    _room: int = 1
 
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
         """See :meth:`Place.describe`: the GPUs of the node that has most."""
@@ -51,7 +52,12 @@ class RayCluster(LaunchedPlace):
         if request.gpus and gpus[wanted - 1] < request.gpus:
             least = f"the {wanted} nodes with most have" if wanted > 1 else "no node has more than"
             raise UsageError(f"--gpus {request.gpus}: of the Ray cluster, {least} {gpus[wanted - 1]}")
+        self._room = room_on(len(nodes), gpus[wanted - 1], request)
         return told_devices(gpus[wanted - 1] if request.gpus is None else request.gpus)
+
+    def room(self, request: PlaceRequest) -> int:  # noqa: ARG002 (it was asked about)
+        """See :meth:`Place.room`."""
+        return self._room
 
     def start(self, job: PlacedJob, tell: Callable[[str], bool]) -> list[Member]:
         """See :meth:`LaunchedPlace.start`."""

@@ -14,7 +14,7 @@ from accel_engine.deploy_folder.rendering import Block, Value, clean, dns_label,
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest
-from accel_engine.places.place import JobState, Place, PlacedJob, run_tool, told_devices
+from accel_engine.places.place import JobState, Place, PlacedJob, room_on, run_tool, told_devices
 from accel_engine.run.directory.run_paths import home
 from accel_engine.text import suggestion
 
@@ -75,6 +75,8 @@ class _Node:
     """MiB."""
     gpus: int = 0
     """GPUs of the node that has most."""
+    count: int = 1
+    """The number of nodes."""
 
 
 class Slurm(Place):
@@ -101,13 +103,17 @@ class Slurm(Place):
         found = [(int(each["count"]), each["model"] or "") for row in rows for each in _GPUS.finditer(row[1])]
         most, model = max(found, default=(0, ""))
         cores, memory = ([int(row[at].rstrip("+")) for row in rows if row[at].rstrip("+").isdecimal()] for at in (3, 4))
-        self._node = _Node(min(cores, default=0), min(memory, default=0), most)
         if request.gpus is not None and found and request.gpus > most:
             raise UsageError(f"--gpus {request.gpus}: no node of the partition {rows[0][0]} has more than {most}")
         machines = sum(int(row[5]) for row in rows if row[5].isdecimal())
+        self._node = _Node(min(cores, default=0), min(memory, default=0), most, machines)
         if machines and (request.nodes or 1) > machines:
             raise UsageError(f"--nodes {request.nodes}: the partition {rows[0][0]} has {machines}")
         return told_devices(most if request.gpus is None else request.gpus, model)
+
+    def room(self, request: PlaceRequest) -> int:
+        """See :meth:`Place.room`."""
+        return room_on(self._node.count, self._node.gpus, request)
 
     def files(self, job: PlacedJob) -> Mapping[str, str]:
         """See :meth:`Place.files`."""
