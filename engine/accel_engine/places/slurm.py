@@ -3,9 +3,10 @@
 import math
 import os
 import re
+import secrets
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,16 @@ from accel_engine.deploy_folder.rendering import Block, Value, clean, dns_label,
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest
-from accel_engine.places.place import JobState, Place, PlacedJob, room_on, run_tool, told_devices
+from accel_engine.places.place import (
+    JobState,
+    Place,
+    PlacedJob,
+    program_command,
+    room_on,
+    run_attached,
+    run_tool,
+    told_devices,
+)
 from accel_engine.run.directory.run_paths import home
 from accel_engine.text import suggestion
 
@@ -119,6 +129,19 @@ class Slurm(Place):
         """See :meth:`Place.files`."""
         return {SCRIPT: rendered("job.sh", self._values(job), "places/job.sh")}
 
+    def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:
+        """See :meth:`Place.run`: by ``srun``, which says that it waits."""
+        for option in job.request.place_options:
+            _checked(option)
+        name = f"accel-tui-{words[0]}-{secrets.token_hex(4)}"
+        where = ["--nodes=1", "--ntasks=1", f"--job-name={name}", f"--chdir={os.getcwd()}"]
+        command = ["srun", *where, *self._resources(job), *job.request.place_options, *program_command(words)]
+
+        def waits() -> bool:
+            return "RUNNING" not in run_tool(["squeue", "--noheader", f"--name={name}", "--format=%T"], _PACKAGE)
+
+        return run_attached(command, _PACKAGE, should_stop, waits)
+
     def submit(self, job: PlacedJob) -> str:
         """See :meth:`Place.submit`."""
         printed = run_tool(["sbatch", "--parsable", str(job.directory / SCRIPT)], _PACKAGE)
@@ -172,10 +195,9 @@ class Slurm(Place):
             MAX_CORES, max(1, int(self._node.cores * share)) if self._node.cores else 0
         )
 
-    def _values(self, job: PlacedJob) -> dict[str, Value]:
-        request, plan = job.request, job.resolved.plan
-        folder = job.plan_file.parent if job.plan_file else job.directory
-        resources = []
+    def _resources(self, job: PlacedJob) -> list[str]:
+        """The options that ask for each machine."""
+        request, resources = job.request, []
         if self.name.detail:
             resources.append(f"--partition={self.name.detail}")
         if job.gpus:
@@ -190,12 +212,17 @@ class Slurm(Place):
             )
         if job.seconds:
             resources.append(f"--time={math.ceil(job.seconds / 60)}")
+        return resources
+
+    def _values(self, job: PlacedJob) -> dict[str, Value]:
+        request, plan = job.request, job.resolved.plan
+        folder = job.plan_file.parent if job.plan_file else job.directory
         return {
             "what": Block(clean(plan.title if job.plan_file else f"run {job.directory.name}")),
             "script": Block(shell_text(str(folder / SCRIPT))),
             "name": f"accel-tui-{dns_label(plan.title) if job.plan_file else job.directory.name}",
             "nodes": job.nodes,
-            "resources": _lines(resources),
+            "resources": _lines(self._resources(job)),
             "options": _lines([_checked(each) for each in request.place_options]),
             "folder": os.getcwd(),
             "log": _file_pattern(folder / LOG),

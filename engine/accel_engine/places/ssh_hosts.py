@@ -5,7 +5,7 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from accel_engine.json_values import Text, decode_or_none
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LOG, LaunchedPlace, Member
-from accel_engine.places.place import PlacedJob, run_tool, told_devices
+from accel_engine.places.place import PlacedJob, program_command, run_attached, run_tool, told_devices
 from accel_engine.process.engine_process import find_installation
 from accel_engine.run.directory.run_paths import home
 from accel_engine.run.store.database import DATABASE
@@ -87,6 +87,13 @@ class SshHosts(LaunchedPlace):
         answers = self._ask(None)
         least = min(answers, key=lambda each: len(each.gpus))
         return told_devices(len(least.gpus), least.gpus[0] if least.gpus else "")
+
+    def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:  # noqa: ARG002 (the host is named)
+        """See :meth:`Place.run`."""
+        if len(self.hosts) > 1:
+            raise UsageError(f"{self.name} names {len(self.hosts)} machines: give one")
+        there = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(program_command(words))}"
+        return run_attached(ssh_command(self.hosts[0], there), _PACKAGE, should_stop)
 
     def start(self, job: PlacedJob, tell: Callable[[str], bool]) -> list[Member]:
         """See :meth:`LaunchedPlace.start`."""

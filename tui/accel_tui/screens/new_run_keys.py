@@ -200,7 +200,7 @@ async def ask_where(screen: Screen[None], now: "Where | None") -> "Where | None"
         screen: The screen.
         now: Where they train now; ``None`` for this machine.
     """
-    from accel_engine.plan.options import text_of  # the first frame needs none of these
+    from accel_engine.plan.options import specs_of, text_of  # the first frame needs none of these
     from accel_tui.places.where import ROWS, Where, form_specs, place_choices
     from accel_tui.screens.entry_screen import OptionsScreen
     from accel_tui.widgets.jobs.option_form import OptionForm
@@ -210,8 +210,7 @@ async def ask_where(screen: Screen[None], now: "Where | None") -> "Where | None"
     picker = Picker(where.place, has_choices=True, is_list=False)
     picker.set_reactive(Picker.choices, place_choices())
     texts = {name: text_of(getattr(where, name)) for name in ROWS}
-    for name, unit in (("host_memory", "M"), ("walltime", "s")):
-        texts[name] += unit if texts[name] else ""
+    texts = {name: f"{text}{specs_of(Where)[name].unit if text else ''}" for name, text in texts.items()}
     form = OptionForm(Where, ROWS, specs=form_specs(), texts=texts, editors={"place": picker}, does="takes it")
     chosen: Where | None = await ask_user(screen, OptionsScreen("Where to train?", form, picker))
     return chosen
