@@ -237,6 +237,28 @@ class StartRequest(HostRequest[StartedThere]):
 
 
 @dataclass(frozen=True, slots=True)
+class CureResult:
+    """What :mod:`accel_engine.advice.cures.apply_cure` has done to a run."""
+
+    method: str
+    changes: Mapping[str, JsonValue]
+    before: Mapping[str, JsonValue]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CureRequest(HostRequest[CureResult]):
+    """Apply a cure to a run, or take its last one back."""
+
+    run: RunId
+    changes: Mapping[str, JsonValue]
+    """The fields of the plan, with their new values; empty to take the last cure back."""
+    finding: str = ""
+    function: ClassVar[str] = "accel_engine.hosts.runs_there:answer_cure"
+    result: ClassVar[type] = CureResult
+
+
+@dataclass(frozen=True, slots=True)
 class CarriedFile:
     """A file that travels."""
 
@@ -407,6 +429,7 @@ REQUESTS: tuple[type[HostRequest[object]], ...] = (
     RemoveRequest,
     CancelRequest,
     StartRequest,
+    CureRequest,
     MissingRequest,
     ContentRequest,
     FolderOfFilesRequest,

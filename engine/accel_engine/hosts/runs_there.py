@@ -8,7 +8,7 @@ from typing import Any
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.hosts.carried_files import PATH_FIELDS, carried_value
 from accel_engine.hosts.host_list import read_hosts
-from accel_engine.hosts.host_requests import StartedThere, StartRequest
+from accel_engine.hosts.host_requests import CureRequest, CureResult, StartedThere, StartRequest
 from accel_engine.hosts.link import HostLink, link_to
 from accel_engine.hosts.mirrored_runs import list_runs_of
 from accel_engine.hosts.reading import HostReading, read_all
@@ -44,6 +44,33 @@ def continue_there(
     link = link_to(host_of(directory))
     carried = {name: _carried(link, name, value) for name, value in (changes or {}).items()}
     return _started(link, link.ask(StartRequest(carried, directory.name, queued)))
+
+
+def cure_there(directory: Path, changes: Mapping[str, Any], finding: str = "") -> CureResult:
+    """Apply a cure to a mirrored run, on its host; without changes, take its last cure back.
+
+    Raises:
+        RunError: It cannot be done; why.
+    """
+    return link_to(host_of(directory)).ask(CureRequest(directory.name, dict(changes), finding))
+
+
+def answer_cure(request: CureRequest, send: Send) -> CureResult:
+    """Apply a cure to a run on this machine, or take its last cure back."""
+    del send
+    from accel_engine.advice.cures import apply_cure  # these are slow to import, and seldom needed
+    from accel_engine.hosts.answers import directory_of
+    from accel_engine.process.detached import leave
+
+    directory = directory_of(request.run)
+    if request.changes:
+        values = {name: tuple(each) if isinstance(each, list) else each for name, each in request.changes.items()}
+        done = apply_cure.apply(directory, values, finding=request.finding)
+    else:
+        done = apply_cure.undo(directory)
+    if done.process:
+        leave(done.process)
+    return CureResult(done.method.value, dict(done.changes), dict(done.before), done.text)
 
 
 def _started(link: HostLink, answer: StartedThere) -> tuple[Path, Sequence[str]]:

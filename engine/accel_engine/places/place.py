@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accel_engine.devices.device_types import Device
@@ -15,6 +15,7 @@ from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.memory_estimate import GRAPH, TENSORFLOW, data_bytes
+from accel_engine.plan.options import command_words
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run.directory.run_paths import home
 from accel_engine.text import printable_line, shell_command
@@ -113,6 +114,11 @@ class Place(ABC):
         """
         return request.nodes or 1
 
+    def options(self, request: PlaceRequest) -> tuple[str, ...]:
+        """The options of commands that ask for the same."""
+        nodes = None if request.nodes == self.nodes(PlaceRequest()) else request.nodes
+        return ("--on", str(self.name), *command_words(replace(request, nodes=nodes)))
+
     def room(self, request: PlaceRequest) -> int:  # noqa: ARG002 (others look at it)
         """How many such runs it could train at the same time, by what :meth:`describe` has found."""
         return 1
@@ -199,9 +205,9 @@ def told_devices(gpus: int, model: str = "") -> tuple[Device, ...]:
     return (Device("cpu:0", "cpu", "CPU"), *(Device(f"gpu:{index}", "gpu", model or "GPU") for index in range(gpus)))
 
 
-def program_command(words: Sequence[str]) -> list[str]:
+def program_command(words: Sequence[str], python: str = sys.executable) -> list[str]:
     """What runs a command of this program on a machine of a place, until the end of its input."""
-    return [sys.executable, "-P", "-m", "accel_engine.places", "run", str(home().absolute()), *words]
+    return [python, "-P", "-m", "accel_engine.places", "run", str(home().absolute()), *words]
 
 
 def run_attached(

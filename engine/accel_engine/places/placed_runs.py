@@ -160,7 +160,7 @@ def hand_over(place: Place, request: PlaceRequest, resolved: ResolvedPlan, direc
         raise RunError(f"cannot write {error.filename}: {error.strerror}") from error
     number = place.submit(job)
     if not isinstance(place, LaunchedPlace):  # whose process writes it from now on
-        set_place(directory, PlacedRun(str(place.name), number))
+        set_place(directory, PlacedRun(str(place.name), number, options=place.options(request)))
 
 
 def submit_plan(place: Place, request: PlaceRequest, plan: Plan, devices: Sequence[Device]) -> str:
