@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -201,13 +200,16 @@ def test_a_trial_waits_in_slurm_with_its_reason_is_continued_when_lost_and_stopp
             return [f"{trial.state.value}: {trial.reason}" for trial in study.trials.values()]
 
         wait_until(lambda: any("of Slurm waits" in state for state in states()), "a reason", timeout=SECONDS)
-        lost = next(run for run in trials(3) if run.info.status is not Status.QUEUED)
-        lost.wait_for("checkpoint", is_training)
+        wait_until(lambda: any(is_training(run) for run in trials(3)), "a checkpoint", timeout=SECONDS)
+        lost = next(run for run in trials(3) if is_training(run))
         steps, job = latest_checkpoint(lost.directory), lost.job
 
         slurm("scancel", "--signal=KILL", "--full", job)  # as if its node had lost power
 
         lost.wait_for("another job", lambda run: run.info.place is not None and run.job != job)
+        for other in trials(3):  # so that it gets a node
+            if other.directory != lost.directory and is_training(other):
+                assert program("stop", other.directory.name).returncode == 0
         lost.wait_for("new steps", lambda run: run.steps > steps and is_training(run))
         assert program("stop", "s").returncode == 0
         wait_until(lambda: study.database.part.ended is not None, "the end of the search", timeout=SECONDS)
@@ -250,10 +252,7 @@ def ray(cluster: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
             at = ["nsenter", f"--net=/run/netns/{host}", *command, *words, "--block"]
             with (temporary / f"{host}.log").open("w") as log:
                 started.append(subprocess.Popen(at, stdout=log, stderr=log))
-            for _ in range(60):
-                if "Ray runtime started" in (temporary / f"{host}.log").read_text():
-                    break
-                time.sleep(1)
+            wait_until(lambda log=log: "Ray runtime started" in Path(log.name).read_text(), "Ray", timeout=SECONDS)
         yield
     finally:
         for each in reversed(started):

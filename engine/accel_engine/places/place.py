@@ -200,7 +200,7 @@ def room_on(machines: int, gpus: int, request: PlaceRequest) -> int:
     return max(1, machines // (request.nodes or 1) * max(1, gpus // (request.gpus or gpus or 1)))
 
 
-def told_devices(gpus: int, model: str = "") -> tuple[Device, ...]:
+def machine_devices(gpus: int, model: str = "") -> tuple[Device, ...]:
     """The devices of a machine with some GPUs, of which nothing else is known."""
     return (Device("cpu:0", "cpu", "CPU"), *(Device(f"gpu:{index}", "gpu", model or "GPU") for index in range(gpus)))
 

@@ -16,7 +16,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LaunchedPlace, Member
-from accel_engine.places.place import PlacedJob, program_command, room_on, told_devices
+from accel_engine.places.place import PlacedJob, machine_devices, program_command, room_on
 from accel_engine.places.ray_process import NodeCommand, NodeProcess
 from accel_engine.run.directory.run_paths import home
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -61,7 +61,7 @@ class RayCluster(LaunchedPlace):
             least = f"the {wanted} nodes with most have" if wanted > 1 else "no node has more than"
             raise UsageError(f"--gpus {request.gpus}: of the Ray cluster, {least} {gpus[wanted - 1]}")
         self._room = room_on(len(nodes), gpus[wanted - 1], request)
-        return told_devices(gpus[wanted - 1] if request.gpus is None else request.gpus)
+        return machine_devices(gpus[wanted - 1] if request.gpus is None else request.gpus)
 
     def room(self, request: PlaceRequest) -> int:  # noqa: ARG002 (it was asked about)
         """See :meth:`Place.room`."""

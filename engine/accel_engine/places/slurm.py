@@ -19,11 +19,11 @@ from accel_engine.places.place import (
     JobState,
     Place,
     PlacedJob,
+    machine_devices,
     program_command,
     room_on,
     run_attached,
     run_tool,
-    told_devices,
 )
 from accel_engine.run.directory.run_paths import home
 from accel_engine.text import suggestion
@@ -119,7 +119,7 @@ class Slurm(Place):
         self._node = _Node(min(cores, default=0), min(memory, default=0), most, machines)
         if machines and (request.nodes or 1) > machines:
             raise UsageError(f"--nodes {request.nodes}: the partition {rows[0][0]} has {machines}")
-        return told_devices(most if request.gpus is None else request.gpus, model)
+        return machine_devices(most if request.gpus is None else request.gpus, model)
 
     def room(self, request: PlaceRequest) -> int:
         """See :meth:`Place.room`."""

@@ -17,7 +17,7 @@ from accel_engine.json_values import Text, decode_or_none
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LOG, LaunchedPlace, Member
-from accel_engine.places.place import PlacedJob, program_command, run_attached, run_tool, told_devices
+from accel_engine.places.place import PlacedJob, machine_devices, program_command, run_attached, run_tool
 from accel_engine.process.engine_process import find_installation
 from accel_engine.run.directory.run_paths import home, host_function
 from accel_engine.run.store.database import DATABASE
@@ -112,10 +112,10 @@ class SshHosts(LaunchedPlace):
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
         """See :meth:`Place.describe`: the GPUs of the host that has fewest, as all train the same."""
         if request.gpus is not None:
-            return told_devices(request.gpus)
+            return machine_devices(request.gpus)
         answers = self._ask(None)
         least = min(answers, key=lambda each: len(each.gpus))
-        return told_devices(len(least.gpus), least.gpus[0] if least.gpus else "")
+        return machine_devices(len(least.gpus), least.gpus[0] if least.gpus else "")
 
     @property
     def _machines(self) -> list[_Machine]:

@@ -18,7 +18,7 @@ from accel_engine.places import FORMS, PlaceName, PlaceRequest, placed_runs
 from accel_engine.places.launched import REQUEST, LaunchedPlace, Member
 from accel_engine.places.launcher import Launcher
 from accel_engine.places.own_process import set_place
-from accel_engine.places.place import PlacedJob, told_devices
+from accel_engine.places.place import PlacedJob, machine_devices
 from accel_engine.places.ssh_hosts import SshHosts
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, Status, create
@@ -48,7 +48,7 @@ class Nodes(LaunchedPlace):
     starts: ClassVar[int] = 0
 
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
-        return told_devices(request.gpus or 0)
+        return machine_devices(request.gpus or 0)
 
     def start(self, job: PlacedJob, tell: Callable[[str], bool]) -> list[Member]:
         assert tell("nodes are asked")

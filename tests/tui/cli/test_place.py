@@ -11,7 +11,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.places import FORMS, PlaceRequest, placed_runs
 from accel_engine.places.own_process import is_to_start_again
-from accel_engine.places.place import JobState, Place, PlacedJob, told_devices
+from accel_engine.places.place import JobState, Place, PlacedJob, machine_devices
 from accel_engine.run import RunReader, Status, list_runs
 from accel_tui.cli import follow_run
 from tui.cli.conftest import Engine
@@ -25,7 +25,7 @@ class Lab(Place):
     cancelled: ClassVar[list[str]] = []
 
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
-        return told_devices(2 if request.gpus is None else request.gpus)
+        return machine_devices(2 if request.gpus is None else request.gpus)
 
     def files(self, job: PlacedJob) -> Mapping[str, str]:
         return {"job.sh": f"{job.gpus} GPUs\n"}

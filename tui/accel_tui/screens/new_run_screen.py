@@ -265,7 +265,7 @@ class NewRunScreen(DirtyRegionScreen):
 
     def action_race(self) -> None:
         if self._where:
-            self._only_here("This screen measures this machine; accel-tui race --on measures one of a cluster.")
+            self._only_here("A race measures this machine; accel-tui race --on measures one of a cluster.")
         elif (filled := self._valid()) is not None:
             open_screen(self, Screens.RACE, filled.plan)
 
