@@ -204,7 +204,7 @@ def test_a_trial_waits_in_slurm_with_its_reason_is_continued_when_lost_and_stopp
         lost = next(run for run in trials(3) if is_training(run))
         steps, job = latest_checkpoint(lost.directory), lost.job
 
-        slurm("scancel", "--signal=KILL", "--full", job)  # as if its node had lost power
+        os.kill(pid_of(lost.directory), signal.SIGKILL)
 
         lost.wait_for("another job", lambda run: run.info.place is not None and run.job != job)
         for other in trials(3):  # so that it gets a node
