@@ -34,7 +34,7 @@ from accel_tui.widgets.run.run_lines import AdviceLines
 from tui.fake_engine import FakeEngine
 from tui.fake_script import FakeScript
 from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find, raced
-from tui.stand_ins import StubApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, hides, shows, text_of, until
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -469,8 +469,7 @@ async def test_evidence_of_a_run_of_the_list_is_shown_in_its_charts(
     run: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find(monkeypatch, SLOW)
-    async with StubApp().run_test(size=WIDE) as pilot:
-        await shows(pilot, "Start")
+    async with BareApp().run_test(size=WIDE) as pilot:
         await pilot.press("r")
         await shows(pilot, "1 run")
         await pilot.press("A")
