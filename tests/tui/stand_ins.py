@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
@@ -20,6 +21,12 @@ from accel_tui.run_state.state import RunState
 from waiting import eventually
 
 GIB = 1 << 30
+
+
+def more(*sizes: tuple[int, int]) -> list[Any]:
+    """Sizes at which a test takes the same way as at another: for the campaign."""
+    return [pytest.param(size, marks=pytest.mark.campaign) for size in sizes]
+
 
 MACHINE = Inventory(
     (Device("cpu:0", "cpu", "AMD EPYC 7B13", 16 * GIB, 4),),

@@ -21,7 +21,7 @@ from accel_tui.screens.bench_screen import BenchScreen, LatencyHistogram, Throug
 from accel_tui.widgets.chart.axes import LogAxis
 from accel_tui.widgets.plan.picker import Picker
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import BareApp, StubApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, hides, more, shows, text_of, until
 
 
 def candidate(batch_size: int, milliseconds: float, throughput: float, **changes: Any) -> Candidate:
@@ -92,7 +92,7 @@ async def open_bench(pilot: Pilot[None], *, started: bool = True) -> BenchScreen
     return app.screen
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((120, 40)), (200, 50)])
 async def test_what_is_measured_is_shown_at_once(home: Path, bench: type[Bench], size: tuple[int, int]) -> None:
     async with BareApp().run_test(size=size) as pilot:
         screen = await open_bench(pilot)

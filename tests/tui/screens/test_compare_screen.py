@@ -19,7 +19,7 @@ from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
 from accel_tui.widgets.results_table import ResultsTable
 from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import BareApp, shows, text_of, until
+from tui.stand_ins import BareApp, more, shows, text_of, until
 
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 
@@ -50,7 +50,7 @@ def charts(pilot: Pilot[None]) -> list[Chart]:
     return [chart for chart in pilot.app.screen.query(Chart) if chart.display]
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE), HUGE])
 async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[int, int]) -> None:
     one, other = trained(Plan(name="first")), trained(Plan(model="mlp", name="second"), 300)
     async with BareApp().run_test(size=size) as pilot:

@@ -25,7 +25,7 @@ from accel_tui.screens.evaluate_screen import EvaluateScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.jobs.option_inputs import PathInput
 from accel_tui.widgets.plan.picker import Picker
-from tui.stand_ins import BareApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, hides, more, shows, text_of, until
 
 FOUND = Evaluation(
     "test",
@@ -81,7 +81,7 @@ async def open_evaluation(pilot: Any) -> None:
     await shows(pilot, "256 of 2,000 examples")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("size", [(80, 24), *more((120, 40))])
 async def test_metrics_and_differences_are_shown_once_they_are_measured(
     home: Path, query: Any, size: tuple[int, int]
 ) -> None:
@@ -137,7 +137,7 @@ async def open_form(pilot: Any, query: Any) -> OptionForm:
     return form
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((200, 50))])
 async def test_data_split_and_checkpoint_are_chosen(
     home: Path, query: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:

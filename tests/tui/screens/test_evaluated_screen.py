@@ -19,7 +19,7 @@ from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.evaluate_screen import EvaluatedScreen, EvaluateScreen
 from tui.example_reports import binary
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import BareApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, hides, more, shows, text_of, until
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ async def open_evaluation(pilot: Any, *runs: FakeEngine) -> None:
     await shows(pilot, "1,000 test examples", "w Diagnostics")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((200, 50))])
 async def test_the_evaluated_examples_are_reported(
     runs: list[FakeEngine], query: Any, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.export_screen import ExportScreen
 from accel_tui.widgets.jobs.option_inputs import Checklist
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import BareApp, StubApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, hides, more, shows, text_of, until
 
 METRICS = {"loss": 0.25, "accuracy": 0.9}
 ORIGINAL = MeasuredModel(
@@ -98,7 +98,7 @@ async def open_export(pilot: Any, run: FakeEngine) -> None:
     await shows(pilot, "formats", "tflite-int8", "by format")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((200, 50))])
 async def test_each_format_appears_when_it_was_compared_and_the_fastest_is_marked(
     run: FakeEngine, query: Any, size: tuple[int, int]
 ) -> None:

@@ -21,7 +21,7 @@ from accel_tui.screens.hosts_screen import HostEntryScreen, HostsScreen, HostsTa
 from accel_tui.widgets.device_heat_map import DeviceHeatMap, lay_out
 from tui.fake_engine import FakeEngine
 from tui.stand_in_hosts import StandInHosts, busy_host, gpu_devices, lost_host, run_of, samples_of
-from tui.stand_ins import BareApp, begun, hides, shows, text_of, until
+from tui.stand_ins import BareApp, begun, hides, more, shows, text_of, until
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ async def opened(pilot: Pilot[None]) -> HostsScreen:
     return pilot.app.screen
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("size", [(80, 24), *more((120, 40))])
 async def test_devices_users_and_runs_of_all_hosts(
     hosts: StandInHosts, live: FakeEngine, size: tuple[int, int]
 ) -> None:

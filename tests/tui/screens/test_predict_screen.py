@@ -25,7 +25,7 @@ from accel_tui.screens import job, predict_screen
 from accel_tui.screens.predict_screen import GrowingText, PredictScreen
 from accel_tui.widgets.text_table import TextTable
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import BareApp, StubApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, hides, more, shows, text_of, until
 
 CLASSES = OutputPrediction(
     "", "classification", ("cat", "dog"), (), np.array([[0.975, 0.025], [0.25, 0.75]], np.float32)
@@ -124,7 +124,7 @@ async def open_prediction(pilot: Any, run: FakeEngine, data: DataFormat | None) 
     await until(pilot, lambda: pilot.app.focused, "the first field")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((200, 50))])
 async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query: Any, size: tuple[int, int]) -> None:
     async with BareApp().run_test(size=size) as pilot:
         await open_prediction(pilot, run, PETS)

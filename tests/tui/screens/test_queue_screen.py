@@ -24,7 +24,7 @@ from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.key_bar import RunsBadge
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import BareApp, StubApp, begun, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, begun, more, shows, text_of, until
 
 SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
 
@@ -74,7 +74,7 @@ async def test_an_empty_queue_says_how_to_fill_it() -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "New run")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE, LARGE)])
 async def test_runs_are_listed_in_their_order_with_why_they_wait(size: tuple[int, int]) -> None:
     first = add("first")
     add("second", priority=3, after=(first,))

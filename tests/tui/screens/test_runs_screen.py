@@ -23,7 +23,7 @@ from accel_tui.widgets import runs_table as runs_table
 from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.table import Heading
 from tui.fake_engine import FakeEngine, dead_pid
-from tui.stand_ins import BareApp, StubApp, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, more, shows, text_of, until
 
 SMALL, WIDE = (80, 24), (120, 40)
 
@@ -64,7 +64,7 @@ async def open_runs(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: table(pilot).runs is not None, "the list")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, (200, 50)])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE), (200, 50)])
 async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path], size: tuple[int, int]) -> None:
     made(Plan(), Outcome.FINISHED, age=3700)
     made(Plan(model="mlp"), age=7300, pid=dead_pid())
@@ -135,7 +135,7 @@ async def test_enter_is_not_lost_on_a_list_that_is_still_to_come(
 
 
 async def test_a_list_without_runs_on_the_plan_does_not_take_the_focus(home: Path) -> None:
-    async with BareApp().run_test(size=WIDE) as pilot:
+    async with StubApp().run_test(size=WIDE) as pilot:
         await until(pilot, lambda: [each.runs for each in pilot.app.screen.query(RunsTable)] == [()], "the list")
         await pilot.press("up")
         assert pilot.app.focused is not None
@@ -158,7 +158,7 @@ async def test_the_cursor_stays_on_its_run_while_others_come(made: Callable[...,
 async def test_a_lost_run_is_resumed_and_a_live_one_is_not(made: Callable[..., Path]) -> None:
     lost = made(Plan(epochs=4), age=50, pid=dead_pid())
     made(Plan(model="mlp"))
-    app = BareApp()
+    app = StubApp()
     async with app.run_test(size=SMALL) as pilot:
         await shows(pilot, "engine: ready")
         await open_runs(pilot)

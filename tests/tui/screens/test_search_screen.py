@@ -32,7 +32,7 @@ from accel_tui.widgets.search.study_view import VIEWS, StudyView
 from accel_tui.widgets.search.trials_table import TrialLoss, TrialsTable
 from example_study import DEFINITION, confirm, write_study
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import BareApp, StubApp, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, more, shows, text_of, until
 
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 
@@ -96,7 +96,7 @@ async def sent(pilot: Pilot[None], directory: Path) -> StudyCommand:
     return command
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE), HUGE])
 async def test_progress_both_figures_curves_and_trials_are_there_and_follow(
     running: Path, size: tuple[int, int]
 ) -> None:
