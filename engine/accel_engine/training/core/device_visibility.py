@@ -113,6 +113,8 @@ def place_on_visible(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPl
     """
     wanted, usable = resolved.plan.devices, _usable(resolved.plan, inventory)
     hidden = [name for name in wanted if name in {device.id for device in inventory.devices} - {d.id for d in usable}]
+    if not inventory.of_kind("gpu"):  # the plan may name one that nothing but TensorFlow can find
+        hidden += [name for name in wanted if name.lower().startswith("gpu:")]
     if hidden:
         raise PlanError("devices", wanted, f"TensorFlow does not see {', '.join(hidden)} (is this its CUDA build?)")
     return resolved.with_devices(usable)
