@@ -14,8 +14,8 @@ _MODULES = """
     data.series.series data.series.series_parts data.series.windowed data.source data.splits data.standardization
     data.structure data.tables data.tables.category_values data.tables.column_reading data.tables.columns
     data.tables.csv_text data.tables.dates data.tables.last_windows data.tables.number_texts
-    data.tables.preprocessing data.tables.raw_inputs data.tables.table data.tables.table_file
-    data.tables.table_series data.tables.targets data.tables.valid_rows data.targets data.texts
+    data.tables.preprocessing data.tables.raw_inputs data.tables.rows_to_predict data.tables.table
+    data.tables.table_file data.tables.table_series data.tables.targets data.tables.valid_rows data.targets data.texts
     data.texts.characters data.texts.tokens errors files formats formats.onnx_format formats.savedmodel_format
     formats.tflite_format image_files inference inference.origin inference.output_differences
     inference.output_prediction inference.runtime inference.savedmodel_runtime inference.text_encoding json_values
