@@ -98,6 +98,8 @@ async def test_what_is_measured_is_shown_at_once(home: Path, bench: type[Bench],
         screen = await open_bench(pilot)
         await shows(pilot, "measuring k3fp on cpu:0, float32: batch 1", "950 examples/s", "p50 300 µs", "p99 7.80 ms")
         await shows(pilot, "examples/s by batch size", "k3fp on cpu:0 with XLA, float32, multi-stream")
+        headers = {line.rstrip("│ ") for line in text_of(pilot).splitlines() if "p99 (95%)" in line}
+        assert len(headers) == 1, "the columns of all tables are at the same places"
         one, other = screen.query_one(ThroughputChart).series
         assert one.points == ((0, 1000.0), (192, 4000.0))
         assert other.points == ((0, 1500.0),)
