@@ -206,7 +206,7 @@ def test_a_trial_waits_in_slurm_with_its_reason_is_continued_when_lost_and_stopp
 
         os.kill(pid_of(lost.directory), signal.SIGKILL)
 
-        lost.wait_for("another job", lambda run: run.info.place is not None and run.job != job)
+        lost.wait_for("another job", lambda run: (place := run.info.place) is not None and place.job != job)
         for other in trials(3):  # so that it gets a node
             if other.directory != lost.directory and is_training(other):
                 assert program("stop", other.directory.name).returncode == 0
