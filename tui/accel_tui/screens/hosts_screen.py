@@ -308,12 +308,14 @@ class HostsScreen(AskingScreen):
     async def action_check(self) -> None:
         """Check the current host, and show what was found."""
         name = self._table.current_host
-        self.notify(f"checking {name}…", timeout=3)
+        self.notify(f"checking {name}; the doctor there takes some seconds…", timeout=60)
         try:
             found = await asyncio.to_thread(check_host, name)
         except AccelError as error:
+            self.app.clear_notifications()
             self.notify(str(error), title=f"{name} cannot be checked", severity="error", markup=False)
             return
+        self.app.clear_notifications()
         first, *rest = check_lines(name, found)
         await self.ask(
             QuestionScreen(printable(first), printable("\n".join([*rest, "", *problem_lines(found)])), (CLOSE,))
