@@ -115,7 +115,12 @@ SHOTS = {
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
-    "compare-many": Shot(None, ("r", "<✓>", "ctrl+a", "c", "<median>"), (MEDIUM, LARGE), (MEDIUM,)),
+    "compare-many": Shot(
+        None,
+        ("r", "<✓>", "slash", *"kind:training", "enter", "<9 of>", "ctrl+a", "c", "<median>"),
+        (MEDIUM, LARGE),
+        (MEDIUM,),
+    ),
     "compare-benches": Shot(
         None,
         ("r", "<✓>", "slash", *"kind:bench", "enter", "<2 of>", "ctrl+a", "c", "<Compare 2>"),
