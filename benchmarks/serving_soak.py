@@ -164,6 +164,11 @@ def soak(folder: Path, requests: int, protocols: list[str]) -> bool:
             for each in asked.values():
                 each.ask(part, count)
             sizes.append([one.memory_info().rss for one in (process, *process.children())])
+            sent, wrong = (
+                sum(values) for values in zip(*((one.requests, one.wrong) for one in asked.values()), strict=True)
+            )
+            memory = " and ".join(f"{size / 2**20:.1f}" for size in sizes[-1])
+            print(f"{folder.name}: {sent:,} requests, {wrong} wrong, {memory} MiB", file=sys.stderr, flush=True)
     for protocol, each in asked.items():
         rate = each.requests / each.seconds
         print(f"| {folder.name} | {protocol} | {each.requests:,} | {each.wrong} | {each.worst:.1g} | {rate:,.0f} |")

@@ -1,11 +1,13 @@
-"""Finds the installed TensorFlow without importing it."""
+"""Finds the installed TensorFlow, and GPUs that it may see, without importing it."""
 
 import contextlib
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from accel_engine.devices.device_types import Device
 
 DISTRIBUTIONS = {
     "tensorflow": "",
@@ -16,6 +18,9 @@ DISTRIBUTIONS = {
 
 _LIBTPU = ("lib/libtpu.so", "usr/lib/libtpu.so")
 """Where the images of Google's TPU VMs have the chips' library, beside a TensorFlow for TPUs named ``tensorflow``."""
+
+GPU_FILES = tuple(map(Path, ("/dev/nvidiactl", "/dev/nvmap", "/etc/nv_tegra_release")))
+"""Files of a machine or a container that may have a GPU that NVML does not list; the last two are a Jetson's."""
 
 OLDEST, NEWEST = (2, 19), (2, 21)
 """The range of supported TensorFlow versions."""
@@ -75,6 +80,28 @@ def find_installation() -> Installation:
         )
     name, version = next(iter(found.items()))
     return Installation(name, version)
+
+
+def may_have_unlisted_gpus(devices: Iterable[Device]) -> bool:
+    """Whether TensorFlow may see GPUs although NVML lists none, as on a Jetson.
+
+    Args:
+        devices: The devices of this machine that were found.
+    """
+    return not any(device.kind == "gpu" for device in devices) and any(file.exists() for file in GPU_FILES)
+
+
+def with_unlisted_gpus(devices: Sequence[Device], named: Iterable[str]) -> Sequence[Device]:
+    """The devices of this machine, and GPUs that a plan names and that only TensorFlow can tell whether they exist.
+
+    Args:
+        devices: The devices that were found.
+        named: The plan's devices.
+    """
+    gpus = [name.lower() for name in named if name.lower().startswith("gpu:")]
+    if not gpus or not may_have_unlisted_gpus(devices) or find_installation().distribution == "tensorflow-cpu":
+        return devices
+    return (*devices, *(Device(name, "gpu", "GPU") for name in gpus))
 
 
 def supports_tpus(distribution: str, root: Path = Path("/"), environment: Mapping[str, str] = os.environ) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.devices.tpu_chips import find_chips
+from accel_engine.errors import UsageError
 from accel_engine.json_values import convert_or_none, parse_object
 from accel_engine.measure.cache import Cache, key_of, of_user
 from accel_engine.run.directory.log_file import FATAL, fatal_message
@@ -102,6 +103,20 @@ def xla_flags_problem() -> str | None:
         return None  # it was killed, or XLA fails for another reason
     _FLAGS.save({key: problem})
     return problem
+
+
+def refuse_xla_flags(*, with_xla: bool = True) -> None:
+    """Refuse flags that the user has set and with which TensorFlow would end this process, before it does anything.
+
+    Args:
+        with_xla: Whether this process will surely use XLA; otherwise only ``TF_XLA_FLAGS`` matters.
+
+    Raises:
+        UsageError: An option is unknown or wrong; which.
+    """
+    problem = xla_flags_problem() if with_xla or of_user("TF_XLA_FLAGS") else ""
+    if problem and (with_xla or "TF_XLA_FLAGS" in problem):
+        raise UsageError(f"TensorFlow would end the process: {problem}; correct or unset it")
 
 
 def _file_of_flags(value: str) -> str:

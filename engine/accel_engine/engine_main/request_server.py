@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 from accel_engine import user_code
+from accel_engine.doctor.tf_probe import refuse_xla_flags
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport, set_batch_scheduling
 from accel_engine.errors import AccelError, RunError, format_error
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
@@ -117,6 +118,7 @@ def answer(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport
     """
     try:
         if request.needs_tensorflow:
+            refuse_xla_flags()
             if not tensorflow.imported:
                 send(Doing("importing TensorFlow"))
             tensorflow.wait()

@@ -10,7 +10,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from accel_engine.inference.runtime import Arrays
-from accel_engine.inference.savedmodel_runtime import SIGNATURE
+from accel_engine.models.model_files import SIGNATURE
 from accel_engine.protobuf import bytes_field, text_field
 
 FILE = Path("assets.extra", "tf_serving_warmup_requests")

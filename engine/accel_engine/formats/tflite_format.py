@@ -152,7 +152,7 @@ def _with_int8_weights(content: bytes, quantizer: Any) -> bytes:
 def _converter(folder: str, quantize: str, examples: Callable[[], Arrays]) -> Any:
     import tensorflow as tf
 
-    from accel_engine.inference.savedmodel_runtime import SIGNATURE
+    from accel_engine.models.model_files import SIGNATURE
 
     converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[SIGNATURE])
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]

@@ -11,11 +11,8 @@ import tensorflow as tf
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError, UsageError
 from accel_engine.inference.runtime import Arrays, check_inputs, size_on_disk
-from accel_engine.models.model_files import SAVED_MODEL
+from accel_engine.models.model_files import SAVED_MODEL, SIGNATURE
 from accel_engine.user_code import reason
-
-SIGNATURE = "serving_default"
-"""The signature that TensorFlow Serving calls unless a request names another."""
 
 
 class SavedModelRuntime:

@@ -28,9 +28,9 @@ from accel_engine.model_server.back_end_process import Outputs
 from accel_engine.model_server.files import predictions, read_file
 from accel_engine.model_server.metrics import CONTENT_TYPE, ServerMetrics
 from accel_engine.model_server.openapi import description
+from accel_engine.model_server.protocols import JSON_LENGTH
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.served_model import Limits, ServedModel
-from accel_engine.version import __version__
 
 LOG = logging.getLogger("model_server")
 
@@ -366,11 +366,9 @@ async def _predict_v1(state: ServingState, request: Request) -> Response:
 async def _infer(state: ServingState, request: Request) -> Response:
     model = _model_of(state, request)
     with model.held(), await _body(state, request) as content:
-        length = request.headers.get(open_inference.BINARY_HEADER, str(len(content)))
+        length = request.headers.get(JSON_LENGTH, str(len(content)))
         if not length.isdecimal() or int(length) > len(content):
-            raise RequestError(
-                f"Inference-Header-Content-Length is {length[:30]}, and the body has {len(content)} bytes"
-            )
+            raise RequestError(f"{JSON_LENGTH} is {length[:30]}, and the body has {len(content)} bytes")
         size = int(length)
 
         def parse() -> tuple[Arrays, dict[str, bool], str]:
@@ -384,7 +382,7 @@ async def _infer(state: ServingState, request: Request) -> Response:
     head = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
     return Response(
         b"".join([head, *binary]),
-        headers={"Inference-Header-Content-Length": str(len(head))},
+        headers={JSON_LENGTH: str(len(head))},
         media_type="application/octet-stream",
     )
 
@@ -463,7 +461,7 @@ async def _about(state: ServingState, _request: Request) -> Response:
 
 
 async def _server(_state: ServingState, _request: Request) -> Response:
-    return _json({"name": "accel-tui", "version": __version__, "extensions": ["binary_tensor_data"]})
+    return _json(open_inference.server_metadata())
 
 
 async def _model(state: ServingState, request: Request) -> Response:

@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine.data.changes import remarks
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.folders.sound_files import read_sound, sound_header
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data.tables.column_reading import check_columns, read_all_rows
 from accel_engine.data.tables.last_windows import last_windows, table_columns
-from accel_engine.data.tables.preprocessing import unseen_notes
 from accel_engine.data.tables.raw_inputs import arrays_of, raw_inputs
+from accel_engine.data.tables.rows_to_predict import read_rows_to_predict
 from accel_engine.data.texts.tokens import encoded
 from accel_engine.errors import AccelError
 from accel_engine.image_files import parse_header, read_example
@@ -163,21 +162,13 @@ def _check_rows(content: bytes, suffix: str) -> None:
 
 def _rows(path: Path, file_name: str, form: UploadForm, specs: Mapping[str, ArraySpec]) -> FileExamples:
     """The rows of a table, as the raw columns that the model takes."""
-    names = [column.name for column in form.columns]
-    found = read_all_rows(path, DataOptions(), {column.name: column for column in form.columns})
-    check_columns(path, names, found.columns)
-    raw = raw_inputs(found.columns, names)
-    inputs = arrays_of(raw, {key: spec.dtype for key, spec in specs.items()})
-    problems: dict[int, str] = {}
-    for column in (found.columns[name] for name in names):
-        if column.values.dtype != object:
-            for row in np.flatnonzero(np.isinf(column.values)).tolist():
-                problems.setdefault(row, f"row {row + 1:,} has an infinite number in {column.name}")
-    kept = {key: np.delete(array, list(problems), axis=0) for key, array in inputs.items()}
-    changes = (*found.row_changes, *(change for name in names for change in found.columns[name].changes))
-    notes = tuple(note.replace(path.name, file_name) for note in remarks(found.notes, changes))
-    notes += unseen_notes(form.categories, raw, np.arange(found.rows))
-    return FileExamples([str(row + 1) for row in range(found.rows)], kept, problems, notes=notes)
+    found = read_rows_to_predict(path, form.columns, form.categories)
+    inputs = arrays_of(found.inputs, {key: spec.dtype for key, spec in specs.items()})
+    kept = {key: np.delete(array, list(found.problems), axis=0) for key, array in inputs.items()}
+    problems = {row: text.replace(path.name, file_name) for row, text in found.problems.items()}
+    return FileExamples(
+        found.names, kept, problems, notes=tuple(each.replace(path.name, file_name) for each in found.notes)
+    )
 
 
 def _texts(content: bytes, suffix: str, file_name: str, single: str, form: UploadForm, spec: ArraySpec) -> FileExamples:

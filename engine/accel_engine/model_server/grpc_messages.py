@@ -9,12 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory, wrappers_pb2
-
-SERVICE = "inference.GRPCInferenceService"
-"""The service of the Open Inference Protocol."""
-
-PREDICTION, MODEL = "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService"
-"""The services of TensorFlow Serving."""
+from google.protobuf.message import DecodeError as DecodeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,7 @@ _TENSORFLOW = _File(
     },
     enums={
         "DataType": {f"DT_{name}": number for number, name in enumerate(_TYPES)}
-        | {"DT_UINT16": 17, "DT_HALF": 19, "DT_UINT32": 22, "DT_UINT64": 23}
+        | {"DT_BFLOAT16": 14, "DT_UINT16": 17, "DT_HALF": 19, "DT_UINT32": 22, "DT_UINT64": 23}
     },
 )
 
@@ -185,6 +180,12 @@ for _known in (any_pb2, wrappers_pb2):
     POOL.AddSerializedFile(_known.DESCRIPTOR.serialized_pb)
 for _each in _FILES:
     POOL.AddSerializedFile(_described(_each).SerializeToString())
+
+
+TYPE_NAMES = {each.number: each.name for each in POOL.FindEnumTypeByName("tensorflow.DataType").values}
+"""TensorFlow's names of types by their numbers."""
+
+TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
 
 
 def message(name: str) -> Any:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import numpy as np
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
@@ -15,11 +14,11 @@ from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server import open_inference, serving_grpc
 from accel_engine.model_server.application import ServingState
-from accel_engine.model_server.grpc_messages import MODEL, POOL, PREDICTION, SERVICE, methods
+from accel_engine.model_server.grpc_messages import POOL, methods
+from accel_engine.model_server.protocols import CONTENTS, INFERENCE, MODEL, PREDICTION
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import Service
-from accel_engine.model_server.tensors import Array, as_text, check_names, check_same_length, checked, typed
-from accel_engine.version import __version__
+from accel_engine.model_server.tensors import Array, values_of
 
 CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
@@ -31,18 +30,6 @@ CODES = {
     504: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
 """gRPC's codes for the statuses of :class:`RequestError`."""
-
-_CONTENTS = {
-    "bool": "bool_contents",
-    **dict.fromkeys(("int8", "int16", "int32"), "int_contents"),
-    **dict.fromkeys(("uint8", "uint16", "uint32"), "uint_contents"),
-    "int64": "int64_contents",
-    "uint64": "uint64_contents",
-    "float32": "fp32_contents",
-    "float64": "fp64_contents",
-    "string": "bytes_contents",
-}
-"""The field of ``InferTensorContents`` for each type."""
 
 _MESSAGE_ROOM = 1 << 16
 """Bytes of a message besides its tensors."""
@@ -93,7 +80,7 @@ class GrpcServer:
             ],
             maximum_concurrent_rpcs=CALLS,
         )
-        answers = {SERVICE: _open_inference(state), **serving_grpc.answers(state)}
+        answers = {INFERENCE: _open_inference(state), **serving_grpc.answers(state)}
         for service, functions in answers.items():
             handlers = {}
             for name, (request, response) in methods(service).items():
@@ -123,7 +110,7 @@ class GrpcServer:
 
     async def set_ready(self) -> None:
         """Tell health checks that requests are answered."""
-        for name in ("", SERVICE, PREDICTION, MODEL):
+        for name in ("", INFERENCE, PREDICTION, MODEL):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def set_draining(self) -> None:
@@ -185,7 +172,7 @@ def _open_inference(state: ServingState) -> dict[str, Method]:
         return {"ready": not state.problem}
 
     async def server_metadata(_request: Any) -> dict[str, Any]:
-        return {"name": "accel-tui", "version": __version__, "extensions": ["binary_tensor_data"]}
+        return open_inference.server_metadata()
 
     async def model_metadata(request: Any) -> dict[str, Any]:
         return open_inference.metadata(state.served(request.name, request.version).service)
@@ -222,34 +209,17 @@ def inputs_of(request: Any, service: Service) -> Arrays:
     Raises:
         RequestError: It has no such inputs; what would be right.
     """
-    given, raw = dict[str, Array](), list(request.raw_input_contents)
+    raw = list(request.raw_input_contents)
     if raw and len(raw) != len(request.inputs):
         raise RequestError(f"raw_input_contents has {len(raw)} entries for {len(request.inputs)} inputs")
-    for place, tensor in enumerate(request.inputs):
-        name = tensor.name
-        spec = service.specs.get(name)
-        if spec is None or name in given:
-            check_names(dict.fromkeys([*given, name]), service.specs)
-            raise RequestError(f"input {name} is there twice")
-        shape = open_inference.shape_of(name, list(tensor.shape))
-        open_inference.check_datatype(name, tensor.datatype, spec)
+
+    def read(place: int, name: str, shape: tuple[int, ...], spec: ArraySpec) -> Array:
         if raw:
-            array = open_inference.from_bytes(name, raw[place], shape, spec)
-        else:
-            array = open_inference.shaped(name, _of_contents(name, tensor.contents, spec), shape)
-        given[name] = checked(name, array, spec)
-    check_names(given, service.specs)
-    check_same_length(given)
-    return given
+            return open_inference.of_bytes(name, raw[place], shape, spec)
+        if spec.dtype not in CONTENTS:
+            raise RequestError(f"input {name} takes {spec.dtype}, which raw_input_contents has only")
+        contents = getattr(request.inputs[place].contents, CONTENTS[spec.dtype])
+        return open_inference.shaped(name, values_of(name, contents, spec), shape)
 
-
-def _of_contents(name: str, contents: Any, spec: ArraySpec) -> Array:
-    """The values of an input, flat."""
-    if spec.dtype not in _CONTENTS:
-        raise RequestError(f"input {name} takes {spec.dtype}, which raw_input_contents has only")
-    values = getattr(contents, _CONTENTS[spec.dtype])
-    if spec.dtype == "string":
-        array = np.empty(len(values), object)
-        array[:] = [as_text(name, value) for value in values]
-        return array
-    return typed(name, np.array(values, None if values else spec.dtype), spec)
+    described = ((each.name, list(each.shape), each.datatype) for each in request.inputs)
+    return open_inference.gathered(described, read, service)

@@ -1,31 +1,24 @@
 """The Open Inference Protocol, version 2: its types and messages, over REST with the binary extension."""
 
-import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-
-import numpy as np
 
 from accel_engine.data.structure import ArraySpec
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.back_end_process import Outputs
+from accel_engine.model_server.protocols import BINARY, DATATYPES, OWN_SERVER, from_bytes, to_bytes
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import Service, Tensor
-from accel_engine.model_server.tensors import Array, array_of, as_text, check_names, check_same_length, checked, to_json
-
-DATATYPES = {
-    "bool": "BOOL",
-    **{f"{sign}int{bits}": f"{sign.upper()}INT{bits}" for sign in ("u", "") for bits in (8, 16, 32, 64)},
-    **{f"float{bits}": f"FP{bits}" for bits in (16, 32, 64)},
-    "string": "BYTES",
-}
-"""The protocol's names of NumPy's types."""
-
-BINARY_HEADER = "inference-header-content-length"
-"""The header with the number of bytes of JSON, after which binary data follows."""
-
-_LENGTH = struct.Struct("<I")
-"""What precedes each text in binary data: its bytes."""
+from accel_engine.model_server.tensors import (
+    Array,
+    array_of,
+    check_names,
+    check_same_length,
+    checked,
+    texts_of,
+    to_json,
+)
+from accel_engine.version import __version__
 
 
 def datatype_of(spec: ArraySpec) -> str:
@@ -49,39 +42,63 @@ def inputs_of(body: Any, binary: bytes, service: Service) -> tuple[Arrays, dict[
     """
     if not isinstance(body, dict) or not isinstance(body.get("inputs"), list):
         raise RequestError('the body is a JSON object with "inputs", a list of tensors')
-    given, start = dict[str, Array](), 0
-    for tensor in body["inputs"]:
-        name = _text_field(tensor, "name")
-        spec = service.specs.get(name)
-        if spec is None or name in given:
-            check_names(dict.fromkeys([*given, name]), service.specs)
-            raise RequestError(f"input {name} is there twice")
-        shape = shape_of(name, tensor.get("shape"))
-        check_datatype(name, tensor.get("datatype"), spec)
-        size = _parameters(tensor).get("binary_data_size")
+    start, tensors = 0, body["inputs"]
+
+    def read(place: int, name: str, shape: tuple[int, ...], spec: ArraySpec) -> Array:
+        nonlocal start
+        size = _parameters(tensors[place]).get("binary_data_size")
         if size is None:
-            array = _of_json(name, tensor.get("data"), shape, spec)
-        else:
-            if type(size) is not int or not 0 <= size <= len(binary) - start:
-                raise RequestError(
-                    f"input {name}: binary_data_size is {size!r:.50}, and {len(binary) - start} bytes follow"
-                )
-            array = from_bytes(name, binary[start : start + size], shape, spec)
-            start += size
-        given[name] = checked(name, array, spec)
+            return _of_json(name, tensors[place].get("data"), shape, spec)
+        if type(size) is not int or not 0 <= size <= len(binary) - start:
+            raise RequestError(
+                f"input {name}: binary_data_size is {size!r:.50}, and {len(binary) - start} bytes follow"
+            )
+        start += size
+        return of_bytes(name, binary[start - size : start], shape, spec)
+
+    described = ((_name_of(each), each.get("shape"), each.get("datatype")) for each in tensors)
+    given = gathered(described, read, service)
     if start != len(binary):
         raise RequestError(f"{len(binary) - start:,} bytes of binary data are of no input")
-    check_names(given, service.specs)
-    check_same_length(given)
     identifier = body.get("id", "")
     return given, _wanted(body, service), identifier if isinstance(identifier, str) else str(identifier)
 
 
-def _text_field(tensor: Any, name: str) -> str:
-    value = tensor.get(name) if isinstance(tensor, dict) else None
-    if not isinstance(value, str):
-        raise RequestError(f"each of the inputs is an object with {name}, shape, datatype and data")
-    return value
+Read = Callable[[int, str, tuple[int, ...], ArraySpec], Array]
+"""Reads the values of a tensor: its place in the request, its name, its shape, and what the model takes."""
+
+
+def gathered(described: Iterable[tuple[str, Any, Any]], read: Read, service: Service) -> Arrays:
+    """The inputs of a request.
+
+    Args:
+        described: The name, the shape and the datatype that it gives for each tensor.
+        read: Reads a tensor's values; called in order.
+        service: What the model takes.
+
+    Raises:
+        RequestError: They are not what the model takes; what would be right.
+    """
+    given = dict[str, Array]()
+    for place, (name, shape, datatype) in enumerate(described):
+        spec = service.specs.get(name)
+        if spec is None or name in given:
+            check_names(dict.fromkeys([*given, name]), service.specs)
+            raise RequestError(f"input {name} is there twice")
+        sides = shape_of(name, shape)
+        if datatype != datatype_of(spec):
+            raise RequestError(f"input {name} has the datatype {datatype_of(spec)}, not {datatype!r:.50}")
+        given[name] = checked(name, read(place, name, sides, spec), spec)
+    check_names(given, service.specs)
+    check_same_length(given)
+    return given
+
+
+def _name_of(tensor: Any) -> str:
+    name = tensor.get("name") if isinstance(tensor, dict) else None
+    if not isinstance(name, str):
+        raise RequestError("each of the inputs is an object with name, shape, datatype and data")
+    return name
 
 
 def _parameters(values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -98,16 +115,6 @@ def shape_of(name: str, shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, list) or not shape or not all(type(side) is int and 0 <= side < 1 << 31 for side in shape):
         raise RequestError(f"input {name}: shape is a list of whole numbers, first the number of examples")
     return tuple(shape)
-
-
-def check_datatype(name: str, datatype: Any, spec: ArraySpec) -> None:
-    """Raise if an input has another type than the model takes.
-
-    Raises:
-        RequestError: It has.
-    """
-    if datatype != datatype_of(spec):
-        raise RequestError(f"input {name} has the datatype {datatype_of(spec)}, not {datatype!r:.50}")
 
 
 def _of_json(name: str, data: Any, shape: tuple[int, ...], spec: ArraySpec) -> Array:
@@ -139,36 +146,17 @@ def shaped(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
 
 
-def from_bytes(name: str, content: bytes, shape: tuple[int, ...], spec: ArraySpec) -> Array:
+def of_bytes(name: str, content: bytes, shape: tuple[int, ...], spec: ArraySpec) -> Array:
     """An array of binary data.
 
     Raises:
         RequestError: It has another size than the shape says.
     """
-    if spec.dtype == "string":
-        return shaped(name, _texts_of(name, content), shape)
-    dtype = np.dtype(spec.dtype)
-    if len(content) % dtype.itemsize:
-        raise RequestError(f"input {name} has {len(content):,} bytes, no multiple of {dtype.itemsize}")
-    if spec.dtype == "bool" and max(content, default=0) > 1:
-        raise RequestError(f"input {name} takes true and false, as 1 and 0")
-    return shaped(name, np.frombuffer(content, dtype.newbyteorder("<")).astype(dtype, copy=False), shape)
-
-
-def _texts_of(name: str, content: bytes) -> Array:
-    texts, start = list[str](), 0
-    while start < len(content):
-        end = start + _LENGTH.size
-        if end > len(content):
-            raise RequestError(f"input {name}: the length of a text is cut")
-        (size,) = _LENGTH.unpack_from(content, start)
-        if end + size > len(content):
-            raise RequestError(f"input {name}: a text is cut")
-        texts.append(as_text(name, content[end : end + size]))
-        start = end + size
-    array = np.empty(len(texts), object)
-    array[:] = texts
-    return array
+    try:
+        values = from_bytes(content, spec.dtype)
+    except ValueError as error:
+        raise RequestError(f"input {name}: {error}") from None
+    return shaped(name, texts_of(name, values) if spec.dtype == "string" else values, shape)
 
 
 def _wanted(body: Mapping[str, Any], service: Service) -> dict[str, bool]:
@@ -205,7 +193,7 @@ def answer(
         array, spec = outputs[name], service.output_specs[name]
         tensor: dict[str, Any] = {"name": name, "shape": list(array.shape), "datatype": datatype_of(spec)}
         if is_binary:
-            binary.append(to_bytes(array))
+            binary.append(to_bytes(array, spec.dtype))
             tensor["parameters"] = {"binary_data_size": len(binary[-1])}
         else:
             tensor["data"] = to_json(array.reshape(-1))
@@ -214,12 +202,9 @@ def answer(
     return {"model_name": service.name, "model_version": service.version, **lead, "outputs": tensors}, binary
 
 
-def to_bytes(array: Array) -> bytes:
-    """Binary data of an array."""
-    if array.dtype.kind in "OUS":
-        texts = [each if isinstance(each, bytes) else str(each).encode() for each in array.reshape(-1).tolist()]
-        return b"".join(part for text in texts for part in (_LENGTH.pack(len(text)), text))
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+def server_metadata() -> dict[str, Any]:
+    """The metadata of the server."""
+    return {"name": OWN_SERVER, "version": __version__, "extensions": [BINARY]}
 
 
 def metadata(service: Service) -> dict[str, Any]:

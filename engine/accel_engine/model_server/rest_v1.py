@@ -9,6 +9,7 @@ from accel_engine.errors import AccelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.back_end_process import Outputs
 from accel_engine.model_server.files import picture
+from accel_engine.model_server.protocols import METADATA, TENSORFLOW_TYPES
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import Service
 from accel_engine.model_server.tensors import (
@@ -21,12 +22,7 @@ from accel_engine.model_server.tensors import (
     plain_texts,
     to_json,
 )
-
-SIGNATURE = "serving_default"
-"""The only signature."""
-
-_TYPES = {"string": "DT_STRING", "bool": "DT_BOOL", "float32": "DT_FLOAT", "float64": "DT_DOUBLE", "float16": "DT_HALF"}
-"""TensorFlow's names of types, where they are not NumPy's in capitals."""
+from accel_engine.models.model_files import SIGNATURE
 
 
 def inputs_of(body: Any, service: Service) -> tuple[Arrays, bool]:
@@ -138,15 +134,10 @@ def metadata(service: Service) -> dict[str, Any]:
     }
     return {
         "model_spec": {"name": service.name, "signature_name": "", "version": service.version},
-        "metadata": {"signature_def": {"signature_def": {SIGNATURE: signature}}},
+        "metadata": {METADATA: {METADATA: {SIGNATURE: signature}}},
     }
-
-
-def tensor_type(spec: ArraySpec) -> str:
-    """TensorFlow's name of a type."""
-    return _TYPES.get(spec.dtype) or f"DT_{spec.dtype.upper()}"
 
 
 def _tensor_info(name: str, spec: ArraySpec) -> dict[str, Any]:
     sides = [{"size": str(-1 if side is None else side), "name": ""} for side in (None, *spec.shape)]
-    return {"dtype": tensor_type(spec), "tensor_shape": {"dim": sides, "unknown_rank": False}, "name": name}
+    return {"dtype": TENSORFLOW_TYPES[spec.dtype], "tensor_shape": {"dim": sides, "unknown_rank": False}, "name": name}

@@ -15,30 +15,13 @@ from accel_engine.data.structure import ArraySpec
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server import open_inference, rest_v1
 from accel_engine.model_server.application import ServingState
-from accel_engine.model_server.grpc_messages import MODEL, POOL, PREDICTION, message
+from accel_engine.model_server.grpc_messages import TYPE_NAMES, TYPE_NUMBERS, message
+from accel_engine.model_server.protocols import METADATA, MODEL, PREDICTION, TENSORFLOW_TYPES, VALUES, bytes_of_texts
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.served_model import ServedModel
 from accel_engine.model_server.service import Service
-from accel_engine.model_server.tensors import Array, as_text, check_names, check_same_length, checked, typed
-
-METADATA = "signature_def"
-"""The only field of the metadata."""
-
-_VALUES = {
-    "bool": "bool_val",
-    **dict.fromkeys(("uint8", "int8", "uint16", "int16", "int32"), "int_val"),
-    "int64": "int64_val",
-    "uint32": "uint32_val",
-    "uint64": "uint64_val",
-    "float16": "half_val",
-    "float32": "float_val",
-    "float64": "double_val",
-    "string": "string_val",
-}
-"""The field with the values of a ``TensorProto``, by NumPy's type."""
-
-_NAMES = {each.number: each.name for each in POOL.FindEnumTypeByName("tensorflow.DataType").values}
-_NUMBERS = {name: number for number, name in _NAMES.items()}
+from accel_engine.model_server.tensors import Array, check_names, check_same_length, checked, typed, values_of
+from accel_engine.models.model_files import SIGNATURE
 
 
 def answers(state: ServingState) -> dict[str, dict[str, Callable[[Any], Awaitable[dict[str, Any]]]]]:
@@ -47,15 +30,15 @@ def answers(state: ServingState) -> dict[str, dict[str, Callable[[Any], Awaitabl
     async def predict(request: Any) -> dict[str, Any]:
         model = _model(state, request.model_spec)
         service, signature = model.service, request.model_spec.signature_name
-        if signature not in ("", rest_v1.SIGNATURE):
-            raise RequestError(f"the model has the signature {rest_v1.SIGNATURE} only, not {signature!r:.100}")
+        if signature not in ("", SIGNATURE):
+            raise RequestError(f"the model has the signature {SIGNATURE} only, not {signature!r:.100}")
         with state.holding(request.ByteSize()), model.held():
             wanted = [open_inference.check_output(each, service) for each in request.output_filter]
             found = await state.infer(model, inputs_of(request, service, state.limits.body))
         specs = service.output_specs
         tensors = {name: to_tensor(found[name], specs[name]) for name in dict.fromkeys(wanted or specs)}
         spec = {"name": service.name, "version": {"value": int(service.version)}}
-        return {"outputs": tensors, "model_spec": {**spec, "signature_name": rest_v1.SIGNATURE}}
+        return {"outputs": tensors, "model_spec": {**spec, "signature_name": SIGNATURE}}
 
     async def metadata(request: Any) -> dict[str, Any]:
         service = _model(state, request.model_spec).service
@@ -119,16 +102,16 @@ def to_array(name: str, tensor: Any, spec: ArraySpec, limit: int) -> Array:
     Raises:
         RequestError: It is none, or of another type; what would be right.
     """
-    wanted = rest_v1.tensor_type(spec)
-    if tensor.dtype != _NUMBERS[wanted]:
-        given = _NAMES.get(tensor.dtype, f"of the number {tensor.dtype}")
+    wanted = TENSORFLOW_TYPES[spec.dtype]
+    if tensor.dtype != TYPE_NUMBERS[wanted]:
+        given = TYPE_NAMES.get(tensor.dtype, f"of the number {tensor.dtype}")
         raise RequestError(f"input {name} has the type {wanted}, not {given}")
     shape = open_inference.shape_of(name, [each.size for each in tensor.tensor_shape.dim])
     if tensor.tensor_content:
         if spec.dtype == "string":
             raise RequestError(f"input {name} takes texts in string_val, not in tensor_content")
-        return open_inference.from_bytes(name, tensor.tensor_content, shape, spec)
-    values, count = getattr(tensor, _VALUES[spec.dtype]), math.prod(shape)
+        return open_inference.of_bytes(name, tensor.tensor_content, shape, spec)
+    values, count = getattr(tensor, VALUES[spec.dtype]), math.prod(shape)
     if len(values) > count:
         raise RequestError(f"input {name} has {len(values):,} values, and its shape {list(shape)} is for {count:,}")
     if count * (8 if spec.dtype == "string" else np.dtype(spec.dtype).itemsize) > limit:
@@ -138,13 +121,9 @@ def to_array(name: str, tensor: Any, spec: ArraySpec, limit: int) -> Array:
 
 def _typed(name: str, values: Any, spec: ArraySpec) -> Array:
     """The values of a tensor, flat, in the type that the model takes."""
-    if spec.dtype == "string":
-        array = np.empty(len(values), object)
-        array[:] = [as_text(name, value) for value in values]
-        return array
     if spec.dtype == "float16":  # the bits of each
         return typed(name, np.array(values, np.int64), ArraySpec((), "uint16")).view(np.float16)
-    return typed(name, np.array(values, None if values else spec.dtype), spec)
+    return values_of(name, values, spec)
 
 
 def _filled(array: Array, count: int) -> Array:
@@ -158,11 +137,11 @@ def to_tensor(array: Array, spec: ArraySpec) -> Any:
     """The ``TensorProto`` of an output, with its values in the field of their type, as TensorFlow Serving has them."""
     flat = array.reshape(-1)
     if spec.dtype == "string":
-        values: Any = [each if isinstance(each, bytes) else str(each).encode() for each in flat.tolist()]
+        values: Any = bytes_of_texts(flat)
     else:
         values = (flat.view(np.uint16) if spec.dtype == "float16" else flat).tolist()
     return message("tensorflow.TensorProto")(
-        dtype=rest_v1.tensor_type(spec),
+        dtype=TENSORFLOW_TYPES[spec.dtype],
         tensor_shape={"dim": [{"size": side} for side in array.shape]},
-        **{_VALUES[spec.dtype]: values},
+        **{VALUES[spec.dtype]: values},
     )

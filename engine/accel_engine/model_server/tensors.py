@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.structure import ArraySpec
+from accel_engine.model_server.protocols import texts_array
 from accel_engine.model_server.request_error import RequestError
 
 Array = npt.NDArray[Any]
@@ -58,6 +59,17 @@ def checked(name: str, array: Array, spec: ArraySpec, *, has_batch: bool = True)
         sides = "x".join(map(str, shape)) or "single values"
         raise RequestError(f"input {name} takes examples of {spec}, not {sides}")
     return array
+
+
+def values_of(name: str, values: Sequence[Any], spec: ArraySpec) -> Array:
+    """The values of a message's field, flat, in an input's type.
+
+    Raises:
+        RequestError: They do not fit in it.
+    """
+    if spec.dtype == "string":
+        return texts_of(name, values)
+    return typed(name, np.array(values, None if values else spec.dtype), spec)
 
 
 def typed(name: str, array: Array, spec: ArraySpec) -> Array:
@@ -150,9 +162,7 @@ def _texts(name: str, values: Any) -> Array:
         if not all(isinstance(each, list) and len(each) == size for each in leaves):
             raise RequestError(f"input {name} has lists of different lengths")
         leaves = [item for each in leaves for item in each]
-    array = np.empty(len(leaves), object)
-    array[:] = [_text(name, each) for each in leaves]
-    return array.reshape(shape)
+    return texts_array([_text(name, each) for each in leaves]).reshape(shape)
 
 
 def _text(name: str, value: Any) -> str:
@@ -167,6 +177,15 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, dict) and set(value) == {"b64"}:
         return as_text(name, bytes_of(name, value))
     raise RequestError(f"input {name} takes texts, not {_name_of(value)}; a missing one is null")
+
+
+def texts_of(name: str, values: Iterable[bytes]) -> Array:
+    """The texts of some bytes, ``[texts]``.
+
+    Raises:
+        RequestError: Some are not UTF-8.
+    """
+    return texts_array([as_text(name, each) for each in values])
 
 
 def as_text(name: str, content: bytes) -> str:
@@ -210,9 +229,7 @@ def _kind_of(array: Array) -> str:
 def plain_texts(array: Array) -> list[Any]:
     """Texts as JSON has them, in nested lists."""
     texts = [text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text) for text in array.reshape(-1)]
-    found = np.empty(len(texts), object)
-    found[:] = texts
-    nested: list[Any] = found.reshape(array.shape).tolist()
+    nested: list[Any] = texts_array(texts).reshape(array.shape).tolist()
     return nested
 
 

@@ -14,6 +14,9 @@ WEIGHTS = ".weights.h5"
 SAVED_MODEL = "saved_model.pb"
 """The file that a directory with a SavedModel has."""
 
+SIGNATURE = "serving_default"
+"""The signature of a SavedModel that servers call unless a request names another."""
+
 _ONLY_RUN = {".tflite": "a TFLite model", ".onnx": "an ONNX model", ".pb": "a TensorFlow graph"}
 """Suffixes of models that have lost their layers."""
 

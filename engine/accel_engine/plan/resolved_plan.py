@@ -15,6 +15,7 @@ from accel_engine import models, strategies
 from accel_engine.data import DatasetEntry
 from accel_engine.data.pixel_scaling import choose_scaling
 from accel_engine.devices.device_types import Device
+from accel_engine.devices.installation import with_unlisted_gpus
 from accel_engine.errors import AccelError, PlanError, UsageError, Words
 from accel_engine.models import ARGUMENTS, AutoModel, ModelEntry, UserModel, choose
 from accel_engine.models.data_description import DataDescription, describe_entry
@@ -206,6 +207,7 @@ def resolve(
         with _collected(errors):
             cluster, tpu = find_cluster(strategy, environment), find_tpu(plan, strategy, environment)
             if devices is not None:
+                devices = with_unlisted_gpus(devices, plan.devices)
                 placement = place(plan, strategy, devices, cluster, tpu)
     except UsageError as error:
         environment_error = str(error)

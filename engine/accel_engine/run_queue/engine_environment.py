@@ -73,7 +73,7 @@ def with_devices(environment: Mapping[str, str], devices: Sequence[str], machine
         UsageError: The user's choice cannot be understood.
     """
     gpus = [device for device in machine if device.kind == "gpu"]
-    if not any(device.startswith("gpu:") for device in devices):
+    if not gpus or not any(device.startswith("gpu:") for device in devices):  # or TensorFlow alone sees them
         return dict(environment)
     names = [gpu.id for gpu in visible_gpus(environment, gpus) if gpu.id in devices]
     return {**environment, **choice_of(names, gpus, environment)}

@@ -9,6 +9,7 @@ from typing import Self
 import psutil
 
 from accel_engine.devices.device_types import ASLEEP, CountedItem, Device, Probe, Reading, Sample
+from accel_engine.devices.installation import with_unlisted_gpus
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.devices.nvidia_queries import UNKNOWN_PROCESS
 from accel_engine.devices.tpu_probe import TpuProbe
@@ -167,7 +168,7 @@ def busy_runs(plan: Plan, devices: Sequence[Device]) -> list[str]:
         devices: The devices of the machine.
     """
     try:
-        placement = resolve_placement(plan, devices)
+        placement = resolve_placement(plan, with_unlisted_gpus(devices, plan.devices))
     except AccelError:  # the run's creation reports it
         return []
     wanted = set(map(_physical, placement.devices))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from accel_engine import data, strategies
 from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
 from accel_engine.devices.device_types import Device
-from accel_engine.devices.installation import find_installation
+from accel_engine.devices.installation import find_installation, with_unlisted_gpus
 from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import GRAPH, TENSORFLOW, data_bytes
@@ -43,7 +43,8 @@ def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environ
         UsageError: It cannot be trained on this number of devices, or the environment is wrong.
     """
     strategy, memory = strategies.find(plan.strategy), _host_memory(plan)
-    usable = _usable(plan, devices, environment)
+    unlisted = with_unlisted_gpus(devices, plan.devices)[len(devices) :]
+    usable = [*_usable(plan, devices, environment), *unlisted]
     placement = resolve_placement(plan, usable, environment)
     if placement.kind == "cpu" or not placement.devices:
         if wanted is not None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE, choice_of, visible_gpus
 from accel_engine.devices.device_types import ASLEEP, Device, Reading, Sample
-from accel_engine.devices.installation import cuda_cure, find_installation
+from accel_engine.devices.installation import cuda_cure, find_installation, may_have_unlisted_gpus
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.devices.nvidia_queries import NVML_PROBLEMS
 from accel_engine.errors import AccelError, RunError, UsageError
@@ -45,9 +45,6 @@ WEIGHT_COPIES = 2
 
 POLL_SECONDS = 0.5
 """How often GPUs are read until one has stayed idle."""
-
-GPU_FILES = tuple(map(Path, ("/dev/nvidiactl", "/dev/nvmap", "/etc/nv_tegra_release")))
-"""Files of a machine or a container that may have a GPU that NVML does not list; the last two are a Jetson's."""
 
 READINGS = 10
 """How often a GPU is read until it tells its free memory."""
@@ -154,8 +151,7 @@ class _Chooser:
 
     @property
     def _may_have_others(self) -> bool:
-        """Whether TensorFlow may see GPUs although NVML lists none, as on a Jetson."""
-        return not self._gpus and bool(self._machine.why_no_gpu) and any(file.exists() for file in GPU_FILES)
+        return bool(self._machine.why_no_gpu) and may_have_unlisted_gpus(self._gpus)
 
     def _undescribed(self, wanted: str) -> ComputeDevice:
         """A GPU by its number among TensorFlow's: it has no UUID, and TensorFlow decides whether it is there."""

@@ -1,9 +1,5 @@
-"""The data types of the Open Inference Protocol, and its tensors as bytes and as JSON.
+"""The tensors of services as arrays: from raw bytes, and from and to JSON."""
 
-Source: https://github.com/kserve/open-inference-protocol, and Triton's binary tensor data extension.
-"""
-
-import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,73 +7,37 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.errors import ModelError
+from accel_engine.model_server import protocols
 
-NUMPY_NAMES = {
-    "BOOL": "bool",
-    "UINT8": "uint8",
-    "UINT16": "uint16",
-    "UINT32": "uint32",
-    "UINT64": "uint64",
-    "INT8": "int8",
-    "INT16": "int16",
-    "INT32": "int32",
-    "INT64": "int64",
-    "FP16": "float16",
-    "FP32": "float32",
-    "FP64": "float64",
-    "BYTES": "string",
-}
-"""NumPy's name of each data type; ``string`` for texts."""
-
-DATATYPES = {name: datatype for datatype, name in NUMPY_NAMES.items()}
-"""The data type of each of NumPy's names."""
-
-_LENGTH = struct.Struct("<I")
+_NUMPY_NAMES = {datatype: name for name, datatype in protocols.DATATYPES.items()}
 
 
 def numpy_name(datatype: str) -> str:
-    """NumPy's name of a data type.
+    """NumPy's name of a data type of the Open Inference Protocol; ``string`` for texts.
 
     Raises:
         ModelError: There is none.
     """
-    if datatype not in NUMPY_NAMES:
+    if datatype not in _NUMPY_NAMES:
         raise ModelError(f"the service has tensors of the type {datatype}, which this program does not know")
-    return NUMPY_NAMES[datatype]
+    return _NUMPY_NAMES[datatype]
 
 
-def to_bytes(array: npt.NDArray[Any], datatype: str) -> bytes:
-    """The raw bytes of a tensor, little-endian; each text has its length before it."""
-    if datatype != "BYTES":
-        return array.astype(np.dtype(NUMPY_NAMES[datatype]).newbyteorder("<"), copy=False).tobytes()
-    texts = [text if isinstance(text, bytes) else str(text).encode() for text in array.reshape(-1).tolist()]
-    return b"".join(_LENGTH.pack(len(text)) + text for text in texts)
-
-
-def from_bytes(data: bytes, datatype: str, shape: Sequence[int]) -> npt.NDArray[Any]:
+def from_bytes(data: bytes, name: str, shape: Sequence[int]) -> npt.NDArray[Any]:
     """A tensor from its raw bytes.
+
+    Args:
+        data: The raw bytes.
+        name: NumPy's name of its type; ``string`` for texts, which are bytes then.
+        shape: Its shape.
 
     Raises:
         ModelError: They are too few or too many.
     """
-    name = numpy_name(datatype)
     try:
-        if datatype != "BYTES":
-            return np.frombuffer(data, np.dtype(name).newbyteorder("<")).reshape(tuple(shape)).astype(name)
-        texts, at = [], 0
-        while at < len(data):
-            (length,) = _LENGTH.unpack_from(data, at)
-            at += 4 + length
-            if at > len(data):
-                raise ValueError("a text is cut")
-            texts.append(data[at - length : at])
-        found = np.empty(len(texts), object)
-        found[:] = texts
-        return found.reshape(tuple(shape))
-    except (ValueError, struct.error) as error:
-        raise ModelError(
-            f"an output is no tensor of the type {datatype} and the shape {list(shape)}: {error}"
-        ) from error
+        return protocols.from_bytes(data, name).reshape(tuple(shape))
+    except ValueError as error:
+        raise ModelError(f"an output is no tensor of the type {name} and the shape {list(shape)}: {error}") from error
 
 
 def to_json(array: npt.NDArray[Any], *, nan_as_null: bool = False) -> list[Any]:

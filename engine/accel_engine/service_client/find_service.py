@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from accel_engine.errors import UsageError
+from accel_engine.model_server.protocols import OWN_SERVER
 from accel_engine.service_client.grpc_channel import GrpcChannel
-from accel_engine.service_client.grpc_v1 import GrpcV1
-from accel_engine.service_client.grpc_v2 import GrpcV2
 from accel_engine.service_client.rest_v1 import RestV1
 from accel_engine.service_client.rest_v2 import RestV2, has_binary, server_name
 from accel_engine.service_client.service_runtime import ServiceRuntime
 from accel_engine.service_client.transport import ServiceError, Transport, UnreachableError
-
-OWN_SERVER = "accel-tui"
-"""What the name of this program's own server begins with."""
 
 REFUSED = (401, 403)
 """The statuses of a server that wants another token."""
@@ -137,6 +133,9 @@ def find_service(
         )
     if url.is_grpc:
         channel = GrpcChannel(url.address, token=token, is_secure=url.scheme == "grpcs", ca=ca)
+        from accel_engine.service_client.grpc_v1 import GrpcV1  # which import what the channel has found to be there
+        from accel_engine.service_client.grpc_v2 import GrpcV2
+
         names = tuple(_models(url, (*names, ""), list))  # "": the only one
         asked: list[tuple[str, Callable[[str], ServiceRuntime]]] = []
         if protocol != "grpc-v1":

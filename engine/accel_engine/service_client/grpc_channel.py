@@ -1,8 +1,9 @@
 """A channel to a service that speaks gRPC, for messages that are bytes."""
 
 from pathlib import Path
+from typing import Any
 
-from accel_engine.errors import UsageError
+from accel_engine.errors import ModelError, UsageError
 from accel_engine.service_client.transport import SECONDS, ServiceError, UnreachableError
 
 MAX_BYTES = 1 << 28
@@ -25,9 +26,11 @@ class GrpcChannel:
     def __init__(self, address: str, *, token: str = "", is_secure: bool = False, ca: str = "") -> None:
         try:
             import grpc  # slow to import, and optional
+
+            from accel_engine.model_server import grpc_messages
         except ImportError as error:
-            raise UsageError("gRPC needs the package grpcio: pip install 'accel-tui[deploy]'") from error
-        self._grpc, self._address = grpc, address
+            raise UsageError(f"gRPC needs {error.name}: pip install 'accel-tui[deploy]'") from error
+        self._grpc, self._address, self._messages = grpc, address, grpc_messages
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         options = [("grpc.max_receive_message_length", MAX_BYTES), ("grpc.max_send_message_length", MAX_BYTES)]
         self._channel = (
@@ -57,6 +60,33 @@ class GrpcChannel:
             raise ServiceError(f"{method}: {name}: {details}", status, 0.1 if busy else None) from error
         self._has_answered = True
         return answer
+
+    def ask(self, service: str, method: str, **fields: Any) -> Any:
+        """The answer to a call with some fields, as a message; see :meth:`call`.
+
+        Raises:
+            ServiceError: It is none of the protocol.
+        """
+        try:
+            return self.parsed(service, method, self.call(service, method, self.request(service, method, **fields)))
+        except ModelError as error:
+            raise ServiceError(str(error)) from error
+
+    def request(self, service: str, method: str, **fields: Any) -> bytes:
+        """The encoded message of a call with some fields."""
+        encoded: bytes = self._messages.methods(service)[method][0](**fields).SerializeToString()
+        return encoded
+
+    def parsed(self, service: str, method: str, answer: bytes) -> Any:
+        """The message of an answer.
+
+        Raises:
+            ModelError: It is none of the protocol.
+        """
+        try:
+            return self._messages.methods(service)[method][1].FromString(answer)
+        except self._messages.DecodeError as error:
+            raise ModelError(f"the answer is no message of the protocol: {error}") from error
 
 
 def _certificates(ca: str) -> bytes | None:

@@ -1,5 +1,6 @@
 """TensorFlow Serving's protocol over gRPC: ``PredictionService``."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,36 +9,22 @@ import numpy.typing as npt
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
-from accel_engine.protobuf import MalformedError, Message, bytes_field, integer_field, text_field
+from accel_engine.model_server.grpc_messages import TYPE_NAMES, DecodeError, message
+from accel_engine.model_server.protocols import (
+    METADATA,
+    PREDICTION,
+    TENSORFLOW_TYPES,
+    VALUES,
+    bytes_of_texts,
+    texts_array,
+    to_bytes,
+)
+from accel_engine.models.model_files import SIGNATURE
+from accel_engine.service_client.datatypes import from_bytes
 from accel_engine.service_client.grpc_channel import GrpcChannel
-from accel_engine.service_client.rest_v1 import SIGNATURE
+from accel_engine.service_client.rest_v1 import NUMPY_NAMES
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
 from accel_engine.service_client.transport import ServiceError
-
-SERVICE = "tensorflow.serving.PredictionService"
-
-_TYPES = {
-    1: "float32",
-    2: "float64",
-    3: "int32",
-    4: "uint8",
-    5: "int16",
-    6: "int8",
-    7: "string",
-    9: "int64",
-    10: "bool",
-    17: "uint16",
-    19: "float16",
-    22: "uint32",
-    23: "uint64",
-}
-"""NumPy's name of each of TensorFlow's types, by its number."""
-
-_NUMBERS = {name: number for number, name in _TYPES.items()}
-
-_FLOATS = {"float32": (5, "<f4"), "float64": (6, "<f8")}
-_INTEGERS = {"int64": 10, "bool": 11, "float16": 13, "uint32": 16, "uint64": 17}
-"""The field with the values of a type, where it is not 7, which has those of small integers."""
 
 
 class GrpcV1(ServiceRuntime):
@@ -58,77 +45,69 @@ class GrpcV1(ServiceRuntime):
         if not model:  # which its messages must have
             raise ServiceError("TensorFlow Serving's protocol needs the name of a model")
         self._channel, self.model = channel, model
-        self._spec = bytes_field(1, text_field(1, model) + text_field(3, SIGNATURE))
-        asked = bytes_field(1, text_field(1, model)) + text_field(2, "signature_def")
+        answer = channel.ask(PREDICTION, "GetModelMetadata", model_spec={"name": model}, metadata_field=[METADATA])
+        signatures = message("tensorflow.serving.SignatureDefMap")()
         try:
-            answer = Message(channel.call(SERVICE, "GetModelMetadata", asked))
-            packed = _entries(answer, 2)["signature_def"]
-            signature = _entries(Message(b"".join(packed.data(2)[-1:])), 1)[SIGNATURE]
-            self.inputs, self.outputs = (
-                {name: _described(each) for name, each in sorted(_entries(signature, number).items())}
-                for number in (1, 2)
-            )
-        except (KeyError, MalformedError) as error:
+            signatures.ParseFromString(answer.metadata[METADATA].value)
+            signature = signatures.signature_def[SIGNATURE]
+            self.inputs, self.outputs = map(_described, (signature.inputs, signature.outputs))
+        except (KeyError, ValueError, DecodeError) as error:
             raise ServiceError(f"{model} does not describe the signature {SIGNATURE}") from error
-        self.version = str(answer.message(1).message(2).integer(1) or "")
+        self.version = str(answer.model_spec.version.value or "")
 
     def prepare(self, inputs: Arrays) -> bytes:
         """The message of a request."""
-        parts = [self._spec]
-        for name, array in inputs.items():
-            dtype = self.inputs[name].dtype
-            sides = b"".join(bytes_field(2, integer_field(1, side)) for side in array.shape)
-            tensor = integer_field(1, _NUMBERS[dtype]) + bytes_field(2, sides)
-            if dtype == "string":
-                texts = array.reshape(-1).tolist()
-                values = (each if isinstance(each, bytes) else str(each).encode() for each in texts)
-                tensor += b"".join(bytes_field(8, each) for each in values)
-            else:
-                tensor += bytes_field(4, array.astype(np.dtype(dtype).newbyteorder("<"), copy=False).tobytes())
-            parts.append(bytes_field(2, text_field(1, name) + bytes_field(2, tensor)))
-        return b"".join(parts)
+        tensors = {name: _tensor(array, self.inputs[name].dtype) for name, array in inputs.items()}
+        spec = {"name": self.model, "signature_name": SIGNATURE}
+        return self._channel.request(PREDICTION, "Predict", model_spec=spec, inputs=tensors)
 
     def send(self, request: bytes) -> bytes:
         """See :meth:`ServiceRuntime.send`."""
-        return self._channel.call(SERVICE, "Predict", request)
+        return self._channel.call(PREDICTION, "Predict", request)
 
     def parse(self, answer: bytes) -> dict[str, npt.NDArray[Any]]:
         """See :meth:`ServiceRuntime.parse`."""
-        try:
-            return {name: _array(each) for name, each in _entries(Message(answer), 1).items()}
-        except (MalformedError, ValueError, KeyError) as error:
-            raise ModelError(f"the answer is no message of the protocol: {error}") from error
+        outputs = self._channel.parsed(PREDICTION, "Predict", answer).outputs
+        return {name: _array(tensor) for name, tensor in outputs.items()}
 
 
-def _entries(message: Message, number: int) -> dict[str, Message]:
-    """A map from texts to messages."""
-    return {each.text(1): each.message(2) for each in message.messages(number)}
+def _described(tensors: Mapping[str, Any]) -> dict[str, ArraySpec]:
+    """The specs of an example from the tensors of a signature."""
+    if not tensors or any(each.tensor_shape.unknown_rank for each in tensors.values()):
+        raise ValueError("a tensor has no shape")
+    return {
+        name: example_spec(_sides(each), NUMPY_NAMES[TYPE_NAMES[each.dtype]]) for name, each in sorted(tensors.items())
+    }
 
 
-def _described(info: Message) -> ArraySpec:
-    """The spec of an example from a ``TensorInfo``."""
-    shape = info.message(3)
-    if shape.integer(3):
-        raise MalformedError("a tensor has no shape")
-    return example_spec(_sides(shape), _TYPES[info.integer(2) or 0])
+def _sides(tensor: Any) -> list[int]:
+    return [each.size for each in tensor.tensor_shape.dim]
 
 
-def _sides(shape: Message) -> list[int]:
-    return [each.integer(1) or 0 for each in shape.messages(2)]
+def _tensor(array: npt.NDArray[Any], dtype: str) -> dict[str, Any]:
+    """The fields of a ``TensorProto``."""
+    is_text = dtype == "string"
+    values = {"string_val": bytes_of_texts(array)} if is_text else {"tensor_content": to_bytes(array, dtype)}
+    return {
+        "dtype": TENSORFLOW_TYPES[dtype],
+        "tensor_shape": {"dim": [{"size": side} for side in array.shape]},
+        **values,
+    }
 
 
-def _array(tensor: Message) -> npt.NDArray[Any]:
-    """The array of a ``TensorProto``."""
-    dtype, shape, raw = _TYPES[tensor.integer(1) or 0], tuple(_sides(tensor.message(2))), tensor.data(4)
+def _array(tensor: Any) -> npt.NDArray[Any]:
+    """The array of a ``TensorProto``.
+
+    Raises:
+        ModelError: It is none.
+    """
+    dtype, shape = NUMPY_NAMES.get(TYPE_NAMES.get(tensor.dtype, "")), _sides(tensor)
+    if dtype is None:
+        raise ModelError(f"an output is of the type {tensor.dtype}, which this program does not know")
+    if tensor.tensor_content:
+        return from_bytes(tensor.tensor_content, dtype, shape)
+    values: Any = getattr(tensor, VALUES[dtype])
     if dtype == "string":
-        found = np.empty(len(tensor.data(8)), object)
-        found[:] = tensor.data(8)
-    elif raw and raw[-1]:
-        found = np.frombuffer(raw[-1], np.dtype(dtype).newbyteorder("<")).astype(dtype)
-    elif dtype in _FLOATS:
-        number, kind = _FLOATS[dtype]
-        found = np.frombuffer(b"".join(tensor.data(number)), kind).astype(dtype)
-    else:
-        values = np.array(tensor.integers(_INTEGERS.get(dtype, 7)), np.int64)
-        found = values.astype(np.uint16).view(np.float16) if dtype == "float16" else values.astype(dtype)
-    return found.reshape(shape)
+        return from_bytes(to_bytes(texts_array(values), dtype), dtype, shape)
+    kind = np.uint16 if dtype == "float16" else np.dtype(dtype)  # whose field has the bits of each
+    return from_bytes(np.array(values, kind).tobytes(), dtype, shape)

@@ -1,34 +1,16 @@
 """The Open Inference Protocol (version 2) over gRPC."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
-from accel_engine.protobuf import MalformedError, Message, bytes_field, text_field, varint
-from accel_engine.service_client.datatypes import DATATYPES, from_bytes, numpy_name, to_bytes
+from accel_engine.model_server.protocols import CONTENTS, DATATYPES, INFERENCE, texts_array, to_bytes
+from accel_engine.service_client.datatypes import from_bytes, numpy_name
 from accel_engine.service_client.grpc_channel import GrpcChannel
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
-
-SERVICE = "inference.GRPCInferenceService"
-
-_FLOATS = {"FP32": (6, "<f4"), "FP64": (7, "<f8")}
-_INTEGERS = {
-    "BOOL": 1,
-    "INT8": 2,
-    "INT16": 2,
-    "INT32": 2,
-    "INT64": 3,
-    "UINT8": 4,
-    "UINT16": 4,
-    "UINT32": 4,
-    "UINT64": 5,
-}
-"""The field with the values of a type, where an answer has no raw bytes."""
 
 
 class GrpcV2(ServiceRuntime):
@@ -48,65 +30,50 @@ class GrpcV2(ServiceRuntime):
     def __init__(self, channel: GrpcChannel, model: str, version: str = "") -> None:
         self._channel = channel
         self._version = version
-        server = Message(self._call("ServerMetadata", b""))
-        self.server = f"{server.text(1)} {server.text(2)}".strip()
-        named = text_field(1, model) + (text_field(2, version) if version else b"")
-        described = Message(self._call("ModelMetadata", named))
-        self.model = model or described.text(1)
-        self.version = version or b"".join(described.data(2)[-1:]).decode(errors="replace")
-        self.platform = described.text(3)
-        self.inputs = dict(map(_spec, described.messages(4)))
-        self.outputs = dict(map(_spec, described.messages(5)))
+        server = channel.ask(INFERENCE, "ServerMetadata")
+        self.server = f"{server.name} {server.version}".strip()
+        described = channel.ask(INFERENCE, "ModelMetadata", name=model, version=version)
+        self.model = model or described.name
+        self.version = version or "".join(described.versions[-1:])
+        self.platform = described.platform
+        self.inputs, self.outputs = (
+            {each.name: example_spec(each.shape, numpy_name(each.datatype)) for each in tensors}
+            for tensors in (described.inputs, described.outputs)
+        )
 
     def prepare(self, inputs: Arrays) -> bytes:
         """The message of a request."""
-        parts = [text_field(1, self.model)] + ([text_field(2, self._version)] if self._version else [])
-        raw = []
-        for name, array in inputs.items():
-            datatype = DATATYPES[self.inputs[name].dtype]
-            shape = b"".join(map(varint, array.shape))
-            parts.append(bytes_field(5, text_field(1, name) + text_field(2, datatype) + bytes_field(3, shape)))
-            raw.append(bytes_field(7, to_bytes(array, datatype)))
-        return b"".join((*parts, *raw))
+        tensors = [(name, array, self.inputs[name].dtype) for name, array in inputs.items()]
+        return self._channel.request(
+            *(INFERENCE, "ModelInfer"),
+            model_name=self.model,
+            model_version=self._version,
+            inputs=[
+                {"name": name, "shape": array.shape, "datatype": DATATYPES[dtype]} for name, array, dtype in tensors
+            ],
+            raw_input_contents=[to_bytes(array, dtype) for _, array, dtype in tensors],
+        )
 
     def send(self, request: bytes) -> bytes:
         """See :meth:`ServiceRuntime.send`."""
-        return self._call("ModelInfer", request)
+        return self._channel.call(INFERENCE, "ModelInfer", request)
 
     def parse(self, answer: bytes) -> dict[str, npt.NDArray[Any]]:
         """See :meth:`ServiceRuntime.parse`."""
-        try:
-            message = Message(answer)
-            raw = message.data(6)
-            found = {}
-            for place, each in enumerate(message.messages(5)):
-                name, datatype, shape = each.text(1), each.text(2), each.integers(3)
-                if raw:
-                    found[name] = from_bytes(raw[place], datatype, shape)
-                else:
-                    found[name] = _contents(each.message(5), datatype, shape)
-        except (MalformedError, IndexError, ValueError) as error:
-            raise ModelError(f"the answer is no message of the protocol: {error}") from error
+        message = self._channel.parsed(INFERENCE, "ModelInfer", answer)
+        raw, found = message.raw_output_contents, {}
+        if raw and len(raw) != len(message.outputs):
+            raise ModelError(f"the answer has {len(message.outputs)} outputs, and raw bytes of {len(raw)}")
+        for place, each in enumerate(message.outputs):
+            dtype = numpy_name(each.datatype)
+            content = raw[place] if raw else _raw(each.contents, dtype)
+            found[each.name] = from_bytes(content, dtype, each.shape)
         return found
 
-    def _call(self, method: str, request: bytes) -> bytes:
-        return self._channel.call(SERVICE, method, request)
 
-
-def _contents(message: Message, datatype: str, shape: Sequence[int]) -> npt.NDArray[Any]:
-    """A tensor whose values are in fields of their types."""
-    name = numpy_name(datatype)
-    if datatype == "BYTES":
-        found = np.empty(len(message.data(8)), object)
-        found[:] = message.data(8)
-        return found.reshape(tuple(shape))
-    if datatype in _FLOATS:
-        number, kind = _FLOATS[datatype]
-        return np.frombuffer(b"".join(message.data(number)), kind).astype(name).reshape(tuple(shape))
-    if datatype not in _INTEGERS:
-        raise ModelError(f"an output of the type {datatype} needs raw bytes, which the answer has not")
-    return np.array(message.integers(_INTEGERS[datatype])).astype(name).reshape(tuple(shape))
-
-
-def _spec(message: Message) -> tuple[str, ArraySpec]:
-    return message.text(1), example_spec(message.integers(3), numpy_name(message.text(2)))
+def _raw(contents: Any, dtype: str) -> bytes:
+    """The raw bytes of values that are in the field of their type."""
+    if dtype not in CONTENTS:
+        raise ModelError(f"an output of the type {dtype} needs raw bytes, which the answer has not")
+    values = getattr(contents, CONTENTS[dtype])
+    return to_bytes(texts_array(values) if dtype == "string" else np.array(values), dtype)

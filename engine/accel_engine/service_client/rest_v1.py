@@ -10,29 +10,14 @@ import numpy.typing as npt
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
+from accel_engine.model_server.protocols import METADATA, TENSORFLOW_TYPES
+from accel_engine.models.model_files import SIGNATURE
 from accel_engine.service_client.datatypes import from_json, to_json
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
 from accel_engine.service_client.transport import HttpAnswer, ServiceError, Transport
 
-SIGNATURE = "serving_default"
-
-_TYPES = {
-    "DT_FLOAT": "float32",
-    "DT_DOUBLE": "float64",
-    "DT_HALF": "float16",
-    "DT_BFLOAT16": "float32",
-    "DT_INT8": "int8",
-    "DT_INT16": "int16",
-    "DT_INT32": "int32",
-    "DT_INT64": "int64",
-    "DT_UINT8": "uint8",
-    "DT_UINT16": "uint16",
-    "DT_UINT32": "uint32",
-    "DT_UINT64": "uint64",
-    "DT_BOOL": "bool",
-    "DT_STRING": "string",
-}
-"""NumPy's names of TensorFlow's types."""
+NUMPY_NAMES = {name: numpy for numpy, name in TENSORFLOW_TYPES.items()} | {"DT_BFLOAT16": "float32"}
+"""NumPy's names of TensorFlow's types; ``string`` for texts."""
 
 
 class RestV1(ServiceRuntime):
@@ -56,7 +41,7 @@ class RestV1(ServiceRuntime):
         self._path = f"/v1/models/{quote(model, safe='')}" + (f"/versions/{quote(version, safe='')}" if version else "")
         described = transport.get(f"{self._path}/metadata").json()
         try:
-            signature = described["metadata"]["signature_def"]["signature_def"][SIGNATURE]
+            signature = described["metadata"][METADATA][METADATA][SIGNATURE]
             self.inputs = {name: _spec(each) for name, each in sorted(signature["inputs"].items())}
             self.outputs = {name: _spec(each) for name, each in sorted(signature["outputs"].items())}
             self.version = str(described.get("model_spec", {}).get("version", version))
@@ -110,4 +95,4 @@ def _spec(described: dict[str, Any]) -> ArraySpec:
     shape = described["tensor_shape"]
     if shape.get("unknown_rank"):
         raise ValueError("a tensor has no shape")
-    return example_spec([int(side["size"]) for side in shape.get("dim", [])], _TYPES[described["dtype"]])
+    return example_spec([int(side["size"]) for side in shape.get("dim", [])], NUMPY_NAMES[described["dtype"]])

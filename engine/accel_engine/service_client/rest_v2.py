@@ -10,15 +10,10 @@ import numpy.typing as npt
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
-from accel_engine.service_client.datatypes import DATATYPES, from_bytes, from_json, numpy_name, to_bytes, to_json
+from accel_engine.model_server.protocols import BINARY, DATATYPES, JSON_LENGTH, to_bytes
+from accel_engine.service_client.datatypes import from_bytes, from_json, numpy_name, to_json
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
 from accel_engine.service_client.transport import HttpAnswer, ServiceError, Transport, UnreachableError
-
-BINARY = "binary_tensor_data"
-"""The extension with tensors as raw bytes, by the name in a server's metadata."""
-
-JSON_LENGTH = "Inference-Header-Content-Length"
-"""The header with the length of the JSON before the raw bytes."""
 
 
 class RestV2(ServiceRuntime):
@@ -54,10 +49,10 @@ class RestV2(ServiceRuntime):
         tensors: list[dict[str, Any]] = []
         raw: list[bytes] = []
         for name, array in inputs.items():
-            datatype = DATATYPES[self.inputs[name].dtype]
-            tensor: dict[str, Any] = {"name": name, "shape": list(array.shape), "datatype": datatype}
+            dtype = self.inputs[name].dtype
+            tensor: dict[str, Any] = {"name": name, "shape": list(array.shape), "datatype": DATATYPES[dtype]}
             if self._binary:
-                raw.append(to_bytes(array, datatype))
+                raw.append(to_bytes(array, dtype))
                 tensor["parameters"] = {"binary_data_size": len(raw[-1])}
             else:
                 tensor["data"] = to_json(array, nan_as_null=self.nan_as_null)
@@ -82,12 +77,12 @@ class RestV2(ServiceRuntime):
         at, found = len(head), {}
         try:
             for each in json.loads(head)["outputs"]:
-                size = (each.get("parameters") or {}).get("binary_data_size")
+                size, dtype = (each.get("parameters") or {}).get("binary_data_size"), numpy_name(each["datatype"])
                 if size is None:
-                    found[each["name"]] = from_json(each["data"], numpy_name(each["datatype"]), each["shape"])
+                    found[each["name"]] = from_json(each["data"], dtype, each["shape"])
                 else:
                     data, at = answer.body[at : at + size], at + size
-                    found[each["name"]] = from_bytes(data, each["datatype"], each["shape"])
+                    found[each["name"]] = from_bytes(data, dtype, each["shape"])
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"the answer has no outputs of the protocol: {error}") from error
         return found

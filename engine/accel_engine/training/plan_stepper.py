@@ -17,6 +17,7 @@ import tensorflow as tf
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Split
 from accel_engine.devices import Inventory, detect
+from accel_engine.doctor.tf_probe import refuse_xla_flags
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
@@ -306,7 +307,7 @@ def _assembled(
     """Assemble a plan on its devices; returns their memory, too, as the trainer does."""
     resolved = replace(resolve(plan, chosen=()).check(), cluster=cluster)
     if resolved.tpu is None:
-        device_visibility.refuse_xla_flags(plan)
+        refuse_xla_flags(with_xla=plan.xla == "on")
     inventory = detect() if resolved.tpu is not None else device_visibility.with_tensorflow_gpus(detect())
     resolved, names = _configured(resolved, inventory)
     strategy = build_strategy(names, resolved)

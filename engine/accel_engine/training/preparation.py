@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from accel_engine.data_profile import ProfiledData, profile_data
 from accel_engine.devices.device_types import Inventory
+from accel_engine.doctor.tf_probe import refuse_xla_flags
 from accel_engine.events import Phase, Warned
 from accel_engine.keras_support.optimizers import set_rate
 from accel_engine.plan import Plan
@@ -216,7 +217,7 @@ class Preparation:
         endpoint = self.resolved.tpu
         if endpoint is None:
             self._reporter.enter_phase(Phase.BUILDING)
-            device_visibility.refuse_xla_flags(self.resolved.plan)
+            refuse_xla_flags(with_xla=self.resolved.plan.xla == "on")
             self._inventory = device_visibility.with_tensorflow_gpus(self._inventory)
             self.resolved = device_visibility.place_on_visible(self.resolved, self._inventory)
             if note := device_visibility.missing_readings(self._inventory):

@@ -11,9 +11,11 @@ from accel_engine.doctor.tf_probe import (
     TensorFlowDevices,
     probe_devices,
     probe_tensorflow,
+    refuse_xla_flags,
     shadows,
     xla_flags_problem,
 )
+from accel_engine.errors import UsageError
 
 
 def script(text: str) -> tuple[str, ...]:
@@ -76,6 +78,19 @@ def test_what_xla_says_of_flags(
     monkeypatch.setattr(tf_probe, "probe_tensorflow", lambda command: tried.append(command) or found)
     assert [xla_flags_problem(), xla_flags_problem()] == [problem, problem]
     assert len(tried) == (1 if remembered else 2)
+
+
+def test_flags_that_would_end_the_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = ["Unknown flag in XLA_FLAGS: --xla_a=1"]
+    monkeypatch.setattr(tf_probe, "xla_flags_problem", lambda: said[0])
+    with pytest.raises(UsageError, match="would end the process: Unknown flag in XLA_FLAGS: --xla_a=1; correct or"):
+        refuse_xla_flags()
+    refuse_xla_flags(with_xla=False)
+    monkeypatch.setenv("TF_XLA_FLAGS", "--xla_a=1")
+    refuse_xla_flags(with_xla=False)
+    said[0] = "Unknown flag in TF_XLA_FLAGS: --xla_a=1"
+    with pytest.raises(UsageError, match="TensorFlow would end the process: Unknown flag in TF_XLA_FLAGS"):
+        refuse_xla_flags(with_xla=False)
 
 
 def test_a_file_of_flags_is_tried_again_when_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,7 +175,7 @@ def test_bytes_after_the_json_are_checked(numbers: Server) -> None:
     assert ask(12, whole) == "input x has 3 values, and its shape [1, 4] is for 4"
     assert ask(16, whole + b"x") == "1 bytes of binary data are of no input"
     assert ask("16", whole) == "input x: binary_data_size is '16', and 16 bytes follow"
-    assert ask(15, whole[:15]) == "input x has 15 bytes, no multiple of 4"
+    assert ask(15, whole[:15]) == "input x: 15 bytes are no multiple of 4"
 
 
 def test_what_describes_the_server(numbers: Server) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from accel_engine.data.structure import ArraySpec
 from accel_engine.model_server.grpc_messages import message
+from accel_engine.model_server.protocols import TENSORFLOW_TYPES
 from accel_engine.model_server.request_error import RequestError
-from accel_engine.model_server.rest_v1 import tensor_type
 from accel_engine.model_server.serving_grpc import to_array, to_tensor
 from accel_engine.protobuf import Message
 from accel_engine.service_client.find_service import find_service, parse_url
@@ -113,7 +113,7 @@ def test_few_values_are_filled_up() -> None:
         (tensor("DT_FLOAT", float_val=[1]), "float32", "shape is a list of whole numbers"),
         (tensor("DT_FLOAT", -1, 2, float_val=[1]), "float32", "shape is a list of whole numbers"),
         (tensor("DT_FLOAT", 1, 2, float_val=[1, 2, 3]), "float32", r"has 3 values, and its shape \[1, 2\] is for 2"),
-        (tensor("DT_FLOAT", 1, 2, tensor_content=b"abc"), "float32", "has 3 bytes, no multiple of 4"),
+        (tensor("DT_FLOAT", 1, 2, tensor_content=b"abc"), "float32", "3 bytes are no multiple of 4"),
         (tensor("DT_FLOAT", 1 << 30, 2, float_val=[1]), "float32", "is larger than 1,000 bytes"),
         (tensor("DT_UINT8", 1, 1, int_val=[256]), "uint8", "takes whole numbers from 0 to 255, not 256"),
         (tensor("DT_STRING", 1, 1, string_val=[b"\xff"]), "string", "takes texts in UTF-8"),
@@ -140,7 +140,7 @@ def test_any_tensor_is_an_array_or_refused(
     dtype: str, number: int | None, shape: list[int], values: list[int], content: bytes
 ) -> None:
     tensor = message("tensorflow.TensorProto")(
-        dtype=tensor_type(ArraySpec((2,), dtype)) if number is None else number,
+        dtype=TENSORFLOW_TYPES[dtype] if number is None else number,
         tensor_shape={"dim": [{"size": side} for side in shape]},
         **dict.fromkeys(("int_val", "half_val", "float_val", "int64_val", "uint64_val", "uint32_val"), values),
         string_val=[content] * len(values),

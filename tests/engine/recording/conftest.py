@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 
-from accel_engine.recording import recorder_thread, supervisor
+from accel_engine.recording import recorder_thread, run_link, supervisor
 from accel_engine.run import RunReader
 from accel_engine.scripts import recorder_runs
 from accel_engine.scripts.listener import Listener
@@ -45,8 +45,9 @@ def supervised(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for a run's end however slow this machine is."""
+    """Wait for the supervisor and for a run's end, however slow this machine is."""
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 120.0)
+    monkeypatch.setattr(run_link, "REPLY_SECONDS", 120.0)
 
 
 def examples() -> tuple[np.ndarray, np.ndarray]:

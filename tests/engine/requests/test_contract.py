@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from accel_engine.engine_main import request_server
 from accel_engine.engine_main.request_server import answer
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.process import ask
 from accel_engine.process.ask import EngineCall
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
@@ -133,6 +133,18 @@ class TestRequest:
             monkeypatch.setattr(request_server, "request_function", failing(error))
             assert answer(request, print, Tensorflow()) == Problem(text)  # type: ignore[arg-type]
         assert "Traceback" in capsys.readouterr().err  # of the unexpected one, in the log
+
+    def test_flags_that_would_end_tensorflow_are_told_before_it_starts(
+        self, kind: type[EngineRequest[Any]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail() -> None:
+            raise UsageError("TensorFlow would end the process: Unknown flag in XLA_FLAGS: --xla_a")
+
+        monkeypatch.setattr(request_server, "refuse_xla_flags", fail)
+        monkeypatch.setattr(Tensorflow, "wait", lambda _: pytest.fail("TensorFlow is started"))
+        monkeypatch.setattr(request_server, "request_function", lambda _: lambda *_: "answered")
+        told = Problem("TensorFlow would end the process: Unknown flag in XLA_FLAGS: --xla_a")
+        assert answer(sample(kind), print, Tensorflow()) == (told if kind.needs_tensorflow else "answered")  # type: ignore[arg-type]
 
     def test_parts_come_before_the_result(self, kind: type[EngineRequest[Any]], asked: Any, tmp_path: Path) -> None:
         if kind.asks:

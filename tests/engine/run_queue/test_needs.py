@@ -2,15 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.installation import Installation
 from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan import Plan, placement
+from accel_engine.plan.placement import Placement
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run_queue import needs
+from accel_engine.run_queue.engine_environment import with_devices
 from accel_engine.run_queue.needs import RunNeeds, find_need
 
 GPUS = tuple(Device(f"gpu:{index}", "gpu", "a GPU", uuids=(f"GPU-{index}aa",)) for index in range(4))
@@ -129,3 +134,26 @@ def test_memory_has_the_data_that_is_known() -> None:
 
     assert small > 500 << 20
     assert large - small > 150_000_000  # 50,000 images of 32x32x3 bytes
+
+
+def test_a_gpu_that_nvml_does_not_list_may_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its engine sees what the user's environment shows, and TensorFlow decides."""
+    driver = tmp_path / "nvidiactl"
+    monkeypatch.setattr(installation, "GPU_FILES", (driver,))
+    monkeypatch.setattr(installation, "find_installation", lambda: Installation("tensorflow", "2.21.0"))
+    named = Plan(model="mlp", devices=("gpu:0",))
+    with pytest.raises(PlanError, match="no device gpu:0"):
+        find_need(named, None, (), {})
+    driver.touch()
+
+    found = find_need(named, None, (), {"CUDA_VISIBLE_DEVICES": "1"})
+
+    assert (found.kind, found.count, found.devices) == ("gpu", 1, ("gpu:0",))
+    assert with_devices({"CUDA_VISIBLE_DEVICES": "1"}, found.devices, ()) == {"CUDA_VISIBLE_DEVICES": "1"}
+    assert resolve(named, ()).placement == Placement(("gpu:0",))
+    assert find_need(Plan(model="mlp"), None, (), {}).kind == "cpu"
+    with pytest.raises(PlanError, match="no device gpu:7"):
+        find_need(Plan(model="mlp", devices=("gpu:7",)), None, GPUS, {})
+    monkeypatch.setattr(installation, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+    with pytest.raises(PlanError, match="no device gpu:0"):
+        find_need(named, None, (), {})

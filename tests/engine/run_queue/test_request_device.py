@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine import run
+from accel_engine.devices import installation
 from accel_engine.devices.installation import Installation
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.errors import UsageError
@@ -194,7 +195,7 @@ def without_nvml(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     machine.why_no_gpu = "no NVIDIA driver"
     monkeypatch.setitem(globals(), "reader", lambda: machine)
     monkeypatch.setattr(request_device, "find_installation", lambda: Installation("tensorflow", "2.21.0"))
-    monkeypatch.setattr(request_device, "GPU_FILES", (tmp_path / "nvidiactl",))
+    monkeypatch.setattr(installation, "GPU_FILES", (tmp_path / "nvidiactl",))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return tmp_path / "nvidiactl"
 

@@ -14,11 +14,12 @@ import pytest
 
 from accel_engine.errors import ModelError, UsageError
 from accel_engine.inference.candidate import Candidate
+from accel_engine.model_server.protocols import to_bytes
 from accel_engine.protobuf import Message, bytes_field, text_field, varint
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.check_service import CheckOptions
 from accel_engine.service_client.bench import check_bench_options, find_target, measure_service
-from accel_engine.service_client.datatypes import from_bytes, from_json, to_bytes, to_json
+from accel_engine.service_client.datatypes import from_bytes, from_json, numpy_name, to_json
 from accel_engine.service_client.find_service import ServiceUrl, find_service, parse_url
 from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.transport import ServiceError, Transport, UnreachableError, patiently
@@ -96,8 +97,9 @@ class Stand(BaseHTTPRequestHandler):
                 array = from_json(data, "string" if tensor["datatype"] == "BYTES" else "float32", tensor["shape"])
                 outputs.append({**given, "data": to_json(array if array.dtype == object else 2 * array)})
             else:
-                array, at = from_bytes(body[at : at + size], tensor["datatype"], tensor["shape"]), at + size
-                part = to_bytes(array if array.dtype == object else 2 * array, tensor["datatype"])
+                dtype = numpy_name(tensor["datatype"])
+                array, at = from_bytes(body[at : at + size], dtype, tensor["shape"]), at + size
+                part = to_bytes(array if array.dtype == object else 2 * array, dtype)
                 raw += part
                 outputs.append({**given, "parameters": {"binary_data_size": len(part)}})
         head = json.dumps({"outputs": outputs}).encode()
@@ -208,17 +210,17 @@ def test_what_is_no_url_is_told(text: str) -> None:
         parse_url(text)
 
 
-@pytest.mark.parametrize("datatype", ["BOOL", "UINT8", "INT64", "FP16", "FP64"])
-def test_tensors_come_back_from_bytes_and_json(datatype: str) -> None:
-    array = from_bytes(to_bytes(np.array([[0, 1, 1]]), datatype), datatype, (1, 3))
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float64"])
+def test_tensors_come_back_from_bytes_and_json(dtype: str) -> None:
+    array = from_bytes(to_bytes(np.array([[0, 1, 1]]), dtype), dtype, (1, 3))
     np.testing.assert_array_equal(array, [[0, 1, 1]])
     np.testing.assert_array_equal(from_json(to_json(array), array.dtype.name, (1, 3)), array)
 
 
 @pytest.mark.parametrize(("data", "shape"), [(b"\1\0\0\0", (1,)), (b"\1\0\0\0a", (2,)), (b"abc", (1,))])
 def test_bytes_that_are_no_texts_are_told(data: bytes, shape: tuple[int, ...]) -> None:
-    with pytest.raises(ModelError, match="is no tensor of the type BYTES"):
-        from_bytes(data, "BYTES", shape)
+    with pytest.raises(ModelError, match="is no tensor of the type string"):
+        from_bytes(data, "string", shape)
 
 
 class _Inference(grpc.GenericRpcHandler):

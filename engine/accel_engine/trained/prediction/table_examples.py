@@ -23,6 +23,7 @@ from accel_engine.data.tables.raw_inputs import (
     formats_for,
     raw_inputs,
 )
+from accel_engine.data.tables.rows_to_predict import read_rows_to_predict
 from accel_engine.errors import DataError
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import DataFormat
@@ -41,22 +42,10 @@ def read_rows(path: Path, table: TableFormat) -> Examples:
     Raises:
         DataError: The file cannot be read, or lacks a column.
     """
-    names = [column.name for column in table.columns]
-    like = {column.name: column for column in table.columns}
-    found = read_all_rows(path, DataOptions(), like)
-    check_columns(path, names, found.columns)
-    raw = raw_inputs(found.columns, names)
-    problems: dict[int, str] = {}
-    for column in (found.columns[name] for name in names):
-        if column.values.dtype != object:
-            for row in np.flatnonzero(np.isinf(column.values)).tolist():
-                problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {column.name}")
-    matrix = preprocessing_of(table).apply(raw, np.arange(found.rows))
-    rows = tuple(str(row + 1) for row in range(found.rows))
-    notes = [str(change) for name in names for change in found.columns[name].changes]
-    notes += unseen_notes(table.vocabularies, raw, np.arange(found.rows), path)
-    kept = without_problems(map_structure(np.asarray, matrix), problems)
-    return Examples(rows, kept, problems, tuple(notes))
+    found = read_rows_to_predict(path, table.columns, table.vocabularies)
+    matrix = preprocessing_of(table).apply(found.inputs, np.arange(len(found.names)))
+    kept = without_problems(map_structure(np.asarray, matrix), found.problems)
+    return Examples(found.names, kept, found.problems, found.notes)
 
 
 def read_raw_columns(
@@ -70,7 +59,7 @@ def read_raw_columns(
         categories: The categories of inputs, where the model tells them.
 
     Raises:
-        DataError: The file cannot be read, lacks a column, or has no category that the model knows.
+        DataError: The file cannot be read, or lacks a column.
     """
     categories = categories or {}
     types = {key: spec.dtype for key, spec in specs.items()}
@@ -88,7 +77,7 @@ def read_raw_columns(
         for row, place in np.argwhere(np.isinf(array)).tolist() if types[key] != "string" else ():
             problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {own[place]}")
     changes = [change for name in names if name in columns.columns for change in columns.columns[name].changes]
-    notes = (*map(str, changes), *unseen_notes(categories, raw, np.arange(columns.rows), path))
+    notes = (*map(str, changes), *unseen_notes(categories, raw, np.arange(columns.rows)))
     rows = tuple(str(row + 1) for row in range(columns.rows))
     return Examples(rows, without_problems(inputs, problems), problems, notes)
 

@@ -16,10 +16,8 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.devices.nvidia_queries import NVML_PROBLEMS
 from accel_engine.devices.pci_address import is_newer
 from accel_engine.devices.tpu_chips import runtime_devices
-from accel_engine.doctor.tf_probe import xla_flags_problem
 from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.events import TensorFlowDevice
-from accel_engine.measure.cache import of_user
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -91,19 +89,6 @@ def use_for_request(device: ComputeDevice) -> ComputeDevice:
     return device
 
 
-def refuse_xla_flags(plan: Plan) -> None:
-    """Refuse a plan that the user's flags for XLA would end, before TensorFlow looks for devices.
-
-    Raises:
-        UsageError: They would; for ``TF_XLA_FLAGS`` whether the plan uses XLA or not.
-    """
-    if (plan.xla == "on" or of_user("TF_XLA_FLAGS")) and (problem := xla_flags_problem()):
-        if "TF_XLA_FLAGS" in problem:
-            raise UsageError(f"TensorFlow would end the process: {problem}; correct or unset it")
-        if plan.xla == "on":
-            raise PlanError("xla", plan.xla, f"would end the process: {problem}; correct or unset it")
-
-
 def place_on_visible(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPlan:
     """Place a plan on the devices of the machine that TensorFlow sees.
 
@@ -113,6 +98,8 @@ def place_on_visible(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPl
     """
     wanted, usable = resolved.plan.devices, _usable(resolved.plan, inventory)
     hidden = [name for name in wanted if name in {device.id for device in inventory.devices} - {d.id for d in usable}]
+    if not inventory.of_kind("gpu"):  # the plan may name one that nothing but TensorFlow can find
+        hidden += [name for name in wanted if name.lower().startswith("gpu:")]
     if hidden:
         raise PlanError("devices", wanted, f"TensorFlow does not see {', '.join(hidden)} (is this its CUDA build?)")
     return resolved.with_devices(usable)

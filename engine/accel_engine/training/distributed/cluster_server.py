@@ -8,6 +8,7 @@ import tensorflow as tf
 from accel_engine import clock, data
 from accel_engine.data.dataset import Dataset
 from accel_engine.devices.device_types import Inventory
+from accel_engine.doctor.tf_probe import refuse_xla_flags
 from accel_engine.errors import DataError
 from accel_engine.events import DevicesFound, Outcome, Phase, RunEnded, Warned
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -101,7 +102,7 @@ class ServedMember:
         assert cluster is not None  # noqa: S101 (this process serves its coordinator)
         self._plan = resolved.plan
         self._examples: Future[Dataset] = Future()
-        device_visibility.refuse_xla_flags(resolved.plan)
+        refuse_xla_flags(with_xla=resolved.plan.xla == "on")
         inventory = device_visibility.with_tensorflow_gpus(inventory)
         resolved = device_visibility.place_on_visible(resolved, inventory)
         self.devices = device_visibility.configure(resolved, inventory, resolved.plan.threads)

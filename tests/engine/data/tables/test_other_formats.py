@@ -11,10 +11,12 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from accel_engine.data import DataOptions, load
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.roles import Roles
 from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.preprocessing import unseen_notes
 from accel_engine.data.tables.raw_inputs import raw_inputs
+from accel_engine.data.tables.rows_to_predict import read_rows_to_predict
 from accel_engine.errors import DataError
 
 ROWS = 60
@@ -141,6 +143,12 @@ def test_predicted_rows_know_the_categories_that_training_has_seen(tmp_path):
     assert unseen_notes(vocabulary, inputs, np.array([0]), file) == ()
     with pytest.raises(DataError, match="leave cells empty"):
         unseen_notes(vocabulary, inputs, np.array([1]), file)
+    file.write_text("colour\nviolet\n")  # a single row to predict is no file of other data
+    found = read_rows_to_predict(file, [ColumnFormat("colour", "category")], vocabulary)
+    assert found.notes == (
+        "1 value of column colour not in the training data, such as 'violet': taken as other values",
+    )
+    assert (found.names, found.problems) == (("1",), {})
 
 
 def test_versions_and_codes_stay_as_they_are_spelled(tmp_path):

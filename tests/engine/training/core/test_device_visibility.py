@@ -14,7 +14,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
-from accel_engine.training.core.device_visibility import VARIABLE, refuse_xla_flags, threads_in_use, threads_of_user
+from accel_engine.training.core.device_visibility import VARIABLE, threads_in_use, threads_of_user
 from accel_engine.training.memory_meters import AllocatedMemory
 
 configure, place = (
@@ -75,21 +75,6 @@ def test_xla_is_refused_where_it_would_end_the_process(told: Told, monkeypatch: 
     forced = plan.replace(force="on")
     assert configure(place(resolve(forced), INVENTORY), INVENTORY) == ("GPU:0",)
     assert configure(place(resolve(plan.replace(xla="auto")), INVENTORY), INVENTORY) == ("GPU:0",)
-
-
-def test_a_plan_that_the_user_s_flags_would_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = ["Unknown flag in XLA_FLAGS: --xla_a=1"]
-    monkeypatch.setattr(device_visibility, "xla_flags_problem", lambda: said[0])
-    with pytest.raises(PlanError, match="would end the process: Unknown flag in XLA_FLAGS: --xla_a=1"):
-        refuse_xla_flags(Plan(xla="on"))
-    refuse_xla_flags(Plan())
-    refuse_xla_flags(Plan(xla="off"))
-
-    monkeypatch.setenv("TF_XLA_FLAGS", "--xla_a=1")
-    refuse_xla_flags(Plan(xla="off"))
-    said[0] = "Unknown flag in TF_XLA_FLAGS: --xla_a=1"
-    with pytest.raises(UsageError, match="TensorFlow would end the process: Unknown flag in TF_XLA_FLAGS"):
-        refuse_xla_flags(Plan(xla="off"))
 
 
 def test_a_memory_limit_replaces_memory_growth(told: Told) -> None:

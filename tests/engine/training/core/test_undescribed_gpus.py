@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.devices.device_types import Device, Inventory, UnavailableKind
+from accel_engine.errors import PlanError
 from accel_engine.events import Warned
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
@@ -51,6 +52,11 @@ def test_a_gpu_that_the_drivers_library_does_not_find_trains(
     assert configure(placed, inventory) == ("GPU:0",)
     assert [device.name for device in orin] == ["/physical_device:GPU:0"]
     assert inventory.of_kind("gpu")[0].name == "Orin"
+
+
+def test_a_named_gpu_that_tensorflow_does_not_see_either_is_refused() -> None:
+    with pytest.raises(PlanError, match="TensorFlow does not see gpu:0"):
+        place_on_visible(resolve(Plan(devices=("gpu:0",))), WITHOUT_NVML)
 
 
 def test_the_run_says_which_readings_are_missing_and_why(

@@ -1,0 +1,54 @@
+"""Reads rows of a table to predict, as a run's own, with what the user is told of them; without TensorFlow."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from accel_engine.data.changes import remarks
+from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.tables.column_reading import check_columns, read_all_rows
+from accel_engine.data.tables.preprocessing import unseen_notes
+from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsToPredict:
+    """The rows of a file."""
+
+    names: tuple[str, ...]
+    """Their numbers, from 1."""
+    inputs: list[RawInput]
+    """The raw inputs, all rows."""
+    problems: dict[int, str]
+    """Why a row cannot be predicted, by its place."""
+    notes: tuple[str, ...]
+    """What reading changed, and categories that training has not seen."""
+
+
+def read_rows_to_predict(
+    path: Path, columns: Sequence[ColumnFormat], categories: Mapping[str, Sequence[str]]
+) -> RowsToPredict:
+    """Read the rows of a file. Other columns of the file are not used.
+
+    Args:
+        path: A CSV, TSV, Parquet or JSON lines file.
+        columns: How the columns of the training data were read.
+        categories: The categories that training has seen, by the key of the input.
+
+    Raises:
+        DataError: The file cannot be read, or lacks a column.
+    """
+    names = [column.name for column in columns]
+    found = read_all_rows(path, DataOptions(), {column.name: column for column in columns})
+    check_columns(path, names, found.columns)
+    inputs, problems = raw_inputs(found.columns, names), dict[int, str]()
+    for column in (found.columns[name] for name in names):
+        if column.values.dtype != object:
+            for row in np.flatnonzero(np.isinf(column.values)).tolist():
+                problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {column.name}")
+    changes = (*found.row_changes, *(change for name in names for change in found.columns[name].changes))
+    notes = (*remarks(found.notes, changes), *unseen_notes(categories, inputs, np.arange(found.rows)))
+    return RowsToPredict(tuple(str(row + 1) for row in range(found.rows)), inputs, problems, notes)
