@@ -27,8 +27,8 @@ from accel_engine.plan.array_bytes import (
 from accel_engine.private_names.keras_graph_names import graph_of_layers, move_variable, standard_inputs
 from accel_engine.run.diagnostics import StageOfModel
 from accel_engine.text import suggestion
+from accel_engine.training.core.layer_uses import LayerUse, Tensors, layer_uses
 from accel_engine.training.core.pipeline.cuts import LayerCost, choose_cuts
-from accel_engine.training.core.pipeline.layer_uses import LayerUse, Tensors, layer_uses
 from accel_engine.training.core.rematerialization.division import is_usable
 from accel_engine.training.core.rematerialization.parts import run_uses_as_part
 from accel_engine.training.core.rematerialization.recomputation import Tracing

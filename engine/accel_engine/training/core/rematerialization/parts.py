@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import override_calls
 from accel_engine.private_names.keras_graph_names import graph_nodes, run_node, standard_inputs
-from accel_engine.training.core.pipeline.layer_uses import LayerUse
+from accel_engine.training.core.layer_uses import LayerUse
 from accel_engine.training.core.rematerialization.recomputation import RecomputedPart, Tracing, run_part
 
 
