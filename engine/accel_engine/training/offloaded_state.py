@@ -63,7 +63,8 @@ def offloaded(optimizer: keras.Optimizer) -> list[keras.Variable]:
 def use_offloaded_updates(optimizer: keras.Optimizer) -> Iterator[None]:
     """Move the state of an optimizer that was built on the host, in steps that are traced inside the ``with`` block."""
     inner, state = inner_optimizer(optimizer), {id(each): each.value for each in offloaded(optimizer)}
-    keras_update, keras_averages = inner.update_step, getattr(inner, UPDATE_OF_AVERAGES, None)
+    keras_update: Any = inner.update_step
+    keras_averages: Any = getattr(inner, UPDATE_OF_AVERAGES, None)
     moved: list[list[tf.Operation]] = []
 
     def update_step(gradient: Any, variable: Any, learning_rate: Any) -> None:
@@ -82,7 +83,7 @@ def use_offloaded_updates(optimizer: keras.Optimizer) -> Iterator[None]:
         with tf.device(HOST):  # only the weights are moved
             keras_averages(variables)
 
-    calls = {inner: averages} if keras_averages is not None else {}
+    calls: dict[Any, Callable[..., None]] = {inner: averages} if keras_averages is not None else {}
     with override_calls({inner: update_step}, "update_step"), override_calls(calls, UPDATE_OF_AVERAGES):
         yield
 
