@@ -90,7 +90,8 @@ def write_server_folder(folder: Path, facts: Facts, options: FolderOptions, thre
         section, target_files = _write_kserve(folder, facts, values), "| `kserve/` | The manifests |"
     elif options.target == RAY_SERVE:
         shutil.copytree(FILES / "ray-serve", folder, dirs_exist_ok=True)
-        devices = {"cpus": Block(str(resources.cpus)), "device_resource": Block(_RAY_DEVICES[options.accelerator])}
+        devices = {"device_resource": Block(_RAY_DEVICES[options.accelerator])}
+        values |= {"cpus": resources.cpus, "memory": resources.memory}
         write_file(folder, "serve.yaml", values | devices, "ray-serve/serve.yaml")
         section = rendered("ray-serve.md", _plain(values), "sections/ray-serve.md").rstrip()
         target_files = "| `serve.yaml`, `ray_serve.py` | The application of Ray Serve |"

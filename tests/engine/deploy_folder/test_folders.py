@@ -144,6 +144,7 @@ def test_an_application_of_ray_serve(tmp_path, monkeypatch, accelerator: str, de
     assert name in code.co_names
     (deployment,) = application["deployments"]
     assert deployment["name"] in code.co_consts
+    assert deployment["ray_actor_options"].pop("memory") >= 1 << 27
     assert deployment["ray_actor_options"] == {"num_cpus": 1, **devices}
     assert deployment["autoscaling_config"]["min_replicas"] == 2
     assert "ray[serve]" in (tmp_path / "requirements.txt").read_text("utf-8")
