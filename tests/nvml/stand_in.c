@@ -139,6 +139,39 @@ int nvmlDeviceGetPciInfo_v3(void *handle, Pci *out) {
     return SUCCESS;
 }
 
+/* A set of events: the GPUs whose errors are reported, and the last one of each. A new value of "xid" is an error. */
+typedef struct { unsigned gpus; double last[32]; } Events;
+typedef struct { void *device; unsigned long long type, data; unsigned gpu_instance, compute_instance; } Event;
+enum { XID_ERROR = 8, TIMED_OUT = 10 };
+
+int nvmlEventSetCreate(Events **out) {
+    ANSWER("nvmlEventSetCreate", -1);
+    *out = calloc(1, sizeof **out);
+    return SUCCESS;
+}
+
+int nvmlDeviceRegisterEvents(void *handle, unsigned long long types, Events *events) {
+    int gpu = index_of(handle);
+    ANSWER("nvmlDeviceRegisterEvents", gpu);
+    if (types != XID_ERROR) return INVALID_ARGUMENT;
+    events->gpus |= 1u << gpu;
+    events->last[gpu] = value("xid", gpu, 0);
+    return SUCCESS;
+}
+
+int nvmlEventSetWait_v2(Events *events, Event *out, unsigned milliseconds) {
+    (void)milliseconds;
+    ANSWER("nvmlEventSetWait_v2", -1);
+    for (int gpu = 0; gpu < gpus(); gpu++) {
+        double number = value("xid", gpu, 0);
+        if (!(events->gpus & 1u << gpu) || number == events->last[gpu]) continue;
+        events->last[gpu] = number;
+        *out = (Event){(void *)(intptr_t)(gpu + 1), XID_ERROR, (unsigned long long)number, 0, 0};
+        return SUCCESS;
+    }
+    return TIMED_OUT;
+}
+
 int nvmlDeviceGetUtilizationRates(void *handle, Rates *out) {
     int gpu = index_of(handle);
     ANSWER("nvmlDeviceGetUtilizationRates", gpu);

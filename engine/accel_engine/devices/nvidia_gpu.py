@@ -11,10 +11,11 @@ from typing import Any
 import psutil
 
 from accel_engine import clock
-from accel_engine.devices.device_types import ASLEEP, Device, Inventory, Reading, Sample, UnavailableKind
+from accel_engine.devices.device_types import ASLEEP, CountedItem, Device, Inventory, Reading, Sample, UnavailableKind
 from accel_engine.devices.nvidia_queries import NO_GPU, QUERIES, Query, device_text, error_reason, memory, uuids
 from accel_engine.devices.pci_address import normalize_bus_id
 from accel_engine.devices.probe_thread import ProbeThread
+from accel_engine.devices.xid import named
 
 _MIG_REASON = "not reported while the GPU is split into MIG instances"
 
@@ -29,11 +30,20 @@ class GpuProbe:
         index: NVML's index of the GPU.
         sysfs: Path of ``/sys``.
         clock: Returns the time in seconds.
+        watches_errors: Whether the driver is asked to report errors (Xid).
     """
 
     kind = "gpu"
 
-    def __init__(self, nvml: Any, index: int, sysfs: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        nvml: Any,
+        index: int,
+        sysfs: Path,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        watches_errors: bool = False,
+    ) -> None:
         self.device = Device(f"gpu:{index}", "gpu", "NVIDIA GPU", problem="the driver does not respond")
         self._nvml = nvml
         self._index = index
@@ -42,6 +52,9 @@ class GpuProbe:
         self._handle: Any = None
         self._readings: dict[str, Reading] = {}
         self._due = [-math.inf] * len(QUERIES)
+        self._watches_errors = watches_errors
+        self._events: Any = None
+        self._errors: tuple[CountedItem, ...] = ()
 
     def inventory(self) -> Inventory:
         """Describe the GPU; one that does not respond, or that this user may not use, is listed with the reason."""
@@ -75,12 +88,29 @@ class GpuProbe:
         if self._is_suspended():
             self._set_all_missing(ASLEEP)
         else:
+            if self._watches_errors:
+                self._read_errors()
             self._run_due_queries()
         return (Sample(clock.now(), self.device.id, dict(self._readings)),)
 
     def close(self) -> None:
-        """Release the handle; the owner closes the library."""
-        self._handle = None
+        """Release the handle; the owner closes the library, which frees the events."""
+        self._handle = self._events = None
+
+    def _read_errors(self) -> None:
+        """Add the errors that the driver has reported since the last sample to the reading ``errors``."""
+        nvml = self._nvml
+        try:
+            if self._events is None:
+                events = nvml.nvmlEventSetCreate()
+                nvml.nvmlDeviceRegisterEvents(self._open(), nvml.nvmlEventTypeXidCriticalError, events)
+                self._events = events
+            while len(self._errors) < MOST_ERRORS:
+                number = int(nvml.nvmlEventSetWait_v2(self._events, 0).eventData)
+                self._errors += (CountedItem(named(number), str(number)),)
+                self._readings["errors"] = Reading.counted(self._errors)
+        except nvml.NVMLError as error:
+            self._watches_errors = error.value == nvml.NVML_ERROR_TIMEOUT  # nothing new; else nothing will come
 
     def _run_due_queries(self) -> None:
         now = self._clock()
@@ -109,7 +139,9 @@ class GpuProbe:
         self._readings |= {name: Reading.missing(reason, unit) for name, unit in query.units}
 
     def _set_all_missing(self, reason: str) -> None:
-        """Set all readings to missing, and start over when the GPU is back."""
+        """Set all readings but errors to missing, with the last error, and start over when the GPU is back."""
+        if self._errors and reason != ASLEEP:
+            reason = f"{reason}, after {self._errors[-1].name}"
         for query in QUERIES:
             self._set_missing(query, reason)
         self._handle = None
@@ -140,6 +172,9 @@ def _next_due(now: float, interval: float, offset: int) -> float:
     return interval * (math.floor((now - offset) / interval) + 1) + offset if interval else -math.inf
 
 
+MOST_ERRORS = 100
+"""Errors of a GPU that are kept; a broken one may report thousands."""
+
 GPU_DESCRIPTION_TIMEOUT = 5.0
 """Seconds to wait for all GPUs to be described; the driver may have to wake them."""
 
@@ -156,12 +191,20 @@ class NvidiaProbe:
     Args:
         sysfs: Path of ``/sys``.
         clock: Returns the time in seconds, for the intervals of queries.
+        watches_errors: As of :class:`GpuProbe`.
     """
 
     kind = "gpu"
 
-    def __init__(self, sysfs: Path = Path("/sys"), clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        sysfs: Path = Path("/sys"),
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        watches_errors: bool = False,
+    ) -> None:
         self._sysfs = sysfs
+        self._watches_errors = watches_errors
         self._clock = clock
         self._nvml: Any = None
         self._changed = threading.Condition()
@@ -182,7 +225,10 @@ class NvidiaProbe:
         if not count:
             return Inventory((), (UnavailableKind("gpu", NO_GPU),))
         if not self._threads:
-            self._gpus = tuple(GpuProbe(pynvml, index, self._sysfs, self._clock) for index in range(count))
+            self._gpus = tuple(
+                GpuProbe(pynvml, index, self._sysfs, self._clock, watches_errors=self._watches_errors)
+                for index in range(count)
+            )
             self._threads = tuple(ProbeThread(gpu, self._changed) for gpu in self._gpus)
         self._wait(lambda: all(thread.inventory for thread in self._threads), GPU_DESCRIPTION_TIMEOUT)
         return Inventory(tuple(gpu.device for gpu in self._gpus))

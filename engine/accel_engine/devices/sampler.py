@@ -117,7 +117,8 @@ def _all_probes(engine: int | None) -> tuple[Probe, ...]:
     from accel_engine.devices.nvidia_gpu import NvidiaProbe
     from accel_engine.devices.tpu_probe import TpuProbe
 
-    return HostProbe(engine=engine), NvidiaProbe(), TpuProbe()
+    # Asking for errors keeps an idle GPU awake: only engines do.
+    return HostProbe(engine=engine), NvidiaProbe(watches_errors=engine is not None), TpuProbe()
 
 
 def next_due(last: float, now: float, interval: float) -> float:

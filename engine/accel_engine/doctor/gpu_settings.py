@@ -1,14 +1,14 @@
 """Checks how NVIDIA GPUs are set up, what their drivers ask for, and how they are connected."""
 
-import os
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE
 from accel_engine.devices.pci_address import normalize_bus_id
+from accel_engine.devices.xid import BY_PROGRAMS, RECOVERIES, UNKNOWN, XIDS, kernel_errors
 from accel_engine.doctor.check import CheckFinding, failed, passed, skipped, warned, worst
+from accel_engine.doctor.gpu_diagnosis import missing_files
 from accel_engine.doctor.machine import GpuSettings, Machine
 from accel_engine.doctor.nvidia_checks import index_of, without_gpu
 from accel_engine.words.numbers import counted
@@ -18,17 +18,6 @@ LOW_POWER = 0.9
 
 SINGLE_PROCESS, NO_PROCESS = (1, 3), 2
 """NVML's compute modes in which one process may use a GPU, and in which none may."""
-
-RECOVERIES = {
-    1: "reset the GPU: sudo nvidia-smi --gpu-reset -i {index}",
-    2: "restart the machine",
-    3: "stop programs on GPUs that are connected to it, then reset it",
-    4: "stop all programs on it, then reset it: sudo nvidia-smi --gpu-reset -i {index}",
-}
-"""What to do, by NVML's recovery action."""
-
-UVM = ("dev/nvidia-uvm", "dev/nvidiactl")
-"""Files that CUDA needs beside the GPUs' own."""
 
 
 def check_settings(machine: Machine) -> CheckFinding:
@@ -123,74 +112,23 @@ def _health_problems(gpu: GpuSettings) -> Iterator[CheckFinding]:
         yield warned(f"{gpu.gpu}: a change of ECC is pending", cause, "restart the machine")
 
 
-XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)")
-"""An error that the driver writes to the kernel's log: the GPU's bus id, without its function, and a number."""
-
-XIDS = {
-    13: ("a program computed something illegal, such as an access beyond an array", "see which program it was"),
-    31: ("a program used memory that it does not have", "see which program it was"),
-    43: ("a program made an error and was stopped", "see which program it was"),
-    45: ("work was removed after another error, or because its program ended", "see the errors before it"),
-    48: ("two bits of its memory flipped at once", RECOVERIES[1]),
-    62: ("its controller stopped", RECOVERIES[2]),
-    64: ("a defect row of its memory could not be replaced", "have the GPU replaced"),
-    74: ("a connection by NVLink failed", "check the bridges, then reset the GPUs"),
-    79: ("it fell off the PCI bus", "check its power and heat and its slot, then restart the machine"),
-    94: ("memory was damaged, which ended one program", RECOVERIES[1]),
-    95: ("memory was damaged", RECOVERIES[1]),
-    119: ("its system processor (GSP) does not respond", RECOVERIES[2]),
-    120: ("its system processor (GSP) failed", RECOVERIES[2]),
-    140: ("memory was damaged", RECOVERIES[1]),
-}
-"""Cause and fix by the number of an error, by NVIDIA's table; others are told without a cause."""
-
-BY_PROGRAMS = (13, 31, 43, 45)
-"""Numbers of errors that programs cause, and that the GPU survives."""
-
-KERNEL_LOG = "dev/kmsg"
-
-
 def check_errors(machine: Machine) -> CheckFinding:
     """Look for errors of the GPUs in the kernel's log since the start of the machine."""
     gpus = machine.driver().gpus
     if not gpus and not machine.pci_gpus:
         return without_gpu(machine)
-    if (log := _read_kernel_log(machine.root / KERNEL_LOG)) is None:
+    if (logged := kernel_errors(machine.root)) is None:
         return skipped("not checked: the kernel's log may only be read by root: sudo dmesg | grep Xid")
     names = {normalize_bus_id(gpu.address): gpu.id for gpu in gpus}
-    errors = Counter((match[1], int(match[2])) for match in XID.finditer(log))
     found = []
-    for (address, number), count in errors.items():
-        gpu = names.get(normalize_bus_id(f"{address}.0"), f"the GPU at {address}")
-        cause, fix = XIDS.get(number, ("see NVIDIA's table of Xid errors", "see NVIDIA's table of Xid errors"))
+    for (address, number), count in Counter(logged).items():
+        gpu = names.get(address, f"the GPU at {address}")
+        cause, fix = XIDS.get(number, (UNKNOWN, UNKNOWN))
         finding = warned if number in BY_PROGRAMS else failed
         times = f", {count} times" if count > 1 else ""
-        index = index_of(gpu) if gpu in names.values() else f"{address}.0"
+        index = index_of(gpu) if gpu in names.values() else address
         found.append(finding(f"{gpu} had error {number} (Xid){times}", cause, fix.format(index=index)))
     return worst(found) or passed("none in the kernel's log")
-
-
-def _read_kernel_log(path: Path) -> str | None:
-    """Read the messages that the kernel keeps, without waiting for more; ``None`` if they cannot be read."""
-    records: list[bytes] = []
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with open(descriptor, "rb", buffering=0) as log:
-        while True:
-            try:
-                record = os.read(log.fileno(), 16384)
-            except BrokenPipeError:  # the kernel overwrote the oldest messages meanwhile
-                continue
-            except BlockingIOError:
-                break
-            except OSError:
-                return None
-            if not record:
-                break
-            records.append(record)
-    return b"".join(records).decode(errors="replace")
 
 
 def check_links(machine: Machine) -> CheckFinding:
@@ -232,8 +170,10 @@ def check_files(machine: Machine) -> CheckFinding:
         return without_gpu(machine)
     if machine.in_wsl:
         return skipped("not needed: WSL2 has one for all")
-    if missing := [f"/{name}" for name in UVM if not (machine.root / name).exists()]:
-        fix = "start the container with --gpus all" if machine.in_container else "run sudo nvidia-modprobe -u -c=0"
+    if missing := missing_files(machine):
+        fix = "run sudo nvidia-modprobe -u -c=0"
+        if machine.in_container:
+            fix = f"on the host, {fix}; then start the container again, with --gpus all"
         return failed(f"{missing[0]} is missing", "NVML works without it, but CUDA does not", fix)
     return passed("CUDA's device files are there")
 

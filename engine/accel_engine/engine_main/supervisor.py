@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from concurrent import futures
 from contextlib import closing, suppress
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from accel_engine import clock, hangup, strategies
-from accel_engine.devices import Sampler
+from accel_engine.devices import Sampler, find_by_address
 from accel_engine.devices.device_types import Sample
 from accel_engine.devices.preemption import OFF, NoticeWatcher, find_provider
+from accel_engine.devices.xid import kernel_errors, named
 from accel_engine.engine_main.cluster_processes import LOST_HINT, ClusterProcesses
 from accel_engine.engine_main.command_forwarder import CommandForwarder
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
@@ -29,6 +31,7 @@ from accel_engine.plan.placement import find_cluster
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.engine_process import package_versions
 from accel_engine.run import RunReader, RunWriter
+from accel_engine.run.directory.log_file import NOTED
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
 from accel_engine.run_queue.queue_database import ensure_waiter
@@ -78,6 +81,8 @@ class EngineSupervisor:
         self._commands = CommandForwarder(self._writer)
         self._cluster = ClusterProcesses(self._writer.write_event, self._warn)
         self._sampler = Sampler(self._write_samples, engine=os.getpid())
+        self._told_errors: Counter[str] = Counter()
+        self._last_error = ""
         self._tensorboard: LiveLog | None = None
         self._notices: NoticeWatcher | None = None
         self._began = time.monotonic()
@@ -224,9 +229,28 @@ class EngineSupervisor:
         return ""
 
     def _write_samples(self, samples: tuple[Sample, ...]) -> None:
+        for sample in samples:
+            if errors := sample.readings.get("errors"):
+                for item in errors.items[self._told_errors[sample.device] :]:
+                    self._tell_error(f"{sample.device} had {item.name}")
+                self._told_errors[sample.device] = len(errors.items)
         allocated_memory = self._trainer.allocated_memory if self._trainer else None
         with suppress(DatabaseError):  # it has them in memory, and writes them with the next ones
             self._writer.write_samples(allocated_memory.add_to(samples) if allocated_memory else samples)
+
+    def _tell_error(self, text: str) -> None:
+        """Tell an error of a GPU in the run, and in its log: the process may end at once."""
+        self._last_error = text
+        print(f"{NOTED}{text}", file=sys.stderr)  # noqa: T201 (the run's log)
+        self._warn(text)
+
+    def _error_of_gpu(self) -> str:
+        """The last error that the driver or the kernel's log tells of the GPUs since this process has begun."""
+        if not self._last_error and (logged := kernel_errors(since=self._began)):
+            address, number = logged[-1]
+            device = find_by_address(self._sampler.inventory, address)
+            return f"{device.id if device else f'the GPU at {address}'} had {named(number)}"
+        return self._last_error
 
     def _write_heartbeat(self) -> None:
         # The trainer reports a locked database, and waits for a full disk.
@@ -288,6 +312,8 @@ class EngineSupervisor:
         """Stop the other writers, then write the event that ends the run."""
         if self._commands.is_preempted and ended.outcome is Outcome.STOPPED:
             ended = replace(ended, temporary=True)
+        if ended.outcome is Outcome.FAILED and (error := self._error_of_gpu()) and error not in ended.reason:
+            ended = replace(ended, reason=f"{ended.reason}; meanwhile {error}")
         self._sampler.stop()
         if self._notices:
             self._notices.stop()

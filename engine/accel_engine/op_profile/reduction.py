@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from accel_engine.errors import RunError
+from accel_engine.events import Phase
 from accel_engine.op_profile.op_names import graph_name, innermost_mark, scopes, shown_name, split_operation
 from accel_engine.op_profile.trace_file import Stat, TraceEvent, TraceLine, TracePlane, read_trace
 from accel_engine.op_profile.xla_programs import CONTROL, InstructionCost, Program, read_programs
 from accel_engine.protobuf import MalformedError
 from accel_engine.run.diagnostics.model_items import LAYERS, SCOPES, Gap, OperationGroup, OpProfile, ProfiledOperation
+from accel_engine.words import numbers
 
 MOST_OPERATIONS = 100
 """Operations of a profile; the others are counted."""
@@ -45,6 +47,13 @@ _CALLS = frozenset(
 
 _INPUT = "IteratorGetNext"
 """The beginning of the types of operations that wait for the input pipeline."""
+
+_APART = {
+    Phase.VALIDATING: ("a validation", "validations"),
+    Phase.CHECKPOINTING: ("a checkpoint", "checkpoints"),
+    Phase.TRACING: ("a tracing", "tracings"),
+}
+"""Phases in which no steps are taken, in words."""
 
 _SCOPE_NUMBER = re.compile(r"(_\d+)+$")
 """What Keras and TensorFlow append to a name scope that is there already."""
@@ -75,9 +84,9 @@ class TraceFacts:
     """The names of the model's layers by the numbers in marks; empty where layers are not marked."""
     cost_of: Callable[[str, str], OperationCost | None] = lambda *_: None
     """What an operation of TensorFlow takes, by its name in its graph and the type of what runs."""
-    apart: tuple[tuple[int, int], ...] = ()
-    """Beginnings and ends of what came between the steps, such as a validation, in nanoseconds since 1970: its
-    operations are not of the steps, and the time is not theirs."""
+    entered: tuple[tuple[Phase, int], ...] = ()
+    """Phases in order, with the nanoseconds since 1970 when each was entered. Operations between the steps, such as
+    those of a validation, are not of the steps, and the time is not theirs."""
     accelerator: str = ""
     """``gpu`` or ``tpu`` where these train, whose operations the trace should have; else empty."""
     peak_flops: float | None = None
@@ -153,8 +162,9 @@ def reduce_planes(planes: Sequence[TracePlane], facts: TraceFacts) -> OpProfile:
     time = _traced_time(planes)
     apart: Spans = []
     if time:  # events count in picoseconds from the beginning
-        ends = [[1000 * min(max(each, time[0]), time[1]) - 1000 * time[0] for each in span] for span in facts.apart]
-        apart = union((begin, end) for begin, end in ends)
+        phases = list(_phases_apart(facts.entered, *time))
+        facts = replace(facts, notes=(*facts.notes, *_notes_apart(phases)))
+        apart = union((begin, end) for _, begin, end in phases)
         lanes = [[_outside(lane, apart) for lane in lines] for lines in lanes]
     lanes = [kept for lines in lanes if (kept := [lane for lane in lines if lane])]
     return _profile(device, lanes, programs, facts, 1000 * (time[1] - time[0]) if time else None, apart)
@@ -167,6 +177,29 @@ def _traced_time(planes: Sequence[TracePlane]) -> tuple[int, int] | None:
         if plane.name == _ENVIRONMENT and isinstance(began, int) and isinstance(ended, int):
             return began, ended
     return None
+
+
+def _phases_apart(entered: Sequence[tuple[Phase, int]], first: int, last: int) -> Iterator[tuple[Phase, int, int]]:
+    """The phases without steps, with their beginnings and ends in picoseconds from the beginning of the trace.
+
+    Args:
+        entered: As of :class:`TraceFacts`.
+        first: When the trace began, in nanoseconds since 1970.
+        last: When it ended.
+    """
+    for (phase, begin), (_, end) in pairwise([*entered, (Phase.TRAINING, last)]):
+        begin, end = max(begin, first), min(end, last)
+        if phase in _APART and begin < end:
+            yield phase, 1000 * (begin - first), 1000 * (end - first)
+
+
+def _notes_apart(phases: Sequence[tuple[Phase, int, int]]) -> Iterator[str]:
+    """Yield what came between the steps: one line for each kind."""
+    for phase, (one, several) in _APART.items():
+        found = [end - begin for each, begin, end in phases if each is phase]
+        if found:
+            what = f"{one.capitalize()} took" if len(found) == 1 else f"{len(found):,} {several} took"
+            yield f"{what} {numbers.latency(sum(found) / 1e12)} of the trace, apart from the steps and in no share."
 
 
 def _outside(lane: list[_Ran], spans: Spans) -> list[_Ran]:

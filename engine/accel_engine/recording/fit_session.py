@@ -88,7 +88,8 @@ class FitSession:
         self._began = self._chunk_started = self._epoch_began = clock.now()
         self._watch = None if is_fit_wrapped else ScriptWatch()
         mailbox = CommandMailbox()
-        self._recorder = RecorderThread(link, mailbox, self._end_if_aborted)
+        self._most = self.step
+        self._recorder = RecorderThread(link, mailbox, self._end_if_aborted, taken=self._taken)
         self._commands = FitCommandHandler(mailbox, self._recorder)
 
     def begin(self, faults: Iterable[str] = ()) -> None:
@@ -224,11 +225,17 @@ class FitSession:
         self._release_watch()
         return ended
 
+    def _taken(self) -> int:
+        """The steps taken so far; called by the recorder thread, also while they are being queued."""
+        self._most = max(self._most, self.step + self.batches.pending_steps)
+        return self._most
+
     def _record(self, *, epoch_ended: bool, fit_ended: bool = False) -> bool:
         """Queue the latest steps; return whether there are any."""
         now, model = clock.now(), self._model()
         if not self.batches.pending_steps:
             return False
+        self._taken()
         # Also if this update happens to include the last batch: only its position tells that it may be smaller.
         series = self.batches.take(
             model, epoch_ended=epoch_ended or self.batches.has_all_batches(self._steps), fit_ended=fit_ended

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from accel_engine import clock
 from accel_engine.errors import format_error
-from accel_engine.events import CommandAnswered, EpochEnded, Event, Outcome, RunEnded, Warned
+from accel_engine.events import CommandAnswered, EpochEnded, Event, Outcome, PhaseChanged, RunEnded, Warned
 from accel_engine.recording.error_guard import warn
 from accel_engine.recording.run_link import RunLink
 from accel_engine.recording.running_means import Values
@@ -26,6 +26,9 @@ from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 POLL_SECONDS = 0.25
 """Interval of reading commands."""
+
+OF_A_LOOP = "Steps are those that the script logs, and shares are of all that it computed, validation too."
+"""What is to be said of the profile of a training loop, which does not say when it validates."""
 
 CHECK_SECONDS = 1.0
 """Interval of looking whether ``fit`` was left."""
@@ -90,6 +93,7 @@ class RecorderThread:
         left: Returns the run's end if ``fit`` was left by an exception; called in this thread once a second, and with
             ``True`` when ``fit`` is certain to have been left.
         collect: Returns more to send; called in this thread after commands were read, and before the end.
+        taken: Returns the number of steps that the run has taken; those that were sent by default.
 
     Attributes:
         steps: Number of sent steps of the run.
@@ -102,6 +106,7 @@ class RecorderThread:
         mailbox: CommandMailbox,
         left: Callable[[bool], RunEnded | None],
         collect: Callable[[], Iterable[QueueItem]] = tuple,
+        taken: Callable[[], int] | None = None,
     ) -> None:
         self._link = link
         self._began = clock.now()
@@ -112,7 +117,7 @@ class RecorderThread:
         self._collect = collect
         self._epoch: EpochEnded | None = None
         self._failed_series: set[str] = set()
-        self._profiler = ScriptProfiler(link, lambda: self.steps)
+        self._profiler = ScriptProfiler(link, taken or (lambda: self.steps), () if taken else (OF_A_LOOP,))
         self._queue: queue.SimpleQueue[QueueItem] = queue.SimpleQueue()
         self._failure: Exception | None = None
         self._done: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -138,6 +143,8 @@ class RecorderThread:
         """Queue an item; ignored after the run's end or a failure."""
         if self.writing:
             self._queue.put(item)
+            if isinstance(item, PhaseChanged):
+                self._profiler.enter(item.phase)
 
     def check(self) -> None:
         """Raise the error that has ended the recording.

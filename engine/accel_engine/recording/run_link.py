@@ -9,7 +9,7 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from accel_engine.run.engine.commands import Command
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from accel_engine.events import Phase
     from accel_engine.run.media import MediaItem
 
 REPLY_SECONDS = 10.0
@@ -127,17 +128,28 @@ class RunLink:
         self._pending = [each for each in self._pending if each.id != command.id]
         self._send({"answer": astuple(command), "obeyed": obeyed, "text": answer})
 
-    def profiled(self, command: Command, folder: str, seconds: float, notes: list[str]) -> None:
+    def profiled(
+        self,
+        command: Command,
+        folder: str,
+        seconds: float,
+        steps: int,
+        entered: Sequence["tuple[Phase, int]"],
+        notes: list[str],
+    ) -> None:
         """Let the supervisor reduce a trace, store that, and answer the command.
 
         Args:
             command: The command that asked for it.
             folder: The folder of its files, within the run's directory.
             seconds: How long it took.
+            steps: Steps meanwhile; 0 if unknown.
+            entered: As of :class:`TraceFacts`.
             notes: What restricts its figures.
         """
         self._pending = [each for each in self._pending if each.id != command.id]
-        self._send({"profiled": astuple(command), "folder": folder, "seconds": seconds, "notes": notes})
+        values = {"folder": folder, "seconds": seconds, "steps": steps, "entered": entered, "notes": notes}
+        self._send({"profiled": astuple(command), **values})
 
     def end(self, ended: Event) -> None:
         """End the recording, and wait until the supervisor has written all of it."""

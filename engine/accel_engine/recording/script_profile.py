@@ -7,14 +7,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from accel_engine import clock
 from accel_engine.errors import RunError, format_error
-from accel_engine.events import Warned
+from accel_engine.events import Phase, Warned
 from accel_engine.private_names.profiler_names import profiler_module
 from accel_engine.recording.run_link import RunLink
 from accel_engine.run.directory.run_paths import PROFILES
@@ -31,11 +31,14 @@ class ScriptProfiler:
 
     Args:
         link: Where to send answers, and what the supervisor is to reduce.
-        steps: Returns the number of steps that were sent.
+        steps: Returns the number of steps that the run has taken.
+        notes: What restricts the figures of all profiles.
     """
 
-    def __init__(self, link: RunLink, steps: Callable[[], int]) -> None:
-        self._link, self._steps = link, steps
+    def __init__(self, link: RunLink, steps: Callable[[], int], notes: Sequence[str] = ()) -> None:
+        self._link, self._steps, self._notes = link, steps, notes
+        self._entered: list[tuple[Phase, int]] = []
+        self._first_step = 0
         self._last_id = 0
         self._command: Command | None = None
         self._until = self._began = 0.0
@@ -56,6 +59,12 @@ class ScriptProfiler:
                 self._begin(command)
         return others
 
+    def enter(self, phase: Phase) -> None:
+        """Note that the script enters a phase; from any thread."""
+        if not self._is_tracing:
+            self._entered = []
+        self._entered.append((phase, time.time_ns()))
+
     def update(self) -> None:
         """End the trace if its time is over, or the script has ended it."""
         if self._command and (time.monotonic() >= self._until or not self._is_tracing):
@@ -70,14 +79,15 @@ class ScriptProfiler:
         command, self._command = self._command, None
         if command is None:
             return
-        seconds = time.monotonic() - self._began
+        seconds, steps = time.monotonic() - self._began, self._steps() - self._first_step
         try:
             self._stop()
             new = dict(self._traces().items() - self._before.items())
             if not new:
                 raise RunError("TensorFlow's profiler has written no trace")
-            notes = [f"{reason}: the trace is shorter." for reason in (why or self._why,) if reason]
-            self._link.profiled(command, str(max(new).relative_to(self._link.directory)), seconds, notes)
+            notes = [*self._notes, *(f"{reason}: the trace is shorter." for reason in (why or self._why,) if reason)]
+            folder = str(max(new).relative_to(self._link.directory))
+            self._link.profiled(command, folder, seconds, steps, self._entered, notes)
         except RunError as error:
             self._refuse(command, str(error))
         except Exception as error:  # noqa: BLE001 (whatever it is, the script continues)
@@ -111,7 +121,7 @@ class ScriptProfiler:
         start = profiler.start
         with self._lock:
             start(str(self._link.directory / PROFILES))
-            self._is_tracing = True
+            self._is_tracing, self._first_step = True, self._steps()
             self._replaced = [(profiler, start)]
             if private := profiler_module():
                 self._replaced.append((private, private.start))

@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 
 from accel_engine import clock
 from accel_engine.errors import AccelError, RunError, format_error
-from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, from_stored
+from accel_engine.events import EpochEnded, Event, Outcome, Phase, RunEnded, from_stored
 from accel_engine.recording.wire import Message, MessageReader, pack_message
 from accel_engine.run import media
 from accel_engine.run.engine.commands import Command
@@ -166,7 +166,9 @@ class Recording:
                 raise RunError(f"the trace {folder} is not in the run's directory")
             check_trace_size(run.directory / folder)
             notes = tuple(map(str, values["notes"]))
-            found = reduce_trace(run.directory / folder, TraceFacts(notes=notes, path=folder))
+            entered = tuple((Phase(phase), int(at)) for phase, at in values["entered"])
+            facts = TraceFacts(int(values["steps"]) or None, entered=entered, notes=notes, path=folder)
+            found = reduce_trace(run.directory / folder, facts)
             if not found.operations:
                 raise RunError("the trace has no operations of TensorFlow")
             run.write_diagnostics(found)

@@ -233,6 +233,34 @@ def test_a_gpu_that_falls_off_the_bus_is_lost_and_the_others_go_on(driver: Drive
     assert all(reading.value is not None for reading in of(probe.sample(), 1).values())
 
 
+def test_errors_are_told_and_named_where_the_gpu_is_lost(driver: Driver, clock: Clock, tmp_path: Path) -> None:
+    probe = NvidiaProbe(tmp_path, clock, watches_errors=True)
+    probe.inventory()
+    assert not [sample for sample in probe.sample() if "errors" in sample.readings]
+    for number in (48, 79):
+        driver.measure("xid", 1, number)
+        samples = probe.sample()
+    lost = "error 79 (Xid): it fell off the PCI bus"
+    assert [item.name for item in of(samples, 1)["errors"].items] == [
+        "error 48 (Xid): two bits of its memory flipped at once",
+        lost,
+    ]
+    assert "errors" not in of(samples, 0)
+    driver.refuse("*", 1, pynvml.NVML_ERROR_GPU_IS_LOST)
+    readings = of(probe.sample(), 1)
+    assert readings["utilization"].reason == f"lost: it no longer responds on the PCI bus, after {lost}"
+    assert len(readings["errors"].items) == 2
+    probe.close()
+
+
+def test_a_driver_without_events_costs_nothing_else(driver: Driver, clock: Clock, tmp_path: Path) -> None:
+    driver.refuse("nvmlEventSetCreate", "*", pynvml.NVML_ERROR_NOT_SUPPORTED)
+    probe = NvidiaProbe(tmp_path, clock, watches_errors=True)
+    probe.inventory()
+    assert [of(probe.sample(), gpu)["utilization"].value for gpu in range(3)] == [87, 87, 87]
+    probe.close()
+
+
 def test_a_call_that_stalls_costs_only_its_gpu(
     driver: Driver, probe: NvidiaProbe, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
 ) -> None:

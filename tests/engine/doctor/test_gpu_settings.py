@@ -9,10 +9,10 @@ import pynvml
 import pytest
 
 from accel_engine.devices.nvidia_queries import REASONS
+from accel_engine.devices.xid import KERNEL_LOG
 from accel_engine.doctor import CheckResult
 from accel_engine.doctor import machine as asking
 from accel_engine.doctor.gpu_settings import (
-    KERNEL_LOG,
     check_errors,
     check_files,
     check_health,
@@ -191,7 +191,7 @@ FELL_OFF = "3,991,5124,-;NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', GPU ha
         ("NVRM: Xid (PCI:0000:00:00): 13, pid=7\n" * 3, CheckResult.WARN, "gpu:0 had error 13 (Xid), 3 times"),
         ("NVRM: Xid (PCI:0000:00:00): 31, pid=7\n" + FELL_OFF, CheckResult.FAIL, "gpu:1 had error 79 (Xid); 1 more"),
         ("NVRM: Xid (PCI:0000:00:00): 48, DBE\n", CheckResult.FAIL, "nvidia-smi --gpu-reset -i 0"),
-        ("NVRM: Xid (PCI:0000:07:00): 999, new\n", CheckResult.FAIL, "the GPU at 0000:07:00 had error 999"),
+        ("NVRM: Xid (PCI:0000:07:00): 999, new\n", CheckResult.FAIL, "the GPU at 0000:07:00.0 had error 999"),
     ],
 )
 def test_errors_in_the_log_of_the_kernel(machine, log, verdict, words) -> None:

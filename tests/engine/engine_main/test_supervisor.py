@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 
 from accel_engine import run
+from accel_engine.devices import Inventory, Reading, Sample, Sampler
+from accel_engine.devices.device_types import CountedItem, Device
+from accel_engine.devices.xid import named
+from accel_engine.engine_main import supervisor as supervisor_module
 from accel_engine.engine_main.supervisor import EngineSupervisor
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
-from accel_engine.events import Outcome, RunEnded
+from accel_engine.events import Outcome, RunEnded, Warned
 from accel_engine.plan import Plan
 from accel_engine.training.recovery.recovery_action import NewProcess, RecoveryAction
 from waiting import wait_until
 
-from .record import last
+from .record import events, last
 
 NEXT = NewProcess(
     Plan(micro_batches=2), RecoveryAction("out of memory", "out of memory after step 7", "smaller steps", 0), 7
@@ -101,3 +105,26 @@ def test_the_stop_of_a_user_after_sigterm_is_for_good(
         supervisor._ended = supervisor._make_end(Outcome.STOPPED, "stopped")
 
     assert trains(supervisor, monkeypatch, training).temporary is not by_user
+
+
+@pytest.mark.parametrize("is_reported", [True, False], ids=["by the driver", "in the kernel's log"])
+def test_an_error_of_a_gpu_is_told_and_named_where_the_run_fails(
+    supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch, is_reported: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logged = [] if is_reported else [("0000:01:00.0", 79)]
+    gpu = Device("gpu:1", "gpu", "A100", address="0000:01:00.0")
+    monkeypatch.setattr(supervisor_module, "kernel_errors", lambda since: logged)
+    monkeypatch.setattr(Sampler, "inventory", Inventory((gpu,)))
+    text = "gpu:1 had error 79 (Xid): it fell off the PCI bus"
+
+    def training() -> None:
+        if is_reported:
+            sample = Sample(0.0, "gpu:1", {"errors": Reading.counted((CountedItem(named(79), "79"),))})
+            for _ in range(2):
+                supervisor._write_samples((sample,))
+        supervisor._ended = supervisor._make_end(Outcome.FAILED, "CUDA_ERROR_UNKNOWN")
+
+    assert trains(supervisor, monkeypatch, training).reason == f"CUDA_ERROR_UNKNOWN; meanwhile {text}"
+    told = [event.message for event in events(supervisor._directory) if isinstance(event, Warned)]
+    assert told == [text] * is_reported
+    assert capfd.readouterr().err.count(f"accel-tui: {text}\n") == is_reported

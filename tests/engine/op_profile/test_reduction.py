@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import RunError
+from accel_engine.events import Phase
 from accel_engine.op_profile.op_names import innermost_mark, scopes, shown_name, split_operation
 from accel_engine.op_profile.reduction import OperationCost, TraceFacts, reduce_planes, reduce_trace
 from accel_engine.protobuf import bytes_field, text_field
@@ -87,8 +88,10 @@ def test_what_comes_between_the_steps_is_not_of_them(tmp_path: Path) -> None:
     began = 10**18
     space = TraceBuilder().plane("/host:CPU", lines)
     space.plane("Task Environment", {}, {"profile_start_time": began, "profile_stop_time": began + 10 * 10**6})
-    validation, cut = (began + 2_500_000, began + 6_500_000), (began + 9_000_000, began + 12_000_000)
-    facts = TraceFacts(steps=2, layers={0: "d"}, apart=(validation, cut))
+    before = [(Phase.VALIDATING, began - 9_000_000), (Phase.TRAINING, began - 5)]
+    validation = [(Phase.VALIDATING, began + 2_500_000), (Phase.TRAINING, began + 6_500_000)]
+    cut = (Phase.CHECKPOINTING, began + 9_000_000)
+    facts = TraceFacts(steps=2, layers={0: "d"}, entered=(*before, *validation, cut))
     profile = reduce_planes(space.planes(tmp_path), facts)
     assert times(profile) == {"d/MatMul": 2.0}
     assert [(each.name, each.seconds) for each in profile.groups] == [("d", pytest.approx(2e-3))]
@@ -96,6 +99,8 @@ def test_what_comes_between_the_steps_is_not_of_them(tmp_path: Path) -> None:
     assert profile.seconds == pytest.approx(5e-3)
     assert profile.busy == pytest.approx(2e-3)
     assert sum(gap.seconds for gap in profile.gaps) == pytest.approx(3e-3)
+    took = ("A validation took 4.00 ms", "A checkpoint took 1.00 ms")
+    assert profile.notes == tuple(f"{each} of the trace, apart from the steps and in no share." for each in took)
 
 
 def test_names_that_repeat_are_one_part_and_operations_are_none(tmp_path: Path) -> None:

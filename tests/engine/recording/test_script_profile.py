@@ -1,19 +1,22 @@
 """Profiles of scripts: nothing of the script changes, whatever TensorFlow's profiler does."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
-from accel_engine.events import Warned
+from accel_engine.events import Phase, Warned
 from accel_engine.op_profile.options import SEVERAL_PROCESSES
 from accel_engine.private_names import profiler_names
 from accel_engine.recording.script_profile import ScriptProfiler
 from accel_engine.run.engine.commands import Command
 
 from .memory_run import Run
+
+Entered: TypeAlias = Sequence[tuple[Phase, int]]
 
 
 class Link(Run):
@@ -23,10 +26,14 @@ class Link(Run):
         super().__init__()
         self.directory = directory
         self.profiles: list[tuple[str, list[str]]] = []
+        self.traced: list[tuple[int, list[Phase]]] = []
 
-    def profiled(self, command: Command, folder: str, seconds: float, notes: list[str]) -> None:
+    def profiled(
+        self, command: Command, folder: str, seconds: float, steps: int, entered: Entered, notes: list[str]
+    ) -> None:
         assert command.name == "profile"
         assert seconds >= 0
+        self.traced.append((steps, [phase for phase, _ in entered]))
         self.profiles.append((folder, notes))
 
     @property
@@ -102,6 +109,21 @@ def test_a_trace_is_sent_when_its_time_is_over(link: Link, profiler: Profiler) -
     assert link.profiles == [("profiles/plugins/profile/1", [])]
     assert (profiler.directory, link.answers) == ("", [])
     assert starts() == own
+
+
+def test_the_steps_and_the_phases_of_the_trace_are_sent(link: Link, profiler: Profiler) -> None:
+    """A validation that began before the trace is known, those before it are not."""
+    taken = [20]
+    script = ScriptProfiler(link, lambda: taken[0])  # type: ignore[arg-type]
+    for phase in (Phase.VALIDATING, Phase.TRAINING, Phase.VALIDATING):
+        script.enter(phase)
+    script.take([profile()])
+    script.enter(Phase.TRAINING)
+    taken[0] = 50
+    script.end()
+    script.take([profile(2)])
+    script.end()
+    assert link.traced == [(30, [Phase.VALIDATING, Phase.TRAINING]), (0, [Phase.VALIDATING, Phase.TRAINING])]
 
 
 def test_a_second_one_is_refused(link: Link, profiler: Profiler) -> None:

@@ -80,8 +80,8 @@ def test_a_trace_of_a_script_becomes_a_profile_of_its_run(run: ScriptRun, server
     outside = Command(request(run.directory, "profile", 1.0), clock.now(), "ann@box", "profile", 1.0)
 
     part = begun()
-    part.profiled(command, "profiles/plugins/profile/1", 1.0, ["a note."])
-    part.profiled(outside, "../elsewhere", 1.0, [])
+    part.profiled(command, "profiles/plugins/profile/1", 1.0, 20, [(Phase.VALIDATING, 10**18)], ["a note."])
+    part.profiled(outside, "../elsewhere", 1.0, 0, [], [])
     part.end(ended())
     run.flush()
 
@@ -90,8 +90,8 @@ def test_a_trace_of_a_script_becomes_a_profile_of_its_run(run: ScriptRun, server
     assert [(each.name, each.group, each.seconds) for each in profile.operations] == [
         ("net/dense/MatMul", "net/dense", 2e-3)
     ]
-    assert (profile.steps, profile.notes, profile.trace) == (None, ("a note.",), "profiles/plugins/profile/1")
-    assert read_answer(run.directory, command.id) == (True, "profiled 1.0 s")
+    assert (profile.steps, profile.notes, profile.trace) == (20, ("a note.",), "profiles/plugins/profile/1")
+    assert read_answer(run.directory, command.id) == (True, "profiled 20 steps in 1.0 s")
     problem = "the trace ../elsewhere is not in the run's directory"
     assert read_answer(run.directory, outside.id) == (False, problem)
     assert f"not profiled: {problem}" in [each.message for each in all_of(run, Warned)]

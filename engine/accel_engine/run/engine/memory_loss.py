@@ -12,7 +12,7 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.control_groups import GROUPS, own_groups
 from accel_engine.json_values import Count, Text, decode_or_none
-from accel_engine.run.directory.log_file import fatal_message
+from accel_engine.run.directory.log_file import NOTED, fatal_message
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 
@@ -86,6 +86,9 @@ _MESSAGES = re.compile(
 TensorFlow's allocators write also that they ran out of memory where another try follows: "this is not a failure".
 """
 
+_ERROR_OF_GPU = re.compile(rf"^{NOTED}(gpu:\d+ had error \d+ .*)$", re.MULTILINE)
+"""What an engine writes when the driver reports an error."""
+
 SOON_SECONDS = 120.0
 """How old the last heartbeat may be: the kernel's counters may rise later for other reasons. Swapping delays it."""
 
@@ -130,14 +133,17 @@ def memory_loss(directory: Path, meta: Mapping[str, Any]) -> MemoryLoss | None:
 
 
 def last_words(directory: Path, meta: Mapping[str, Any]) -> str:
-    """What native code wrote as it ended the engine of a lost run, on a line; empty if it did not.
+    """What native code wrote as it ended the engine of a lost run, and the last error of a GPU; empty without.
 
     Args:
         directory: The run's directory.
         meta: Its values.
     """
     start = meta.get("log_start")
-    return "" if start is None else fatal_message(_log_after(directory, start).decode(errors="replace"))
+    if start is None:
+        return ""
+    log = _log_after(directory, start).decode(errors="replace")
+    return "; ".join(filter(None, (fatal_message(log), *_ERROR_OF_GPU.findall(log)[-1:])))
 
 
 def _log_after(directory: Path, start: int) -> bytes:

@@ -5,9 +5,8 @@ Nothing of the training changes: a trace begins and ends between two chunks. Ano
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import tensorflow as tf
@@ -25,20 +24,12 @@ from accel_engine.training.model_analysis.layer_table import number_layers
 from accel_engine.training.model_analysis.operation_costs import GraphCosts
 from accel_engine.training.reporting.mfu import roofline
 from accel_engine.training.reporting.run_reporter import RunReporter
-from accel_engine.words import numbers
 
 MAX_OPERATIONS = 500_000
 """Operations that a trace may have, about: each takes some hundred bytes, and microseconds to reduce."""
 
 FULL = f"About {MAX_OPERATIONS:,} operations ran"
 """Why a trace ends before its time."""
-
-_APART = {
-    Phase.VALIDATING: ("a validation", "validations"),
-    Phase.CHECKPOINTING: ("a checkpoint", "checkpoints"),
-    Phase.TRACING: ("a tracing", "tracings"),
-}
-"""Phases in which no steps are taken, in words."""
 
 Graphs = Callable[[], Iterable[tf.Graph]]
 """Gives the graphs of the steps."""
@@ -118,7 +109,7 @@ def facts_of(
     hardware: tuple[str, ...],
     steps: int,
     notes: tuple[str, ...] = (),
-    apart: tuple[tuple[int, int], ...] = (),
+    entered: tuple[tuple[Phase, int], ...] = (),
 ) -> TraceFacts:
     """What is known of a trace of an assembly's steps; measures a CPU's peaks unless that was done before.
 
@@ -127,27 +118,18 @@ def facts_of(
         hardware: The devices' product names.
         steps: Steps in the trace.
         notes: What restricts its figures.
-        apart: As of :class:`TraceFacts`.
+        entered: As of :class:`TraceFacts`.
     """
     peaks = roofline(assembly, hardware)
     return TraceFacts(
         steps=steps,
-        apart=apart,
+        entered=entered,
         peak_flops=peaks.flops,
         peak_source=peaks.flops_source,
         peak_bytes=peaks.bytes,
         bytes_source=peaks.bytes_source,
         notes=notes,
     )
-
-
-def _notes_apart(spans: Sequence[tuple[Phase, int, int]]) -> Iterator[str]:
-    """Yield what came between the steps: one line for each kind."""
-    for phase, (one, several) in _APART.items():
-        found = [end - begin for each, begin, end in spans if each is phase]
-        if found:
-            what = f"{one.capitalize()} took" if len(found) == 1 else f"{len(found):,} {several} took"
-            yield f"{what} {numbers.latency(sum(found) / 1e9)} of the trace, apart from the steps and in no share."
 
 
 class OpProfiler:
@@ -214,14 +196,13 @@ class OpProfiler:
             self._refuse(command, f"no step was traced: {why}")
             return
         seconds, steps = time.monotonic() - self._began, self._reporter.step - self._first_step
-        apart = list(self._apart())
+        entered = tuple(self._reporter.entered)
         try:
             folder = trace.end()
             if not steps:
                 raise RunError(f"no step has ended within the {seconds:.1f} s of the trace{f': {why}' if why else ''}")
-            notes = (*([shorter(why)] if why else []), *_notes_apart(apart))
-            spans = tuple((begin, end) for _, begin, end in apart)
-            facts = facts_of(self._assembly, self._hardware, steps, notes, spans)
+            notes = (shorter(why),) if why else ()
+            facts = facts_of(self._assembly, self._hardware, steps, notes, entered)
         except Exception as error:  # noqa: BLE001 (whatever it is, training continues)
             self._refuse(command, format_error(error))
             return
@@ -255,13 +236,6 @@ class OpProfiler:
         self._until = self._began + (command.argument or 0.0)
         self._first_step = self._reporter.step
         self._last_step = self._first_step + max(1, MAX_OPERATIONS // max(1, len(GraphCosts(self._graphs()))))
-
-    def _apart(self) -> Iterator[tuple[Phase, int, int]]:
-        """The phases of the trace in which no steps were taken, with their beginnings and ends in nanoseconds."""
-        entered = [*self._reporter.entered, (Phase.TRAINING, time.time_ns())]
-        for (phase, begin), (_, end) in pairwise(entered):
-            if phase in _APART:
-                yield phase, begin, end
 
     def _reduce(
         self, command: Command, folder: Path, graphs: list[tf.Graph], facts: TraceFacts, seconds: float

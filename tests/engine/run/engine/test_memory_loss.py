@@ -171,6 +171,10 @@ def test_a_lost_run_has_the_last_words_of_native_code(directory: Path) -> None:
     assert last_words(directory, {"log_start": 0}) == "Unknown flag in XLA_FLAGS: --xla_a=1"
     assert last_words(directory, {"log_start": 0x1000}) == ""  # of an earlier engine
     assert last_words(directory, {}) == ""
+    with (directory / LOG).open("a") as log:
+        log.write("\naccel-tui: gpu:1 had error 79 (Xid): it fell off the PCI bus\n")
+    lost = "Unknown flag in XLA_FLAGS: --xla_a=1; gpu:1 had error 79 (Xid): it fell off the PCI bus"
+    assert last_words(directory, {"log_start": 0}) == lost
 
 
 def test_a_run_that_has_ended_was_not_killed(ended: Path, kernel: Kernel) -> None:

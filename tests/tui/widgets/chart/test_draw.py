@@ -356,7 +356,8 @@ def test_the_area_below_a_line_is_tinted_and_the_axis_is_not() -> None:
 def test_the_range_of_the_values_of_a_dot_is_tinted_where_it_fills_a_cell() -> None:
     frame = tinted(ChartSeries("loss", curve(*[0.2, 1.8] * 1000), style="loss"))
     assert tints(frame, 20) == ["", *["loss-range"] * 5, ""]
-    assert STYLES[frame.styles[1, 20] % len(STYLES)] == "loss-edge"  # a part of the cell, in dots
+    assert STYLES[frame.styles[1, 20] % len(STYLES)] == "loss-range"  # a part of the cell
+    assert frame.text(1)[20] == "▄"
     assert STYLES[frame.styles[4, 20] % len(STYLES)] == "loss"
 
 
@@ -377,7 +378,7 @@ def test_a_validation_keeps_the_tint_behind_it() -> None:
 def test_last_values_stand_at_the_right_and_of_two_at_one_height_the_lower_one_moves() -> None:
     validation = ChartSeries("validation", points=((0, 1.9), (10, 1.01)), style="loss-light")
     frame = tinted(ChartSeries("loss", curve(*[2 - step / 19 for step in range(20)]), style="loss"), validation)
-    assert [frame.text(row)[52:].strip() for row in range(1, 8)] == ["", "", "", "1.0100", "1.0000", "", ""]
+    assert [frame.text(row)[48:].strip() for row in range(1, 8)] == ["", "", "", "1.0100 val", "1.0000", "", ""]
     assert "1.0000" not in tinted(ChartSeries("loss", curve(*[1.0] * 20)), columns=40).text(4)  # no room
     mean = ChartSeries("mean", curve(*[1.0] * 20), value=0.5)
     assert not tinted(mean).text(4)[52:].strip()  # the header has another value than the line's end

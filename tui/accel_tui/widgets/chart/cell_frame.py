@@ -21,7 +21,7 @@ STYLES = (
     "label",
     "grid",
     *COLOURS,
-    *(f"{colour}-{kind}" for colour in COLOURS for kind in ("band", "edge")),
+    *(f"{colour}-{kind}" for colour in COLOURS for kind in ("band", "area", "range")),
 )
 """Styles of characters; a style's id is its index here."""
 

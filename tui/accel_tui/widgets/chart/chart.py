@@ -285,7 +285,7 @@ class Chart(ChartMouse):
         return self._drawing.view if self._drawing else None
 
     def _draw_frame(self) -> Frame:
-        before, size = self._view, self.size
+        before, size = self._view, self.outer_size  # not size, which is of the next layout while this one is painted
         view = ChartView(
             size.width,
             size.height,

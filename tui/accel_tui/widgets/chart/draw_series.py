@@ -18,7 +18,9 @@ POINT = "●"
 """Sign of a point, where the terminal shows no dots."""
 
 _ABOVE, _BELOW = "▲", "▼"  # by the edge of the plot
-_ALL_DOTS = 8  # of a character
+_HALF = 4  # dots of a character
+_QUADRANTS = np.frombuffer(" ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█".encode("utf-32-le"), np.uint32)
+_QUADRANT_DOTS = np.array([0x03, 0x18, 0x44, 0xA0], np.uint8)  # in the order of the bits of their indices
 _LOWER_DOTS = np.uint8(0xE4)  # of its lower half
 _CELLS_A_POINT = 3  # closer points are joined to a line
 _DASH = np.array([[-1.0], [0.0], [1.0]])  # dot columns of a point, beside its own
@@ -49,7 +51,7 @@ def draw_series(plot: Frame, view: ChartView) -> None:
         if view.has_tints and len(curves) == 1:  # those of several would hide one another
             rows = len(inside.characters)
             inside.tint(_below(drawn[-1][:rows], found[-1][0]), f"{series.style}-area")
-            paint_range(inside, drawn[0][:rows], series.style)
+            paint_range(inside, drawn[0][:rows], drawn[-1][:rows], series.style)
             drawn[0] = np.zeros_like(drawn[0])
         _paint_curve(plot, drawn, series.style)
     for series, found in curves:  # on top of all curves, so that no series hides a mark
@@ -96,11 +98,14 @@ def _below(line: raster.Patterns, heights: Floats) -> npt.NDArray[np.bool_]:
     return below
 
 
-def paint_range(plot: Frame, band: raster.Patterns, style: str, tint: str = "range") -> None:
-    """Tint the range of a curve's values; cells that are partly in it have dots in the colour of the tint."""
-    covered = np.bitwise_count(band)
-    _paint(plot, np.where(covered < _ALL_DOTS, band, np.uint8(0)), f"{style}-edge")
-    plot.tint(covered == _ALL_DOTS, f"{style}-{tint}")
+def paint_range(plot: Frame, band: raster.Patterns, line: raster.Patterns, style: str, tint: str = "range") -> None:
+    """Tint the range of a curve's values, to a quarter of a cell; below the line, which fills cells, to a whole one."""
+    quarters = sum(((band & dots) > 0).astype(np.uint8) << bit for bit, dots in enumerate(_QUADRANT_DOTS))
+    is_whole = (quarters == len(_QUADRANTS) - 1) | (line > 0) & (np.bitwise_count(band) >= _HALF)
+    is_part = (quarters > 0) & ~is_whole
+    plot.characters[is_part] = _QUADRANTS[quarters[is_part]]
+    plot.restyle(is_part, f"{style}-{tint}")
+    plot.tint(is_whole, f"{style}-{tint}")
 
 
 def _paint_curve(plot: Frame, patterns: Sequence[raster.Patterns], style: str) -> None:

@@ -141,7 +141,8 @@ def draw_part(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: b
     across = x.fraction(np.asarray(series.x, np.float64))
     if series.kind == "rule":
         for cell in np.floor(across[(across >= 0) & (across <= 1)] * columns).astype(int).clip(0, columns - 1):
-            area.characters[:, cell], area.styles[:, cell] = ord(series.sign or _SIGNS["rule"]), style
+            is_free = ~np.isin(area.characters[:, cell], (*_BLOCKS, ord("▀")))  # bars have no gaps
+            area.characters[is_free, cell], area.styles[is_free, cell] = ord(series.sign or _SIGNS["rule"]), style
         return
     up = y.fraction(np.asarray(series.y, np.float64))
     if series.kind == "mark":
@@ -175,10 +176,10 @@ def _bars(area: Frame, bars: Sequence[PlotSeries], x: Axis, y: Axis, *, has_tint
         behind = np.maximum(behind, eighths)
         for row in range(rows):
             part = np.clip(eighths - 8 * (rows - 1 - row), 0, 8)
-            if row == rows - 1:
-                part[eighths > 8] = 0  # the axis stays
             seen = part > 0
-            area.characters[row][seen] = _BLOCKS[part[seen] - 1]
+            if row == rows - 1:  # bars stand on the axis, which is in the middle of its row, and its ticks stay
+                seen &= area.characters[row] != ord("┬")
+            area.characters[row][seen] = ord("▀") if row == rows - 1 else _BLOCKS[part[seen] - 1]
             area.styles[row][seen] = np.array([STYLE_ID[each.style] for each in bars])[places[seen]]
             if not has_tints:  # without colours, the shades tell the first ones from the last one
                 area.characters[row][(part == _EIGHTHS) & (places < len(bars) - 1)] = ord(_SHADE)
@@ -209,7 +210,7 @@ def _draw_band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: 
     )
     covered = raster.trace(low, high, rows)
     if has_tints:
-        paint_range(area, covered, series.style, "range" if series.covers else "area")
+        paint_range(area, covered, np.zeros_like(covered), series.style, "range" if series.covers else "area")
     else:
         _paint(area, covered & SPARSE, STYLE_ID[f"{series.style}-band"])
 
