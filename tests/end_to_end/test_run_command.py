@@ -90,7 +90,10 @@ def ended(wait_until: Callable[..., None], status: Status) -> None:
     assert last().status is status, log()
 
 
-@pytest.mark.parametrize("arguments", [(), ("--lr", "1e-3", "--name", "x", "--", "-m", "two words")])
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param((), marks=pytest.mark.campaign), ("--lr", "1e-3", "--name", "x", "--", "-m", "two words")],
+)
 def test_a_script_sees_what_it_sees_with_python(scripts: Scripts, arguments: tuple[str, ...]) -> None:
     name = scripts.write("train.py", WORLD)
 
@@ -127,7 +130,9 @@ def test_the_users_own_start_of_python_is_kept(scripts: Scripts, monkeypatch: py
     ("text", "status", "why"),
     [
         ("print('done')", Status.FINISHED, ""),
-        ("raise SystemExit(3)", Status.FAILED, "the script exited with status 3"),
+        pytest.param(
+            "raise SystemExit(3)", Status.FAILED, "the script exited with status 3", marks=pytest.mark.campaign
+        ),
         ("raise ValueError('oh no')", Status.FAILED, "the script exited with status 1: ValueError: oh no"),
         pytest.param(
             "import os; os._exit(4)", Status.FAILED, "the script exited with status 4", marks=pytest.mark.campaign
@@ -220,7 +225,7 @@ def test_ctrl_c_right_after_the_start_reaches_the_script(scripts: Scripts, wait_
     assert last().status is Status.STOPPED
 
 
-@pytest.mark.parametrize("redirected", ["</dev/null", "| cat"])
+@pytest.mark.parametrize("redirected", [pytest.param("</dev/null", marks=pytest.mark.campaign), "| cat"])
 def test_ctrl_z_suspends_a_script_and_whatever_its_output_goes_to(scripts: Scripts, redirected: str) -> None:
     name = scripts.write(
         "train.py", "import time\nfor i in range(100_000): print('tick', i, flush=True); time.sleep(0.05)"
@@ -238,20 +243,6 @@ def test_ctrl_z_suspends_a_script_and_whatever_its_output_goes_to(scripts: Scrip
         terminal.wait_for(lambda text: "tick" in text.rpartition("fg")[2])
         terminal.send("ctrl+c")
         terminal.wait_for(lambda text: text.rstrip().endswith("ready>"))
-
-
-def test_wrong_usage_is_told_before_anything_starts(scripts: Scripts) -> None:
-    name = scripts.write("train.py", "")
-
-    for arguments, problem in (
-        ((), "no script: accel-tui run SCRIPT.py"),
-        (("nowhere.py",), "no script 'nowhere.py'"),
-        (("--parse", "(", name), "is no regular expression"),
-        (("--devices", "gpu:99", name), "no device gpu:99"),
-    ):
-        done = scripts.recorded(*arguments)
-        assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
-    assert list_runs() == []
 
 
 def test_a_signal_reaches_the_handler_of_the_script(scripts: Scripts) -> None:
@@ -321,7 +312,7 @@ def test_a_terminal_is_one_for_the_script(scripts: Scripts) -> None:
     assert "name? ann\nhello ann\n" in log()
 
 
-@pytest.mark.parametrize("how", ["hang_up", "kill"])
+@pytest.mark.parametrize("how", ["hang_up", pytest.param("kill", marks=pytest.mark.campaign)])
 def test_a_script_outlives_its_terminal(scripts: Scripts, wait_until: Callable[..., None], how: str) -> None:
     name = scripts.write(
         "train.py",
