@@ -354,7 +354,7 @@ def test_the_area_below_a_line_is_tinted_and_the_axis_is_not() -> None:
 
 
 def test_the_range_of_the_values_of_a_dot_is_tinted_where_it_fills_a_cell() -> None:
-    frame = tinted(ChartSeries("loss", curve(*[0.2, 1.8] * 1000), style="loss"))
+    frame = tinted(ChartSeries("loss", curve(*[0.2, 1.9] * 1000), style="loss"))
     assert tints(frame, 20) == ["", *["loss-range"] * 5, ""]
     assert STYLES[frame.styles[1, 20] % len(STYLES)] == "loss-range"  # a part of the cell
     assert frame.text(1)[20] == "▄"
