@@ -25,7 +25,7 @@ def test_the_engine_of_a_deleted_run_ends_and_leaves_nothing(
     engines.append(start(directory))
     wait_until(lambda: latest_checkpoint(directory), "a checkpoint")
     with closing(RunReader(directory)) as reader:
-        # At any moment, also while it saves a checkpoint there; of a half of the deletion it would tell the missing file.
+        # At any moment, also while it saves a checkpoint there. Of half a deletion it would tell the missing file.
         engines[0].send_signal(signal.SIGSTOP)
         engine = psutil.Process(engines[0].pid)
         wait_until(lambda: engine.status() == psutil.STATUS_STOPPED, "the engine to stop for a moment")
