@@ -27,7 +27,7 @@ PLAN = Plan(
     split="none",
     validation="off",
 )
-"""Two epochs of eleven steps, of which the last has eleven examples."""
+"""Two epochs of eleven steps, of which the last has 25 examples."""
 
 
 WHOLE = task_models.EXAMPLES // PLAN.batch_size * PLAN.batch_size
@@ -91,7 +91,7 @@ def test_steps_equal_those_of_keras(gym: Gym, task: str) -> None:
     "task", [pytest.param(task, marks=() if task in SHARED else pytest.mark.campaign) for task in ALIKE]
 )
 def test_steps_of_replicas_equal_those_of_keras(gym: Gym, task: str) -> None:
-    """Two replicas cannot divide the last batch of eleven evenly."""
+    """Two replicas cannot divide the last batch of 25 evenly."""
     gym.steps = 11
     plan = plan_of(task, strategy="mirrored", virtual_cpus=2)
     if task in EVEN_ONLY:
