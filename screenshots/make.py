@@ -82,7 +82,7 @@ BENCH = (
 """Measures with a short time limit, without other precisions."""
 
 SHOTS = {
-    "new-run": Shot(None, ("<130 to 155>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
+    "new-run": Shot(None, ("<130 to 155>", "<14 layers>"), (MEDIUM, SMALL, LARGE), (MEDIUM,)),
     "run-building": Shot(lambda runs: runs.building, ("<building>",), (SMALL,)),
     "run-live": Shot(lambda runs: runs.live, ("<validation>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "run-views": Shot(lambda runs: runs.live, ("<validation>", "y", "m", "m", "x", "v", "shift+left")),
@@ -111,14 +111,19 @@ SHOTS = {
     ),
     "compare": Shot(
         None,
-        ("r", "<✓>", "slash", *"tag:digits", "enter", "space", "space", "space", "c", "<Compare 3>"),
+        ("r", "<✓>", "slash", *"tag:digits", "enter", "<3 of>", "ctrl+a", "c", "<Compare 3>"),
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
-    "compare-many": Shot(None, ("r", "<✓>", "ctrl+a", "c", "<median>"), (MEDIUM, LARGE), (MEDIUM,)),
+    "compare-many": Shot(
+        None,
+        ("r", "<✓>", "slash", *"kind:training", "enter", "<9 of>", "ctrl+a", "c", "<median>"),
+        (MEDIUM, LARGE),
+        (MEDIUM,),
+    ),
     "compare-benches": Shot(
         None,
-        ("r", "<✓>", "slash", *"kind:bench", "enter", "space", "space", "c", "<Compare 2>"),
+        ("r", "<✓>", "slash", *"kind:bench", "enter", "<2 of>", "ctrl+a", "c", "<Compare 2>"),
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
@@ -246,7 +251,7 @@ def main() -> None:
                     asyncio.run(capture(name, SEARCH_SHOTS[name], None))
         if set(wanted) <= {*EMPTY_SHOTS, *SEARCH_SHOTS}:
             return
-        runs = train(home)
+        runs, missing = train(home), list[str]()
         write_scans(home / "scans.npz")
         with chdir(home):  # models are exported to the working directory
             for name in wanted:
@@ -255,6 +260,7 @@ def main() -> None:
                         paused(runs) if SHOTS[name].is_quiet else nullcontext(),
                         queued(runs) if SHOTS[name].has_queue else nullcontext(),
                         hosts(home) if SHOTS[name].has_hosts else nullcontext(),
+                        missed_alone(name, missing),
                     ):
                         asyncio.run(capture(name, SHOTS[name], runs))
         for name in wanted:
@@ -268,10 +274,22 @@ def main() -> None:
         for name in wanted:
             if name in TERMINALS and not TERMINALS[name].opens:
                 capture_terminal(name, TERMINALS[name], runs, home)
+        if missing:
+            raise SystemExit(f"missing: {', '.join(missing)}")
     finally:
         for process in psutil.Process().children(recursive=True):
             process.kill()
         shutil.rmtree(home)
+
+
+@contextmanager
+def missed_alone(name: str, missing: list[str]) -> Iterator[None]:
+    """Let a screen that does not show what is waited for be the only one that is missing."""
+    try:
+        yield
+    except SystemExit as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        missing.append(name)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from accel_engine.scripts.start_script import Script, create_script_run, start_s
 from accel_engine.trained.bench_runs import BenchRuns
 from clusters import cluster
 
-TIMEOUT = 300.0
+TIMEOUT = 600.0
 """Timeout of every wait, in seconds."""
 
 DIGITS = Path(data.__file__).with_name("digits.npz")

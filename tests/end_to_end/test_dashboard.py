@@ -16,6 +16,7 @@ from accel_engine.plan import SPECS
 from accel_engine.run import RunReader, Status, find
 from accel_engine.run.runs.listing import summarize
 from end_to_end.terminal import Terminal
+from tui.fake_engine import FakeEngine
 
 Wait = Callable[..., None]
 
@@ -76,68 +77,38 @@ def assert_left_as_found(terminal: Terminal) -> None:
     assert terminal.modes == terminal.modes_before
 
 
-def test_open_see_the_cpu_train_pause_go_on_stop_and_leave(
-    open_terminal: Callable[..., Terminal], wait_until: Wait
-) -> None:
-    terminal = open_terminal()
-    terminal.wait_for(lambda text: re.search(r"cpu:0 .* \d+%", text))
-    directory = start_long_run(terminal)
-    terminal.wait_for(lambda text: loss(text) < 0.7)
-    losses = [float(value) for chunk in chunks(directory) for value in chunk]
-    assert sum(losses[:5]) / 5 > 1.5
-
-    terminal.send("p")
-    terminal.wait_for("‖ paused")
-    paused_at = steps(directory)
-    terminal.send("C")
-    wait_until(lambda: any(isinstance(event, CheckpointSaved) for event in events(directory)), "a checkpoint")
-    assert steps(directory) == paused_at
-
-    terminal.send("p")
-    terminal.wait_for("● training")
-    wait_until(lambda: steps(directory) > paused_at, "more steps")
-
-    terminal.send("s")
-    terminal.wait_for("Stop training?")
-    terminal.send("s")
-    terminal.wait_for("■ stopped")
-    terminal.wait_for("Stopped after")
-    assert status(directory) is Status.STOPPED
-
-    terminal.send("q")
-    assert_left_as_found(terminal)
-
-
-def chunks(directory: Path) -> list[list[float]]:
-    with closing(RunReader(directory)) as reader:
-        return [chunk.series["loss"].tolist() for chunk in reader.poll().chunks]
-
-
-def test_two_dashboards_share_a_run_which_survives_the_death_of_both(
+def test_open_see_the_cpu_train_and_a_run_that_survives_its_dashboard_until_another_stops_it(
     open_terminal: Callable[..., Terminal], wait_until: Wait
 ) -> None:
     first = open_terminal()
+    first.wait_for(lambda text: re.search(r"cpu:0 .* \d+%", text))
     directory = start_long_run(first)
-    second = open_terminal("watch", "last", columns=80, rows=24)
-    second.wait_for("● training")
+    first.wait_for(lambda text: loss(text) < 0.7)
+    losses = [float(value) for chunk in chunks(directory) for value in chunk]
+    assert sum(losses[:5]) / 5 > 1.5
 
+    first.send("p")
+    first.wait_for("‖ paused")
+    paused_at = steps(directory)
+    first.send("C")
+    wait_until(lambda: any(isinstance(event, CheckpointSaved) for event in events(directory)), "a checkpoint")
+    assert steps(directory) == paused_at
+
+    second = open_terminal("watch", "last", columns=80, rows=24)
+    third = open_terminal("watch", "last")
+    second.wait_for("‖ paused")
     second.send("p")
     for terminal in (first, second):
-        terminal.wait_for("‖ paused")
-    first.send("p")
-    for terminal in (first, second):
         terminal.wait_for("● training")
+    wait_until(lambda: steps(directory) > paused_at, "more steps")
 
     first.kill()
+    with closing(RunReader(directory)) as reader:
+        os.kill(reader.info().pid, signal.SIGHUP)
     after_death = steps(directory)
     wait_until(lambda: steps(directory) > after_death, "more steps after the dashboard's death")
-    second.hang_up()
-    second.wait_closed()
-    assert status(directory) is Status.RUNNING
 
-    third = open_terminal("watch", "last")
     third.wait_for("● training")
-    third.wait_for(lambda text: loss(text) < 2.0)
     third.send("q")
     third.wait_for("Quit accel-tui?")
     third.send("d")
@@ -145,6 +116,20 @@ def test_two_dashboards_share_a_run_which_survives_the_death_of_both(
     before_leaving = steps(directory)
     wait_until(lambda: steps(directory) > before_leaving, "more steps after leaving")
     assert status(directory) is Status.RUNNING
+
+    second.send("s")
+    second.wait_for("Stop training?")
+    second.send("s")
+    second.wait_for("■ stopped")
+    second.wait_for("Stopped after")
+    assert status(directory) is Status.STOPPED
+    second.send("q")
+    assert_left_as_found(second)
+
+
+def chunks(directory: Path) -> list[list[float]]:
+    with closing(RunReader(directory)) as reader:
+        return [chunk.series["loss"].tolist() for chunk in reader.poll().chunks]
 
 
 @pytest.mark.campaign  # test_headless.py kills an engine too, and tests of screens show lost runs
@@ -183,16 +168,6 @@ def test_killed_engine_is_shown_as_lost_and_resumed_from_its_checkpoint(
     assert not any(isinstance(event, PhaseChanged) and event.phase is Phase.VALIDATING for event in events(directory))
 
 
-def test_terminal_that_is_too_small_is_told_and_may_grow(open_terminal: Callable[..., Terminal]) -> None:
-    terminal = open_terminal(columns=50, rows=12)
-    terminal.wait_for("80x24")
-    terminal.resize(80, 24)
-    terminal.wait_for("Start")
-    terminal.wait_for("cpu:0")
-    terminal.send("q")
-    assert_left_as_found(terminal)
-
-
 def test_keys_typed_before_the_form_is_there_are_not_lost(open_terminal: Callable[..., Terminal]) -> None:
     terminal = open_terminal()
     terminal.send("q")
@@ -211,32 +186,24 @@ def test_losing_the_terminal_ends_the_dashboard_and_its_warm_engine(
     wait_until(lambda: not any(engine.is_running() for engine in engines), "the warm engine to end")
 
 
-def test_being_told_to_go_on_without_a_pause_begins_nothing_anew(open_terminal: Callable[..., Terminal]) -> None:
-    terminal = open_terminal()
-    terminal.wait_for("cpu:0")
-    terminal.process.send_signal(signal.SIGCONT)  # as a hang-up does, too
+def test_a_terminal_may_grow_be_left_for_the_shell_and_is_left_as_it_was(
+    open_terminal: Callable[..., Terminal], wait_until: Wait
+) -> None:
+    """On a run that has ended, beside which no engine starts."""
+    with closing(FakeEngine().begin().build().train(20)) as engine:
+        engine.end()
+    terminal = open_terminal("watch", "last", columns=50, rows=12)
+    terminal.wait_for("80x24")
+    terminal.resize(80, 24)
+    terminal.wait_for("Finished after")
+
+    terminal.process.send_signal(signal.SIGCONT)  # without a pause before, as a hang-up does, too
     terminal.send("?")
     terminal.wait_for("esc closes")
     assert terminal.raw.count(b"\x1b[?1049h") == 1
     terminal.send("escape")
     terminal.wait_for(lambda text: "esc closes" not in text)
-    terminal.send("q")
-    assert terminal.wait_closed() == 0
-    assert terminal.altered == []
 
-
-def test_ending_it_from_outside_leaves_the_terminal_as_it_was(open_terminal: Callable[..., Terminal]) -> None:
-    terminal = open_terminal()
-    terminal.wait_for("cpu:0")
-    terminal.process.send_signal(signal.SIGTERM)
-    terminal.wait_closed()
-    assert terminal.altered == []
-    assert terminal.modes == terminal.modes_before
-
-
-def test_the_shell_may_have_the_terminal_for_a_while(open_terminal: Callable[..., Terminal], wait_until: Wait) -> None:
-    terminal = open_terminal()
-    terminal.wait_for("cpu:0")
     process = psutil.Process(terminal.process.pid)
     terminal.send("ctrl+z")
     wait_until(lambda: process.status() == psutil.STATUS_STOPPED, "a pause")
@@ -244,8 +211,10 @@ def test_the_shell_may_have_the_terminal_for_a_while(open_terminal: Callable[...
     assert terminal.modes == terminal.modes_before
     before = len(terminal.raw)
     process.send_signal(signal.SIGCONT)
-    wait_until(lambda: b"Start" in terminal.raw[before:], "the form, painted anew")
+    wait_until(lambda: b"Finished" in terminal.raw[before:], "the run, painted anew")
     assert "alternate screen" in terminal.altered
-    terminal.send("q")
-    assert terminal.wait_closed() == 0
+
+    process.send_signal(signal.SIGTERM)
+    terminal.wait_closed()
     assert terminal.altered == []
+    assert terminal.modes == terminal.modes_before

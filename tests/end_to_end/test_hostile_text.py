@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from end_to_end.terminal import Terminal
-from tui.fake_engine import FakeEngine
 from tui.hostile import HOSTILE, make_run, obeyed
 
 OWN = (
@@ -33,16 +32,26 @@ def test_watching_a_run_sends_a_terminal_none_of_what_it_says_to_obey(program: P
     with Terminal([program, "watch", run.directory], columns=160, rows=45) as terminal:
         terminal.wait_for("Failed after")
         terminal.wait_for(r"H\x1b]0;X\x07\x1b[2J")
+        terminal.send_bytes(b"\xe9\xff\xc3(\x80")  # no text of the terminal either ends anything
         terminal.send("l")
         terminal.wait_for("/ search")
         terminal.send("w")
         terminal.wait_for("rows true, columns predicted")
         terminal.send("q")
-        terminal.wait_closed()
+        assert terminal.wait_closed() == 0
         assert "52;c;UFdO" in check(terminal)
 
 
-@pytest.mark.parametrize("words", ["watch {run} --plain", "watch {run}", "runs", "compare {run} {other}"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "watch {run}",
+        *(
+            pytest.param(each, marks=pytest.mark.campaign)
+            for each in ("watch {run} --plain", "runs", "compare {run} {other}")
+        ),
+    ],
+)
 def test_a_shell_is_sent_none_of_it_either(program: Path, words: str) -> None:
     here = {"run": make_run().directory, "other": make_run(plan=False).directory}
     arguments = shlex.split(words.format(**here))
@@ -54,6 +63,7 @@ def test_a_shell_is_sent_none_of_it_either(program: Path, words: str) -> None:
     assert not obeyed(sent, r"\r(\x1b\[1A)*\x1b\[2K|\x1b\[\?25[hl]|\x1b\[\d*m|\r\n")
 
 
+@pytest.mark.campaign  # tests of the command line have such reasons, too
 def test_a_user_s_model_that_raises_such_a_text_is_quoted(program: Path, tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(f"def build():\n    raise ValueError({HOSTILE!r})\n")
     arguments = ["train", "--model", "net.py:build", "--name", HOSTILE]
@@ -62,16 +72,3 @@ def test_a_user_s_model_that_raises_such_a_text_is_quoted(program: Path, tmp_pat
         sent = terminal.raw.decode()
     assert r"ValueError: H\x1b]0;X\x07\x1b[2J" in sent
     assert not obeyed(sent, r"\r(\x1b\[1A)*\x1b\[2K|\x1b\[\?25[hl]|\x1b\[\d*m|\r\n")
-
-
-def test_bytes_that_are_no_text_of_the_terminal_end_nothing(program: Path) -> None:
-    run = FakeEngine().begin().build().train(20)
-    run.end()
-    run.close()
-    with Terminal([program, "watch", run.directory], columns=160, rows=45) as terminal:
-        terminal.wait_for("Finished after")
-        terminal.send_bytes(b"\xe9\xff\xc3(\x80")
-        terminal.send("l")
-        terminal.wait_for("/ search")
-        terminal.send("q")
-        assert terminal.wait_closed() == 0

@@ -30,6 +30,7 @@ print(json.dumps({
     "variables": {name: value for name, value in os.environ.items() if name not in ("_", "SHLVL")},
     "terminal": [os.isatty(descriptor) for descriptor in (0, 1, 2)], "input": sys.stdin.read(),
     "handlers": [str(__import__("signal").getsignal(number)) for number in range(1, 32)],
+    "start": [sys.mine, str(sys.modules["sitecustomize"])],
 }))
 """
 """Prints all that a script can see of how it was started."""
@@ -71,6 +72,13 @@ def scripts(program: Path, tmp_path: Path) -> Scripts:
     return Scripts(program, tmp_path / "scripts")
 
 
+@pytest.fixture
+def own_start(scripts: Scripts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the user has Python do at each start."""
+    scripts.write("site/sitecustomize.py", "import sys; sys.mine = 'mine'")
+    monkeypatch.setenv("PYTHONPATH", str(scripts.directory / "site"))
+
+
 def last() -> RunInfo:
     info = list_runs()[0].info
     assert info
@@ -90,7 +98,11 @@ def ended(wait_until: Callable[..., None], status: Status) -> None:
     assert last().status is status, log()
 
 
-@pytest.mark.parametrize("arguments", [(), ("--lr", "1e-3", "--name", "x", "--", "-m", "two words")])
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param((), marks=pytest.mark.campaign), ("--lr", "1e-3", "--name", "x", "--", "-m", "two words")],
+)
+@pytest.mark.usefixtures("own_start")
 def test_a_script_sees_what_it_sees_with_python(scripts: Scripts, arguments: tuple[str, ...]) -> None:
     name = scripts.write("train.py", WORLD)
 
@@ -103,6 +115,7 @@ def test_a_script_sees_what_it_sees_with_python(scripts: Scripts, arguments: tup
     assert last().status is Status.FINISHED
 
 
+@pytest.mark.usefixtures("own_start")
 def test_a_module_sees_what_it_sees_with_python(scripts: Scripts) -> None:
     scripts.write("package/__init__.py", "")
     scripts.write("package/train.py", WORLD)
@@ -113,21 +126,13 @@ def test_a_module_sees_what_it_sees_with_python(scripts: Scripts) -> None:
     assert json.loads(recorded.stdout) == json.loads(plain.stdout)
 
 
-def test_the_users_own_start_of_python_is_kept(scripts: Scripts, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripts.write("site/sitecustomize.py", "import sys; sys.mine = 'mine'")
-    name = scripts.write(
-        "train.py", "import os, sys; print(sys.mine, os.environ['PYTHONPATH'], sys.modules['sitecustomize'])"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(scripts.directory / "site"))
-
-    assert scripts.recorded(name).stdout == scripts.plainly(name).stdout
-
-
 @pytest.mark.parametrize(
     ("text", "status", "why"),
     [
         ("print('done')", Status.FINISHED, ""),
-        ("raise SystemExit(3)", Status.FAILED, "the script exited with status 3"),
+        pytest.param(
+            "raise SystemExit(3)", Status.FAILED, "the script exited with status 3", marks=pytest.mark.campaign
+        ),
         ("raise ValueError('oh no')", Status.FAILED, "the script exited with status 1: ValueError: oh no"),
         pytest.param(
             "import os; os._exit(4)", Status.FAILED, "the script exited with status 4", marks=pytest.mark.campaign
@@ -169,34 +174,22 @@ def test_the_options_of_a_script_are_not_ours(scripts: Scripts, arguments: tuple
     assert last().name == "first try"
 
 
-def test_files_in_the_current_directory_do_not_reach_the_supervisor(scripts: Scripts) -> None:
-    for module in ("random", "queue", "socket", "types", "numpy", "platform", "sqlite3"):
-        scripts.write(f"{module}.py", "raise SystemExit('a file of the user')")
-    name = scripts.write("folder/train.py", "print('trained')")
-
-    assert scripts.recorded(name).stdout == "trained\n"
-    assert last().status is Status.FINISHED
-
-
-def test_a_long_directory_for_temporary_files_is_no_hindrance(
-    scripts: Scripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = tmp_path / ("x" * 120)
-    place.mkdir()
-    monkeypatch.setenv("TMPDIR", str(place))
-
-    assert scripts.recorded(scripts.write("train.py", "print('trained')")).stdout == "trained\n"
-
-
 @pytest.mark.parametrize(
     "closed", [*(pytest.param(each, marks=pytest.mark.campaign) for each in (">&-", "2>&-", "<&-")), ">&- 2>&- <&-"]
 )
-def test_closed_standard_streams_are_no_hindrance(scripts: Scripts, closed: str) -> None:
-    name = scripts.write("train.py", "open('ran', 'w')")
+def test_closed_streams_files_of_the_user_and_a_long_directory_for_temporary_files_are_no_hindrance(
+    scripts: Scripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    for module in ("random", "queue", "socket", "types", "numpy", "platform", "sqlite3"):
+        scripts.write(f"{module}.py", "raise SystemExit('a file of the user')")
+    name = scripts.write("folder/train.py", "open('ran', 'w'); print('trained')")
+    place = tmp_path / ("x" * 120)
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
     subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *scripts.command(name)], cwd=scripts.directory, check=True)
 
     assert (scripts.directory / "ran").exists()
-    assert last().status is Status.FINISHED
+    assert (last().status, log()) == (Status.FINISHED, "trained\n")
 
 
 def test_a_script_whose_reader_is_gone_ends_as_with_python(scripts: Scripts) -> None:
@@ -220,7 +213,7 @@ def test_ctrl_c_right_after_the_start_reaches_the_script(scripts: Scripts, wait_
     assert last().status is Status.STOPPED
 
 
-@pytest.mark.parametrize("redirected", ["</dev/null", "| cat"])
+@pytest.mark.parametrize("redirected", [pytest.param("</dev/null", marks=pytest.mark.campaign), "| cat"])
 def test_ctrl_z_suspends_a_script_and_whatever_its_output_goes_to(scripts: Scripts, redirected: str) -> None:
     name = scripts.write(
         "train.py", "import time\nfor i in range(100_000): print('tick', i, flush=True); time.sleep(0.05)"
@@ -238,20 +231,6 @@ def test_ctrl_z_suspends_a_script_and_whatever_its_output_goes_to(scripts: Scrip
         terminal.wait_for(lambda text: "tick" in text.rpartition("fg")[2])
         terminal.send("ctrl+c")
         terminal.wait_for(lambda text: text.rstrip().endswith("ready>"))
-
-
-def test_wrong_usage_is_told_before_anything_starts(scripts: Scripts) -> None:
-    name = scripts.write("train.py", "")
-
-    for arguments, problem in (
-        ((), "no script: accel-tui run SCRIPT.py"),
-        (("nowhere.py",), "no script 'nowhere.py'"),
-        (("--parse", "(", name), "is no regular expression"),
-        (("--devices", "gpu:99", name), "no device gpu:99"),
-    ):
-        done = scripts.recorded(*arguments)
-        assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
-    assert list_runs() == []
 
 
 def test_a_signal_reaches_the_handler_of_the_script(scripts: Scripts) -> None:
@@ -321,7 +300,7 @@ def test_a_terminal_is_one_for_the_script(scripts: Scripts) -> None:
     assert "name? ann\nhello ann\n" in log()
 
 
-@pytest.mark.parametrize("how", ["hang_up", "kill"])
+@pytest.mark.parametrize("how", ["hang_up", pytest.param("kill", marks=pytest.mark.campaign)])
 def test_a_script_outlives_its_terminal(scripts: Scripts, wait_until: Callable[..., None], how: str) -> None:
     name = scripts.write(
         "train.py",

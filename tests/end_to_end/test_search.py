@@ -22,7 +22,7 @@ SEARCH = (
 
 def test_a_killed_search_goes_on_with_its_trials(program: Path, wait_until: Callable[..., None]) -> None:
     with subprocess.Popen([program, *SEARCH], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
-        wait_until(lambda: studies() and list_runs(), "the first trial")
+        wait_until(lambda: studies() and any(each.status is Status.RUNNING for each in list_runs()), "the first trial")
         for process in psutil.Process(command.pid).children():
             os.kill(process.pid, signal.SIGKILL)
         _, errors = command.communicate(timeout=120)

@@ -77,22 +77,11 @@ async def opened(served: Served) -> AsyncIterator[Page]:
             yield Page(socket)
 
 
-async def test_a_page_is_a_dashboard_that_answers_keys_and_ends_with_the_server(program: Path) -> None:
-    async with serving(program) as served, opened(served) as page:
-        await page.until("Start")
-        await page.socket.send_json(["stdin", "?"])
-        await page.until("esc closes")
-        dashboards = served.dashboards
-        assert dashboards
-        served.process.send_signal(signal.SIGINT)
-        while not page.socket.closed:
-            await page.socket.receive()
-        await served.process.wait()
-        await eventually(lambda: not any(each.is_running() for each in dashboards))
-
-
-async def test_a_page_that_is_left_ends_its_dashboard_and_a_dashboard_that_is_left_its_page(program: Path) -> None:
+async def test_only_who_knows_the_secret_gets_a_dashboard_which_ends_with_its_page_or_the_server(program: Path) -> None:
     async with serving(program) as served:
+        await refused_to_strangers(served)
+        assert not served.dashboards
+
         async with opened(served) as page:
             await page.until("Start")
         await eventually(lambda: not served.dashboards)
@@ -103,12 +92,22 @@ async def test_a_page_that_is_left_ends_its_dashboard_and_a_dashboard_that_is_le
                 while not page.socket.closed:
                     await page.socket.receive()
 
+        async with opened(served) as page:
+            await page.until("Start")
+            await page.socket.send_json(["stdin", "?"])
+            await page.until("esc closes")
+            dashboards = served.dashboards
+            assert dashboards
+            served.process.send_signal(signal.SIGINT)
+            while not page.socket.closed:
+                await page.socket.receive()
+            await served.process.wait()
+            await eventually(lambda: not any(each.is_running() for each in dashboards))
 
-async def test_only_who_knows_the_secret_is_let_in_and_no_page_of_another_site(program: Path) -> None:
-    async with (
-        serving(program) as served,
-        aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
-    ):
+
+async def refused_to_strangers(served: Served) -> None:
+    """Neither without the secret nor from a page of another site does anybody get in."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
         for path in ("/", "/?secret=guessed", "/static/js/textual.js"):
             async with session.get(served.base + path) as reply:
                 assert reply.status == 403
@@ -117,7 +116,6 @@ async def test_only_who_knows_the_secret_is_let_in_and_no_page_of_another_site(p
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             await session.ws_connect(f"{page}ws", origin="http://another.example")
         assert refused.value.status == 403
-        assert not served.dashboards
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")

@@ -30,59 +30,65 @@ def open_terminal(program: Path):
         terminal.close()
 
 
+@pytest.fixture
+def ended() -> str:
+    """A run: the program starts no engine beside one."""
+    engine = FakeEngine()
+    engine.begin().build().train(100)
+    engine.end_epoch()
+    engine.end()
+    engine.close()
+    return engine.directory.name
+
+
 def leave(terminal: Terminal) -> None:
     terminal.send("q")
     assert terminal.wait_closed() == 0
 
 
-def test_without_colours_none_is_sent_and_what_is_chosen_is_reversed(open_terminal) -> None:
-    terminal = open_terminal(NO_COLOR="1")
-    terminal.wait_for("Start")
+def test_without_colours_none_is_sent_and_what_is_chosen_is_reversed(open_terminal, ended) -> None:
+    terminal = open_terminal("watch", ended, NO_COLOR="1")
+    terminal.wait_for("validation")
     terminal.send("?")
-    terminal.wait_for("Start training")
+    terminal.wait_for("esc closes")
     terminal.send("escape")
-    terminal.wait_for(lambda text: "Start training" not in text)
-    terminal.send("down", "down")
-    terminal.wait_for("enter takes the data")
+    terminal.wait_for(lambda text: "esc closes" not in text)
+    terminal.send("r")
+    terminal.wait_for("1 run")
     leave(terminal)
     assert colours(terminal.raw) == set()
     assert any("7" in codes.decode().split(";") for codes in SGR.findall(terminal.raw))
 
 
-def test_sixteen_colours_are_the_terminals_own(open_terminal) -> None:
-    terminal = open_terminal(TERM="xterm", COLORTERM="")
-    terminal.wait_for("Start")
+def test_sixteen_colours_are_the_terminals_own(open_terminal, ended) -> None:
+    terminal = open_terminal("watch", ended, TERM="xterm", COLORTERM="")
+    terminal.wait_for("validation")
     leave(terminal)
     assert colours(terminal.raw)
     assert not {"38", "48"} & colours(terminal.raw)
 
 
-def test_the_number_of_colours_can_be_settled(open_terminal, tmp_path: Path) -> None:
+def test_the_number_of_colours_can_be_settled(open_terminal, ended, tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text('colours = "256"\n')
-    terminal = open_terminal(ACCEL_TUI_SETTINGS=str(file), NO_COLOR="1")
-    terminal.wait_for("Start")
+    terminal = open_terminal("watch", ended, ACCEL_TUI_SETTINGS=str(file), NO_COLOR="1")
+    terminal.wait_for("validation")
     leave(terminal)
     assert b"38;5;" in terminal.raw
     assert b"38;2;" not in terminal.raw
 
 
 @pytest.mark.campaign  # the two before it choose numbers of colours, too
-def test_256_colours_are_mixed_no_further(open_terminal) -> None:
-    terminal = open_terminal(COLORTERM="")
-    terminal.wait_for("Start")
+def test_256_colours_are_mixed_no_further(open_terminal, ended) -> None:
+    terminal = open_terminal("watch", ended, COLORTERM="")
+    terminal.wait_for("validation")
     leave(terminal)
     assert b"38;5;" in terminal.raw
     assert b"38;2;" not in terminal.raw
 
 
-def test_a_run_is_drawn_in_ascii_where_the_locale_has_no_more(open_terminal) -> None:
-    engine = FakeEngine()
-    engine.begin().build().train(100)
-    engine.end_epoch()
-    engine.end()
-    engine.close()
-    terminal = open_terminal("watch", engine.directory.name, LC_ALL="C")
+def test_a_run_is_drawn_in_ascii_where_the_locale_has_no_more(open_terminal, ended) -> None:
+    terminal = open_terminal("watch", ended, LC_ALL="C")
     terminal.wait_for("finished")
     terminal.wait_for("validation")
     terminal.send("?")

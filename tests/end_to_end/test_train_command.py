@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import signal
+import struct
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -10,10 +12,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from accel_engine import data
 from accel_engine.events import KINDS
 from accel_engine.run import RunReader, Status, find, list_runs
+from accel_engine.run.store.database import RunDatabase
+from end_to_end.terminal import Terminal
 
 Wait = Callable[..., None]
 
@@ -45,9 +51,22 @@ def numbers(lines: list[dict[str, Any]], kind: str, name: str) -> list[Any]:
     return [line[name] for line in lines if line["event"] == kind]
 
 
-def test_a_script_reads_every_step_of_a_run_that_generalises_within_its_default_epochs(program: Path) -> None:
-    command = [program, "train", "--model", "cnn", "--data", "digits", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+def call(program: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([program, *words], capture_output=True, text=True, timeout=240, check=False)
+
+
+def bmp(shades: np.ndarray[Any, Any]) -> bytes:
+    """An uncompressed bitmap: three bytes a pixel, rows from the bottom, whose length here divides by four."""
+    rows = np.repeat(shades[::-1, :, np.newaxis], 3, axis=2).tobytes()
+    height, width = shades.shape
+    header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, len(rows), 0, 0, 0, 0)
+    return b"BM" + struct.pack("<IHHI", 54 + len(rows), 0, 0, 54) + header + rows
+
+
+def test_a_script_reads_every_step_of_a_run_that_generalises_within_its_default_epochs_and_asks_its_model(
+    program: Path, tmp_path: Path
+) -> None:
+    done = call(program, "train", "--model", "cnn", "--data", "digits", "--json")
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     check_lines(lines)
@@ -64,6 +83,34 @@ def test_a_script_reads_every_step_of_a_run_that_generalises_within_its_default_
     losses = [loss for line in lines if line["event"] == "steps" for loss in line["loss"]]
     assert len(losses) == ended["steps"]
     assert sum(losses[-20:]) < sum(losses[:20]) / 4
+
+    train = data.load("digits", data.DataOptions()).train
+    for row in range(4):
+        large = train.inputs[row][:, :, 0].repeat(4, axis=0).repeat(4, axis=1)
+        (tmp_path / f"{row}.bmp").write_bytes(bmp(large))
+    (tmp_path / "bad.bmp").write_text("no image")
+    files = [str(tmp_path / f"{row}.bmp") for row in range(4)]
+    told = call(program, "predict", "last", *files, str(tmp_path / "bad.bmp"), "--top", "1", "--json")
+    assert told.returncode == 1
+    assert "not a valid PNG, JPEG, GIF, BMP, WebP, TIFF or PNM file" in told.stderr
+    lines = [json.loads(line) for line in told.stdout.splitlines()]
+    right = [line["top"][0]["label"] == str(label) for line, label in zip(lines[:4], train.targets[:4], strict=True)]
+    assert sum(right) >= 3  # by chance, one in 270
+    assert lines[0]["notes"] == ["converted to grayscale", "resized from 32x32 to 8x8"]
+    assert lines[4]["top"] == []
+
+    with closing(RunDatabase(find("last"))) as database:
+        database.execute("DELETE FROM main.diagnostics")  # as of a run without validation
+    with Terminal([program, "watch", "last"], columns=100, rows=30) as terminal:
+        terminal.wait_for("Finished")
+        terminal.send("w")
+        terminal.wait_for("No validation results were recorded")
+        terminal.send("V")
+        terminal.wait_for(lambda text: re.search(r"accuracy [01]\.", text), timeout=240)
+        terminal.send("4")
+        terminal.wait_for("highest loss first")
+        terminal.send("q")
+        assert terminal.wait_closed() == 0
 
 
 class Foreground:
@@ -129,6 +176,7 @@ def test_a_run_is_steered_from_another_terminal_and_stopped_by_ctrl_c(program: P
     assert all(line["obeyed"] for line in answered)
 
 
+@pytest.mark.campaign  # test_dashboard.py hangs up on an engine, too
 def test_a_run_goes_on_after_its_terminal_is_closed(program: Path, foreground: Foreground, wait_until: Wait) -> None:
     """The command ends; the engine does not, even if the hangup reaches it."""
     foreground.read_until("steps")

@@ -6,7 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample, UnavailableKind
 from accel_engine.plan import Plan
@@ -19,6 +21,12 @@ from accel_tui.run_state.state import RunState
 from waiting import eventually
 
 GIB = 1 << 30
+
+
+def more(*sizes: tuple[int, int]) -> list[Any]:
+    """Sizes at which a test takes the same way as at another: for the campaign."""
+    return [pytest.param(size, marks=pytest.mark.campaign) for size in sizes]
+
 
 MACHINE = Inventory(
     (Device("cpu:0", "cpu", "AMD EPYC 7B13", 16 * GIB, 4),),
@@ -109,6 +117,13 @@ class StubApp(AccelApp):
             return StubSampler(on_samples, inventory)
 
         super().__init__(open_run, make_engine=make_engine, make_sampler=make_sampler)
+
+
+class BareApp(StubApp):
+    """The app on an empty screen: the form takes a third of a second to open, which other screens can do without."""
+
+    def get_default_screen(self) -> Screen[None]:
+        return Screen()
 
 
 async def begun(pilot: Pilot[None]) -> None:

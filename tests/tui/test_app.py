@@ -33,7 +33,7 @@ from accel_tui.screens.too_small_screen import TooSmallScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.plan.picker import FieldInput
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, begun, shows, until
+from tui.stand_ins import BareApp, StubApp, begun, shows, until
 
 pytestmark = pytest.mark.usefixtures("installed")
 
@@ -85,7 +85,7 @@ async def test_garbage_is_collected_while_it_runs(monkeypatch: pytest.MonkeyPatc
     gc.disable()  # as the command that opens the dashboard has it
     gc.callbacks.append(observe)
     try:
-        async with StubApp().run_test(size=(80, 24)) as pilot:
+        async with BareApp().run_test(size=(80, 24)) as pilot:
             await until(pilot, lambda: collected.count("stop") > 1, "garbage to be collected twice")
             assert gc.isenabled()
     finally:
@@ -184,9 +184,8 @@ DIALOGS: dict[str, Callable[[StubApp], Screen[Any]]] = {
 
 @pytest.mark.parametrize("dialog", DIALOGS)
 async def test_interrupting_leaves_from_dialogs_too(dialog: str) -> None:
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await shows(pilot, "Start")
         await app.push_screen(DIALOGS[dialog](app))
         await pilot.press("ctrl+c")
         await until(pilot, lambda: app._exit, "the end")
@@ -203,9 +202,8 @@ async def test_interrupting_leaves_without_a_question_where_there_is_no_room_for
 
 
 async def test_the_two_themes_take_turns() -> None:
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await shows(pilot, "Start")
         assert app.theme == DARK.name
         await pilot.press("t")
         assert app.theme == LIGHT.name
@@ -215,9 +213,8 @@ async def test_the_two_themes_take_turns() -> None:
 
 
 async def test_a_worker_that_fails_is_said_and_ends_nothing() -> None:
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await shows(pilot, "Start")
 
         def fail() -> None:
             raise ZeroDivisionError("nobody thought of this")
@@ -228,7 +225,7 @@ async def test_a_worker_that_fails_is_said_and_ends_nothing() -> None:
 
 
 async def test_keys_that_come_twice_close_a_screen_once() -> None:
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         await begun(pilot)
         await pilot.press("ctrl+p")
         await until(pilot, lambda: pilot.app.screen.id == "--command-palette", "the palette")

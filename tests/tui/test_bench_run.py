@@ -31,7 +31,7 @@ from accel_tui.widgets.run.run_outcome import RunOutcome
 from accel_tui.widgets.runs_table import SelectedRun
 from accel_tui.widgets.styled_text import plain_spans
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, begun, followed, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, begun, followed, shows, text_of, until
 
 
 def candidate(batch_size: int, milliseconds: float, throughput: float, **changes: Any) -> Candidate:
@@ -148,7 +148,7 @@ async def test_charts_are_by_batch_size_and_the_cursor_stops_at_measured_ones(di
 
 
 async def test_benches_are_compared_on_one_axis(directory: Path, compiled: Path) -> None:
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(160, 50)) as pilot:
         await begun(pilot)
         await app.push_screen(CompareScreen((directory, compiled)))
@@ -209,7 +209,7 @@ def test_a_bench_is_not_compared_with_a_training_run(directory: Path, trained: P
 
 
 async def test_the_list_says_why_it_does_not_compare_them(directory: Path, trained: Path) -> None:
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await begun(pilot)
         app.open_screen(Screens.RUNS)

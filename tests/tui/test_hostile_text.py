@@ -20,7 +20,7 @@ from tui.fake_engine import FakeEngine
 from tui.hostile import HOSTILE, make_run, obeyed
 from tui.screens.run_app import opened
 from tui.stand_in_findings import find
-from tui.stand_ins import StubApp, StubEngine, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, StubEngine, shows, text_of, until
 
 MACHINE = Inventory(
     (Device("cpu:0", "cpu", HOSTILE, 1 << 30, 4), Device("gpu:0", "gpu", HOSTILE, 1 << 30)),
@@ -69,7 +69,6 @@ def check(pilot: Pilot[None]) -> str:
 async def walk(pilot: Pilot[None], place: str) -> str:
     """Go to a screen, and look at every frame on the way."""
     keys, seen = WALKS[place]
-    await shows(pilot, "Start")
     for key in keys:
         shown = pilot.app.screen
         if key == "down":
@@ -87,7 +86,7 @@ async def walk(pilot: Pilot[None], place: str) -> str:
 @pytest.mark.parametrize("size", [(120, 40), pytest.param((200, 120), marks=pytest.mark.campaign)], ids=str)
 @pytest.mark.parametrize("place", WALKS)
 async def test_no_screen_shows_what_a_terminal_obeys(runs: list[FakeEngine], place: str, size: tuple[int, int]) -> None:
-    async with StubApp(inventory=MACHINE).run_test(size=size) as pilot:
+    async with BareApp(inventory=MACHINE).run_test(size=size) as pilot:
         text = await walk(pilot, place)
         assert r"\x1b" in text or place == "charts"
 
@@ -143,15 +142,14 @@ async def test_the_form_shows_what_devices_engines_and_the_user_s_model_say_as_i
 
 
 async def test_a_notification_is_never_markup_whoever_tells_it() -> None:
-    async with StubApp().run_test(size=(120, 40), notifications=True) as pilot:
-        await shows(pilot, "Start")
+    async with BareApp().run_test(size=(120, 40), notifications=True) as pilot:
         pilot.app.screen.notify(HOSTILE, title=HOSTILE)
         await shows(pilot, r"H\x1b]0;X", "=app.bell]m[/]")
         check(pilot)
 
 
 async def test_the_palette_finds_a_run_and_shows_its_name_as_it_is(runs: list[FakeEngine]) -> None:
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         await walk(pilot, "palette")
         assert isinstance(pilot.app.screen, CommandPalette)
         await shows(pilot, r"H\x1b]0;X")

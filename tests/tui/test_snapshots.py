@@ -47,7 +47,7 @@ from tui.fake_script import FakeScript
 from tui.stand_in_deployments import deployed
 from tui.stand_in_findings import MEMORY, POOR, SLOW, find
 from tui.stand_in_hosts import StandInHosts, busy_host, lost_host
-from tui.stand_ins import StubApp, begun, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, begun, more, shows, text_of, until
 
 FOLDER = Path(__file__).with_name("snapshots")
 WRITE = os.environ.get("ACCEL_TUI_SNAPSHOTS") == "write"
@@ -143,8 +143,10 @@ def _examined() -> ValidationReport:
 
 
 @asynccontextmanager
-async def opened(run: FakeEngine | None, size: tuple[int, int]) -> AsyncIterator[Pilot[None]]:
-    async with StubApp(run and run.directory).run_test(size=size) as pilot:
+async def opened(
+    run: FakeEngine | None, size: tuple[int, int], app: type[StubApp] = BareApp
+) -> AsyncIterator[Pilot[None]]:
+    async with (StubApp(run.directory) if run else app()).run_test(size=size) as pilot:
         yield pilot
 
 
@@ -154,7 +156,7 @@ def page(pilot: Pilot[None]) -> str:
         chart._drawing = None  # axes keep to what they were while a run was read, be that in one piece or in several
         chart._repaint()
     lines = (line.rstrip() for line in text_of(pilot).splitlines())
-    shown = (re.sub(r" *\blab, process \d+", "  lab, process 1", line) for line in lines)
+    shown = (re.sub(r"(?<! ) *\blab, process \d+", "  lab, process 1", line) for line in lines)
     return "\n".join(re.sub(r"^ /\S+", " /HOME", line) for line in shown) + "\n"
 
 
@@ -185,7 +187,7 @@ async def test_plan(runs: dict[str, FakeEngine], tmp_path: Path, monkeypatch: py
     (tmp_path / "data" / "houses.csv").write_text("size,price\n1,2\n")
     monkeypatch.chdir(tmp_path / "data")
     monkeypatch.setattr(memory_text, "available_memory", lambda: 16 << 30)
-    async with opened(None, WIDE) as pilot:
+    async with opened(None, WIDE, StubApp) as pilot:
         await shows(pilot, "14 layers", "live", "houses.csv", "about")
         await looks_as_before(pilot, "new-run-120x40")
 
@@ -226,7 +228,7 @@ async def test_list_of_runs(runs: dict[str, FakeEngine]) -> None:
         await looks_as_before(pilot, "runs-120x40")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [*more(SMALL), WIDE])
 async def test_hosts(runs: dict[str, FakeEngine], monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]) -> None:
     found = StandInHosts({f"gpu{each}": busy_host(f"gpu{each}", 8, BEGINNING) for each in range(1, 8)})
     found.readings["gpu8"] = lost_host("gpu8")
@@ -240,7 +242,6 @@ async def test_hosts(runs: dict[str, FakeEngine], monkeypatch: pytest.MonkeyPatc
 
 async def test_runs_side_by_side(runs: dict[str, FakeEngine]) -> None:
     async with opened(None, WIDE) as pilot:
-        await shows(pilot, "14 layers")
         pilot.app.push_screen(CompareScreen([runs[name].directory for name in ("flat", "steep", "gentle")]))
         await shows(pilot, "Compare 3 runs", "steep")
         await looks_as_before(pilot, "compare-120x40")
@@ -254,13 +255,12 @@ async def test_inside_of_a_run(runs: dict[str, FakeEngine]) -> None:
         await looks_as_before(pilot, "diagnostics-120x40")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [*more(SMALL), WIDE])
 async def test_search(clock: Clock, size: tuple[int, int]) -> None:
     study = write_study(end=clock.now)
     confirm(study, 26)
     with WriterLock(study, STUDY_LOCK):
         async with opened(None, size) as pilot:
-            await shows(pilot, "Start")
             pilot.app.open_screen(Screens.SEARCH, study)  # type: ignore[attr-defined]
             await shows(pilot, "34 of 40 trials")
             await pilot.press("3")
@@ -268,17 +268,16 @@ async def test_search(clock: Clock, size: tuple[int, int]) -> None:
             await looks_as_before(pilot, f"search-{size[0]}x{size[1]}")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [*more(SMALL), WIDE])
 async def test_list_of_searches(clock: Clock, size: tuple[int, int]) -> None:
     confirm(write_study(end=clock.now), 26)
     async with opened(None, size) as pilot:
-        await shows(pilot, "Start")
         pilot.app.open_screen(Screens.SEARCHES)  # type: ignore[attr-defined]
         await shows(pilot, "34 of 40", "val accuracy by epoch")
         await looks_as_before(pilot, f"searches-{size[0]}x{size[1]}")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [*more(SMALL), WIDE])
 async def test_deployments(clock: Clock, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]) -> None:
     deployed(monkeypatch)
     run = trained(clock, Plan(name="deployed", epochs=3), outcome=Outcome.FINISHED)
@@ -321,7 +320,7 @@ async def test_advice(runs: dict[str, FakeEngine], monkeypatch: pytest.MonkeyPat
         await looks_as_before(pilot, f"advice-{size[0]}x{size[1]}")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [*more(SMALL), WIDE])
 async def test_profile(runs: dict[str, FakeEngine], size: tuple[int, int]) -> None:
     runs["live"].writer.write_diagnostics(PROFILE, 1)
     async with opened(runs["live"], size) as pilot:

@@ -17,7 +17,7 @@ from accel_tui.settings.user_settings import Settings
 from tui.example_reports import binary
 from tui.fake_engine import FakeEngine
 from tui.stand_in_findings import POOR, SLOW, find
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, begun, shows, text_of, until
 
 PLACES = {
     "plan": ((), "finished"),
@@ -65,8 +65,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 @asynccontextmanager
 async def at(place: str) -> AsyncIterator[Pilot[None]]:
     keys, seen = PLACES[place]
-    async with StubApp().run_test(size=(120, 40)) as pilot:
-        await shows(pilot, "Start")
+    app = BareApp() if keys[:1] == ("r",) else StubApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await begun(pilot)
         for key in keys:
             shown = pilot.app.screen
             await pilot.press(key)

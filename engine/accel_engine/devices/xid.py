@@ -25,6 +25,7 @@ XIDS = {
     45: ("work was removed after another error, or because its program ended", "see the errors before it"),
     48: ("two bits of its memory flipped at once", RECOVERIES[1]),
     62: ("its controller stopped", RECOVERIES[2]),
+    63: ("a defect row of its memory is replaced at the next reset", RECOVERIES[1]),
     64: ("a defect row of its memory could not be replaced", "have the GPU replaced"),
     74: ("a connection by NVLink failed", "check the bridges, then reset the GPUs"),
     79: ("it fell off the PCI bus", "check its power and heat and its slot, then restart the machine"),

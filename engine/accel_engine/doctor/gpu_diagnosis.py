@@ -4,6 +4,7 @@ import re
 
 from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
 from accel_engine.devices.installation import ARM, CONTAINER, DISTRIBUTIONS, cuda_cure
+from accel_engine.devices.nvidia_queries import REASONS
 from accel_engine.doctor.check import CheckFinding, failed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.tensorflow_checks import installed_packages
@@ -70,6 +71,15 @@ LOG_PATTERNS = (
 """Pattern of a message of TensorFlow's native code, its cause, and the fix; most specific first."""
 
 
+_FILES = ("dev/nvidia-uvm", "dev/nvidiactl")
+"""Files that CUDA opens besides the GPUs' own."""
+
+
+def missing_files(machine: Machine) -> list[str]:
+    """The files of the driver that CUDA needs and that are not there; WSL2 has other ones."""
+    return [] if machine.in_wsl else [f"/{name}" for name in _FILES if not (machine.root / name).exists()]
+
+
 def diagnose_unseen_gpu(machine: Machine, summary: str) -> CheckFinding:
     """Find the cause.
 
@@ -93,7 +103,10 @@ def diagnose_unseen_gpu(machine: Machine, summary: str) -> CheckFinding:
 def _build(machine: Machine, summary: str) -> CheckFinding | None:
     if machine.tensorflow().cuda:
         return None
-    name = next(iter(installed_packages(machine)), "")
+    installed = installed_packages(machine)
+    if len(installed) > 1:
+        return failed(summary, f"the files of {' and '.join(installed)} are mixed", "see tensorflow.packages")
+    name = next(iter(installed), "")
     build = {"cpu": "is the CPU build", "tpu": "is the TPU build"}.get(DISTRIBUTIONS.get(name, ""))
     cause = f"{name} {build or 'has no CUDA support on this platform'}"
     if machine.processor in ARM:
@@ -108,7 +121,9 @@ def _broken(machine: Machine, summary: str) -> CheckFinding | None:
     problems = [f"{gpu.id}: {gpu.problem}" for gpu in driver.gpus if gpu.problem]
     if problems and seen == len(driver.gpus) - len(problems):
         meanwhile = "; training can use the others meanwhile" if seen else ""
-        return failed(summary, "; ".join(problems), f"see nvidia.driver{meanwhile}")
+        refused = {gpu.problem for gpu in driver.gpus if gpu.problem} == {REASONS["NO_PERMISSION"]}
+        finding = warned if seen and refused else failed  # they may be those of other jobs
+        return finding(summary, "; ".join(problems), f"see nvidia.driver{meanwhile}")
     empty = [gpu.gpu for gpu in driver.settings if gpu.mig and not gpu.instances]
     if empty and seen == len(driver.gpus) - len(empty):
         return failed(summary, f"{', '.join(empty)}: MIG is on, without an instance", "see nvidia.settings")
@@ -123,9 +138,11 @@ def _hidden(machine: Machine, summary: str) -> CheckFinding | None:
     if len(machine.tensorflow().gpus) != len(shown):
         return None
     effect = "hides all GPUs" if not machine.tensorflow().gpus else "hides the others"
-    valid = re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*|", variable)
-    note = "" if valid or not variable else "; CUDA stops at the first unknown entry"
-    cause = f"CUDA_VISIBLE_DEVICES={variable!r} {effect}{note}"
+    entries = [] if re.fullmatch(r"\s*-\d+\s*|", variable) else variable.split(",")
+    note = "; CUDA stops at the first unknown entry" if len(entries) > len(shown) else ""
+    instances = [uuid for gpu in machine.driver().gpus for uuid in gpu.uuids[1:]]
+    there = f"; this machine has {', '.join(instances)}" if "MIG-" in variable and instances else ""
+    cause = f"CUDA_VISIBLE_DEVICES={variable!r} {effect}{note}{there}"
     return warned(summary, cause, "unset CUDA_VISIBLE_DEVICES, unless you or a scheduler set it on purpose")
 
 
@@ -133,6 +150,8 @@ def _logged(machine: Machine, summary: str) -> CheckFinding | None:
     log = machine.tensorflow().log
     for pattern, cause, fix in LOG_PATTERNS:
         if match := re.search(pattern, log):
+            if "nvidia_uvm" in cause and machine.in_container and (missing := missing_files(machine)):
+                return failed(summary, f"{missing[0]} is missing, which CUDA opens", "see nvidia.files")
             if "and-cuda" in fix:
                 fix = cuda_cure(fix, machine.processor)
             return failed(summary, cause.format(*match.groups()), fix)

@@ -8,6 +8,7 @@ from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE
 from accel_engine.devices.pci_address import normalize_bus_id
 from accel_engine.devices.xid import BY_PROGRAMS, RECOVERIES, UNKNOWN, XIDS, kernel_errors
 from accel_engine.doctor.check import CheckFinding, failed, passed, skipped, warned, worst
+from accel_engine.doctor.gpu_diagnosis import missing_files
 from accel_engine.doctor.machine import GpuSettings, Machine
 from accel_engine.doctor.nvidia_checks import index_of, without_gpu
 from accel_engine.words.numbers import counted
@@ -17,9 +18,6 @@ LOW_POWER = 0.9
 
 SINGLE_PROCESS, NO_PROCESS = (1, 3), 2
 """NVML's compute modes in which one process may use a GPU, and in which none may."""
-
-UVM = ("dev/nvidia-uvm", "dev/nvidiactl")
-"""Files that CUDA needs beside the GPUs' own."""
 
 
 def check_settings(machine: Machine) -> CheckFinding:
@@ -172,8 +170,10 @@ def check_files(machine: Machine) -> CheckFinding:
         return without_gpu(machine)
     if machine.in_wsl:
         return skipped("not needed: WSL2 has one for all")
-    if missing := [f"/{name}" for name in UVM if not (machine.root / name).exists()]:
-        fix = "start the container with --gpus all" if machine.in_container else "run sudo nvidia-modprobe -u -c=0"
+    if missing := missing_files(machine):
+        fix = "run sudo nvidia-modprobe -u -c=0"
+        if machine.in_container:
+            fix = f"on the host, {fix}; then start the container again, with --gpus all"
         return failed(f"{missing[0]} is missing", "NVML works without it, but CUDA does not", fix)
     return passed("CUDA's device files are there")
 

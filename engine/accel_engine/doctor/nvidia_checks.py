@@ -310,7 +310,7 @@ def check_gpu_memory(machine: Machine) -> CheckFinding:
         return passed("memory growth is on; the driver does not tell what memory is free")
     unknown = len(driver.gpus) - len(driver.memory_shares)
     whose = (
-        f"{_count(len(driver.memory_shares))} have free memory, {unknown} not read"
+        f"free memory on {_count(len(driver.memory_shares))}, {unknown} not read"
         if unknown
         else "every GPU has free memory"
     )

@@ -9,8 +9,9 @@ from packaging.version import Version
 from accel_engine.arrow import CURE
 from accel_engine.devices.installation import CONTAINER, DISTRIBUTIONS, NEWEST, OLDEST, cuda_cure
 from accel_engine.devices.tpu_chips import find_chips
-from accel_engine.doctor.check import CheckFinding, failed, passed, skipped, warned
+from accel_engine.doctor.check import CheckFinding, CheckResult, failed, passed, skipped, warned
 from accel_engine.doctor.machine import Machine, installed_version, parse_version
+from accel_engine.doctor.python_checks import check_python
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, XLA_VARIABLES, TensorFlowDevices, shadows
 from accel_engine.measure.tried_gpus import note_tried
 
@@ -75,7 +76,10 @@ def check_packages(machine: Machine) -> CheckFinding:
     installed = installed_packages(machine)
     summary = ", ".join(f"{name} {version}" for name, version in installed.items())
     if not installed:
-        return failed("not installed", "training needs TensorFlow", f"run {install_command(machine)}")
+        fix = f"run {install_command(machine)}"
+        if check_python(machine.python).verdict is CheckResult.FAIL:
+            fix = f"see python; then {fix}"
+        return failed("not installed", "training needs TensorFlow", fix)
     if len(installed) > 1:
         cause = "they install to the same folder tensorflow/, so their files are mixed"
         return failed(summary, cause, f"{_NEW_ENVIRONMENT}; uninstalling one would break the other")

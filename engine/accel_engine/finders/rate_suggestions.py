@@ -29,10 +29,10 @@ class Rule(StrEnum):
 
 
 ABOUT = {
-    Rule.STEEPEST: "the fastest fall",
-    Rule.VALLEY: "middle of the fall",
-    Rule.MINIMUM: "a tenth of the lowest",
-    Rule.THIRD: "a third of the lowest",
+    Rule.STEEPEST: "fastest fall",
+    Rule.VALLEY: "middle of fall",
+    Rule.MINIMUM: "lowest loss / 10",
+    Rule.THIRD: "lowest loss / 3",
 }
 """What each rule takes."""
 

@@ -289,8 +289,9 @@ def test_a_build_without_cuda_is_the_first_cause(machine, packages, words) -> No
         ("2", 1, "CUDA_VISIBLE_DEVICES='2' hides the others"),
         ("0, 3", 2, "hides the others"),
         ("GPU-8932f937,1", 2, "hides the others"),
-        ("1,9,2", 1, "hides the others"),
         ("none", 0, "CUDA stops at the first unknown entry"),
+        ("1,9,2", 1, "hides the others; CUDA stops at the first unknown entry"),
+        ("GPU-8932f937", 1, "CUDA_VISIBLE_DEVICES='GPU-8932f937' hides the others"),
     ],
 )
 def test_hidden_gpus_are_told_as_hidden(machine, shown, visible, words) -> None:
@@ -301,6 +302,25 @@ def test_hidden_gpus_are_told_as_hidden(machine, shown, visible, words) -> None:
     assert finding.verdict is CheckResult.WARN
     assert finding.summary == f"TensorFlow finds {visible} of 4 GPUs"
     assert words in finding.cause
+    assert ("unknown entry" in words) == ("unknown entry" in finding.cause)
+
+
+def test_instances_that_there_are_are_named(machine) -> None:
+    split = Driver("580", (13, 0), (gpu(0, uuids=("GPU-1", "MIG-1", "MIG-2")),))
+    given = machine(CUDA_BUILD, driver=split, tensorflow=blind(), environment={"CUDA_VISIBLE_DEVICES": "MIG-3"})
+    assert check_visible_gpus(given).cause.endswith("unknown entry; this machine has MIG-1, MIG-2")
+
+
+def test_a_cause_that_another_check_has_found_is_not_told_otherwise(machine) -> None:
+    mixed = machine({**CUDA_BUILD, "tensorflow-cpu": "2.21.0"}, driver=ONE, tensorflow=blind(cuda=""))
+    assert check_visible_gpus(mixed).fix == "see tensorflow.packages"
+    given = machine(CUDA_BUILD, driver=ONE, tensorflow=blind("failed call to cuInit: CUDA_ERROR_UNKNOWN"))
+    (given.root / ".dockerenv").touch()
+    found = check_visible_gpus(given)
+    assert (found.cause, found.fix) == ("/dev/nvidia-uvm is missing, which CUDA opens", "see nvidia.files")
+    gpus = (gpu(0), gpu(1, problem=REASONS["NO_PERMISSION"]))
+    job = machine(CUDA_BUILD, driver=Driver("580", (13, 0), gpus), tensorflow=blind(gpus=("H100",)))
+    assert check_visible_gpus(job).verdict is CheckResult.WARN
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 import json
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from accel_engine.events import Outcome, RunStarted
-from accel_engine.run import RunReader
+from accel_engine.run import RunReader, list_runs
 from accel_engine.run.directory.run_paths import LOG
 from accel_tui.cli import main
 from accel_tui.cli.event_text import format_event
@@ -19,6 +20,19 @@ from tui.fake_script import COMMAND, FakeScript
 @pytest.fixture
 def script() -> FakeScript:
     return FakeScript().begin()
+
+
+def test_wrong_usage_is_told_before_anything_starts(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "train.py").touch()
+    for words, problem in (
+        ((), "no script: accel-tui run SCRIPT.py"),
+        (("nowhere.py",), "no script 'nowhere.py'"),
+        (("--parse", "(", "train.py"), "is no regular expression"),
+        (("--devices", "gpu:99", "train.py"), "no device gpu:99"),
+    ):
+        assert main(["run", *words]) == 2
+        assert problem in capsys.readouterr().err
+    assert list_runs() == []
 
 
 def test_each_part_begins_and_ends_with_a_line(script: FakeScript, capsys: pytest.CaptureFixture[str]) -> None:

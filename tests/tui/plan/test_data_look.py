@@ -42,10 +42,10 @@ def test_columns_classes_and_missing_values_are_counted() -> None:
     assert {row.name: row.text for row in data_look.data_rows(found)} == {
         "columns": "1 number, 2 category",
         "target": "y, category, yes, no",
-        "balance": "30 to 1,200 examples a class",
+        "balance": "30 to 1,200 examples each",
         "missing": "city 12, id 5, age 3",
         "not used": "id",
     }
     assert data_look.data_rows(entry()) == []
-    assert data_look.balance((5, 5)) == "5 examples a class"
+    assert data_look.balance((5, 5)) == "5 examples each"
     assert data_look.join_names([str(index) for index in range(9)]) == "0, 1, 2, 3, 4, 5, and 3 more"

@@ -34,7 +34,7 @@ from accel_tui.widgets.run.run_lines import AdviceLines
 from tui.fake_engine import FakeEngine
 from tui.fake_script import FakeScript
 from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find, raced
-from tui.stand_ins import StubApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, hides, more, shows, text_of, until
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -140,7 +140,7 @@ def selected(pilot: Pilot[None]) -> Finding | None:
     return pilot.app.screen.query_one(FindingList).selected
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, (200, 50)])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE, (200, 50))])
 async def test_the_two_that_matter_most_have_a_line_each_and_a_mark(
     run: FakeEngine, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
@@ -469,8 +469,7 @@ async def test_evidence_of_a_run_of_the_list_is_shown_in_its_charts(
     run: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find(monkeypatch, SLOW)
-    async with StubApp().run_test(size=WIDE) as pilot:
-        await shows(pilot, "Start")
+    async with BareApp().run_test(size=WIDE) as pilot:
         await pilot.press("r")
         await shows(pilot, "1 run")
         await pilot.press("A")

@@ -21,7 +21,7 @@ from accel_tui.screens.bench_screen import BenchScreen, LatencyHistogram, Throug
 from accel_tui.widgets.chart.axes import LogAxis
 from accel_tui.widgets.plan.picker import Picker
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, hides, more, shows, text_of, until
 
 
 def candidate(batch_size: int, milliseconds: float, throughput: float, **changes: Any) -> Candidate:
@@ -82,7 +82,6 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Bench]]:
 async def open_bench(pilot: Pilot[None], *, started: bool = True) -> BenchScreen:
     app = pilot.app
     assert isinstance(app, StubApp)
-    await shows(pilot, "Start")
     app.open_screen(Screens.BENCH, (Path("k3fp-a"),))
     await until(pilot, lambda: isinstance(app.screen, BenchScreen), "the screen")
     await shows(pilot, "scenario")
@@ -93,12 +92,14 @@ async def open_bench(pilot: Pilot[None], *, started: bool = True) -> BenchScreen
     return app.screen
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((120, 40)), (200, 50)])
 async def test_what_is_measured_is_shown_at_once(home: Path, bench: type[Bench], size: tuple[int, int]) -> None:
-    async with StubApp().run_test(size=size) as pilot:
+    async with BareApp().run_test(size=size) as pilot:
         screen = await open_bench(pilot)
         await shows(pilot, "measuring k3fp on cpu:0, float32: batch 1", "950 examples/s", "p50 300 µs", "p99 7.80 ms")
         await shows(pilot, "examples/s by batch size", "k3fp on cpu:0 with XLA, float32, multi-stream")
+        headers = {line.rstrip("│ ") for line in text_of(pilot).splitlines() if "p99 (95%)" in line}
+        assert len(headers) == 1, "the columns of all tables are at the same places"
         one, other = screen.query_one(ThroughputChart).series
         assert one.points == ((0, 1000.0), (192, 4000.0))
         assert other.points == ((0, 1500.0),)
@@ -111,7 +112,7 @@ async def test_what_is_measured_is_shown_at_once(home: Path, bench: type[Bench],
 
 
 async def test_the_histogram_is_on_a_logarithmic_axis_with_both_percentiles(home: Path, bench: type[Bench]) -> None:
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         screen = await open_bench(pilot)
         plot = screen.query_one(LatencyHistogram).plot(WINDOW)
         bars, p50, p99 = plot.series
@@ -126,7 +127,7 @@ async def test_in_the_scenario_server_the_rate_is_named(
 ) -> None:
     tried = replace(WINDOW, rate=1000.0)
     monkeypatch.setattr(bench, "window", tried)
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         screen = await open_bench(pilot, started=False)
         await pilot.press("shift+tab", "enter", "down", "down", "enter", "tab", *"20ms", "enter")
         await shows(pilot, "batch 1, tried 1.00k requests/s", "950/s answered")
@@ -139,7 +140,7 @@ async def test_in_the_scenario_server_the_rate_is_named(
 
 
 async def test_choices_reach_the_engine_and_the_verdict(home: Path, bench: type[Bench]) -> None:
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         await open_bench(pilot, started=False)
         await pilot.press(*"5ms", "tab", *"9000", "tab", "tab", *"cpu", "tab", "tab", *"float32", "enter", "ctrl+s")
         await shows(pilot, "measuring k3fp")
@@ -164,7 +165,7 @@ async def test_choices_reach_the_engine_and_the_verdict(home: Path, bench: type[
 async def test_a_wrong_choice_is_said_and_starts_nothing(
     home: Path, bench: type[Bench], keys: str, message: str
 ) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         screen = await open_bench(pilot, started=False)
         await pilot.press(*("tab" if key == "\t" else key for key in keys))
         if message == "'50' ":  # 50 seconds are a valid limit
@@ -177,7 +178,7 @@ async def test_a_wrong_choice_is_said_and_starts_nothing(
 
 
 async def test_scenarios_and_targets_that_contradict_each_other_are_refused(home: Path, bench: type[Bench]) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         screen = await open_bench(pilot, started=False)
         await pilot.press("shift+tab", "enter", "down", "down", "enter")  # server
         await shows(pilot, "give a target latency")
@@ -190,7 +191,7 @@ async def test_scenarios_and_targets_that_contradict_each_other_are_refused(home
 
 
 async def test_going_back_ends_the_engine_and_saves_what_was_measured(home: Path, bench: type[Bench]) -> None:
-    async with StubApp().run_test(size=(80, 24), notifications=True) as pilot:
+    async with BareApp().run_test(size=(80, 24), notifications=True) as pilot:
         await open_bench(pilot)
         await pilot.press("escape")
         await shows(pilot, "End the measurement?", "measured already are saved")
@@ -209,7 +210,7 @@ async def test_what_keeps_runs_from_being_measured_is_said(
     monkeypatch.setattr(bench, "problem", "no usable TensorFlow")
     monkeypatch.setattr(bench, "measured", ())
     monkeypatch.setattr(bench_screen, "device_warnings", lambda _: ("run m8w3 is training on cpu:0",))
-    async with StubApp().run_test(size=(80, 24), notifications=True) as pilot:
+    async with BareApp().run_test(size=(80, 24), notifications=True) as pilot:
         await open_bench(pilot)
         await shows(pilot, "run m8w3 is training")
         bench.may_end.set()
@@ -221,7 +222,7 @@ async def test_after_an_error_there_are_conclusions_and_a_way_back_to_the_choice
     home: Path, bench: type[Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bench, "problem", "the engine exited: [/]")
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         screen = await open_bench(pilot)
         await pilot.press("e")
         assert not screen.has_class("-form")
@@ -257,7 +258,7 @@ async def test_a_run_without_a_checkpoint_is_not_measured(home: Path, bench: typ
 
 
 async def test_arrows_go_to_other_fields(home: Path, bench: type[Bench]) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         pilot.app.push_screen(BenchScreen((Path("k3fp"),)))
         await shows(pilot, "target latency")
         names = ["target_latency", "target_rate", "seconds", "devices", "xla", "precisions"]

@@ -31,7 +31,7 @@ from accel_tui.widgets.run_card import RunCard
 from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.table import Heading
 from tui.fake_engine import FakeEngine, close_all
-from tui.stand_ins import StubApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, hides, shows, text_of, until
 
 SMALL, WIDE = (80, 24), (200, 50)
 
@@ -79,7 +79,7 @@ async def test_words_find_runs_as_they_are_typed(made: Callable[..., Path]) -> N
     made(Plan())
     failed = made(Plan(model="mlp"), Outcome.FAILED)
     tagged = made(Plan(model="mlp"), annotations=Annotations("my best", "on clean data", ("paper",)))
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await shows(pilot, "3 runs", "my best", "#paper", "on clean data")
         await pilot.press("slash", *"mlp status:f")
@@ -98,7 +98,7 @@ async def test_words_find_runs_as_they_are_typed(made: Callable[..., Path]) -> N
 
 async def test_keys_and_clicks_on_the_header_order_the_list(made: Callable[..., Path]) -> None:
     cnn, mlp, net = made(Plan()), made(Plan(model="mlp")), made(Plan(model="resnet20"))
-    async with StubApp().run_test(size=WIDE) as pilot:
+    async with BareApp().run_test(size=WIDE) as pilot:
         await open_runs(pilot)
         assert shown(pilot) == [net.name, mlp.name, cnn.name]
         await shows(pilot, "▼created")
@@ -120,7 +120,7 @@ async def test_keys_and_clicks_on_the_header_order_the_list(made: Callable[..., 
 
 async def test_runs_are_chosen_and_compared(made: Callable[..., Path]) -> None:
     directories = [made(Plan(seed=seed)) for seed in range(4)]
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("c")
         assert isinstance(pilot.app.screen, RunsScreen)
@@ -152,7 +152,7 @@ async def test_runs_are_chosen_and_compared(made: Callable[..., Path]) -> None:
 async def test_a_click_goes_to_a_run_and_another_opens_it(made: Callable[..., Path]) -> None:
     first = made(Plan())
     made(Plan(model="mlp"))
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.click(RunsTable, offset=Offset(20, 2))
         await until(pilot, lambda: table(pilot).current.directory == first, "the cursor")  # type: ignore[union-attr]
@@ -163,7 +163,7 @@ async def test_a_click_goes_to_a_run_and_another_opens_it(made: Callable[..., Pa
 
 async def test_a_live_run_is_renamed_noted_and_tagged(made: Callable[..., Path]) -> None:
     made(Plan(name="planned"), None)
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("e")
         await until(pilot, lambda: isinstance(pilot.app.screen, OptionsScreen), "the question")
@@ -181,7 +181,7 @@ async def test_a_live_run_is_renamed_noted_and_tagged(made: Callable[..., Path])
 
 async def test_what_is_typed_right_after_enter_is_not_saved(made: Callable[..., Path]) -> None:
     made(Plan(), None)
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("e")
         await until(pilot, lambda: isinstance(pilot.app.screen, OptionsScreen), "the question")
@@ -194,7 +194,7 @@ async def test_what_is_typed_right_after_enter_is_not_saved(made: Callable[..., 
 async def test_all_that_are_chosen_are_tagged_at_once(made: Callable[..., Path]) -> None:
     for labels in (Annotations(tags=("old",)), Annotations("named", tags=("kept",))):
         made(Plan(), annotations=labels)
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("space", "space", "e")
         await shows(pilot, "Tag 2 runs")
@@ -208,7 +208,7 @@ async def test_all_that_are_chosen_are_tagged_at_once(made: Callable[..., Path])
 async def test_deleting_asks_and_says_what_goes(made: Callable[..., Path]) -> None:
     kept, gone, other = made(Plan(name="kept")), made(Plan(name="gone")), made(Plan(name="other"))
     (gone / "model.keras").write_bytes(b"x" * 2_000_000)
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("space", "space", "delete")
         await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
@@ -228,7 +228,7 @@ async def test_deleting_asks_and_says_what_goes(made: Callable[..., Path]) -> No
 
 async def test_a_live_run_is_not_offered_for_deletion(made: Callable[..., Path]) -> None:
     made(Plan(name="live"), None)
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("delete", "backspace")
         await pilot.pause()
@@ -238,7 +238,7 @@ async def test_a_live_run_is_not_offered_for_deletion(made: Callable[..., Path])
 
 async def test_a_run_that_is_lost_meanwhile_is_told(made: Callable[..., Path]) -> None:
     made(Plan(name="live"), None)
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await shows(pilot, "●")
         close_all()
@@ -261,7 +261,7 @@ async def test_escape_leads_back_to_the_plan_in_the_end(made: Callable[..., Path
 
 async def test_a_long_list_is_scrolled_with_the_cursor(made: Callable[..., Path]) -> None:
     names = [made(Plan(seed=seed)).name for seed in range(40)][::-1]
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await until(pilot, lambda: len(shown(pilot)) == 40, "all runs")
         await pilot.press("pagedown", "down")
@@ -277,7 +277,7 @@ async def test_a_long_list_is_scrolled_with_the_cursor(made: Callable[..., Path]
 async def test_the_cursor_is_seen_without_colours(made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     made(Plan())
     monkeypatch.setenv("NO_COLOR", "1")
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         (segment, *_) = table(pilot).render_line(1)
         assert segment.style is not None
@@ -298,7 +298,7 @@ async def test_some_runs_are_shown_before_all_were_read_and_the_newest_is_where_
     ready, listing = threading.Event(), RunsTable.listing
     refresh = listing.refresh
     monkeypatch.setattr(listing, "refresh", lambda limit=None: (limit or ready.wait()) and refresh(limit))
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         try:
             await open_runs(pilot)
             assert shown(pilot) == [written_last.name]
@@ -311,7 +311,7 @@ async def test_some_runs_are_shown_before_all_were_read_and_the_newest_is_where_
 async def test_groups_are_folded_by_keys_and_clicks_and_filtered(made: Callable[..., Path]) -> None:
     digits = [made(Plan(name=f"d{seed}", seed=seed)) for seed in range(2)]
     other = made(Plan(model="mlp", data="mnist"))
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await shows(pilot, "▾ digits  2", "▾ mnist  1")
         runs = table(pilot)
@@ -344,14 +344,14 @@ async def test_folds_of_groups_are_kept_for_the_next_time(
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(tmp_path / "settings.toml"))
     for data in ("digits", "synthetic"):
         made(Plan(data=data))
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await shows(pilot, "▾ digits  1", "▾ synthetic  1")
         await pilot.press("home", "left")
         await shows(pilot, "▸ synthetic  1")
         settings = read_settings(tmp_path / "settings.toml")[0]
         assert settings.runs_folds == ("synthetic",)
-    app = StubApp()
+    app = BareApp()
     app.settings = settings
     async with app.run_test(size=SMALL) as pilot:
         await open_runs(pilot)
@@ -363,7 +363,7 @@ async def test_the_columns_are_chosen_and_saved(
 ) -> None:
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(tmp_path / "settings.toml"))
     made(Plan())
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await until(pilot, lambda: table(pilot).shown, "the run")
         titles = table(pilot).visible_titles
@@ -379,7 +379,7 @@ async def test_the_columns_are_chosen_and_saved(
 async def test_the_card_shows_the_current_run_and_what_can_be_done(made: Callable[..., Path]) -> None:
     named = Annotations(name="[red", note="too fast", tags=("x",))  # which is no markup
     made(Plan(model="mlp", learning_rate=0.5), annotations=named)
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         await open_runs(pilot)
         await shows(
             pilot, "[red  ✓ finished", "mlp · learning rate 0.5", "too fast", "#x", "$ accel-tui train --model mlp"

@@ -19,7 +19,7 @@ from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
 from accel_tui.widgets.results_table import ResultsTable
 from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import BareApp, more, shows, text_of, until
 
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 
@@ -41,7 +41,6 @@ def trained(plan: Plan, steps: int = 100, *, ended: bool = True) -> FakeEngine:
 
 
 async def open_comparison(pilot: Pilot[None], *directories: Path) -> None:
-    await shows(pilot, "Start")
     pilot.app.open_screen(Screens.COMPARE, directories)  # type: ignore[attr-defined]
     await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
     await shows(pilot, "plan ")
@@ -51,10 +50,10 @@ def charts(pilot: Pilot[None]) -> list[Chart]:
     return [chart for chart in pilot.app.screen.query(Chart) if chart.display]
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE), HUGE])
 async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[int, int]) -> None:
     one, other = trained(Plan(name="first")), trained(Plan(model="mlp", name="second"), 300)
-    async with StubApp().run_test(size=size) as pilot:
+    async with BareApp().run_test(size=size) as pilot:
         await open_comparison(pilot, one.directory, other.directory)
         await shows(pilot, "━a first", "━b second", "model", "fields at default", "loss ── a")
         loss = charts(pilot)[0]
@@ -77,7 +76,7 @@ async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[
 async def test_the_legends_have_the_values_of_the_table(home: Path) -> None:
     worse, better = trained(Plan(name="worse")), trained(Plan(name="better"), ended=False)
     better.end_epoch(loss=0.0125)  # though the loss of its last batch is no lower
-    async with StubApp().run_test(size=HUGE) as pilot:
+    async with BareApp().run_test(size=HUGE) as pilot:
         await open_comparison(pilot, worse.directory, better.directory)
         await shows(pilot, "results (last epoch) ─", "0.0313", "0.0100")
         accuracy, loss, speed = charts(pilot)[:3]
@@ -97,7 +96,7 @@ async def test_the_legends_have_the_values_of_the_table(home: Path) -> None:
 
 async def test_a_live_run_is_followed(home: Path) -> None:
     one, live = trained(Plan(name="first")), trained(Plan(name="second", epochs=4), ended=False)
-    async with StubApp().run_test(size=WIDE) as pilot:
+    async with BareApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, one.directory, live.directory)
         await shows(pilot, "running", "remaining")
         live.train(250)
@@ -113,7 +112,7 @@ async def test_series_that_only_one_run_has_are_shown_on_a_key(home: Path) -> No
     one, other = trained(Plan(name="first")), FakeEngine(Plan(name="second"))
     other.begin()
     other.writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0], "mae": [0.5, 0.25]})
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_comparison(pilot, one.directory, other.directory)
         await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names[2:3] == ["mae"], "all series")
         assert [chart.title.removeprefix("▸ ") for chart in charts(pilot)] == ["accuracy", "loss"]
@@ -130,7 +129,7 @@ async def test_rates_and_metrics_of_validations_are_compared_whichever_program_w
     newer.begin()
     newer.writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0, 2.0], "learning_rate": [0.5, 0.25]})
     newer.say(Validated, epoch=1, step=2, metrics={"loss": 1.0, "f1_score": 0.75}, seconds=0.1)
-    async with StubApp().run_test(size=HUGE) as pilot:
+    async with BareApp().run_test(size=HUGE) as pilot:
         await open_comparison(pilot, older.directory, newer.directory)
         names = ["accuracy", "loss", "f1_score", THROUGHPUT, "learning_rate"]
         await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names == names, "all series")
@@ -146,7 +145,7 @@ async def test_rates_and_metrics_of_validations_are_compared_whichever_program_w
 
 async def test_keys_look_closely_at_a_part_of_all_runs(home: Path) -> None:
     runs = [trained(Plan(seed=seed), 400) for seed in range(2)]
-    async with StubApp().run_test(size=WIDE) as pilot:
+    async with BareApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, *(run.directory for run in runs))
         await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).steps == 400, "the steps")
         await pilot.press("plus", "plus")
@@ -167,7 +166,7 @@ async def test_keys_look_closely_at_a_part_of_all_runs(home: Path) -> None:
 
 async def test_the_table_is_scrolled_where_it_does_not_fit(home: Path) -> None:
     runs = [trained(Plan(name=f"the run number {seed}", seed=seed)) for seed in range(8)]
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_comparison(pilot, *(run.directory for run in runs))
         await shows(pilot, "━a", "status")
         await pilot.press("tab")
@@ -183,7 +182,7 @@ async def test_the_table_is_scrolled_where_it_does_not_fit(home: Path) -> None:
 
 async def test_the_table_is_not_scrolled_sideways_where_names_can_wrap(home: Path) -> None:
     runs = [trained(Plan(name=f"a run with a long name {seed}", seed=seed)) for seed in range(3)]
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_comparison(pilot, *(run.directory for run in runs))
         await shows(pilot, "━c", "status")
         table = pilot.app.screen.query_one(CompareTable)
@@ -195,7 +194,7 @@ async def test_a_run_that_is_gone_is_said_to_be_unreadable(home: Path) -> None:
     one, other = trained(Plan(name="first")), trained(Plan(name="second"), ended=False)
     other.close()
     (other.directory / "run.db").write_bytes(b"no database" * 100)
-    async with StubApp().run_test(size=WIDE) as pilot:
+    async with BareApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, one.directory, other.directory)
         await shows(pilot, "unreadable", "finished")
 
@@ -203,7 +202,7 @@ async def test_a_run_that_is_gone_is_said_to_be_unreadable(home: Path) -> None:
 async def test_long_names_leave_the_charts_room_for_the_values_of_three_runs(home: Path) -> None:
     names = ("a convolutional network for the paper", "narrow-one-with-a-very-long-name", "the same, but slower")
     runs = [trained(Plan(name=name, seed=seed)) for seed, name in enumerate(names)]
-    async with StubApp().run_test(size=WIDE) as pilot:
+    async with BareApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, *(run.directory for run in runs))
         await until(pilot, lambda: charts(pilot)[0].series[2].curve.end_step == 100, "the curves")
         assert charts(pilot)[0].size.width >= 56
@@ -221,7 +220,7 @@ async def test_runs_of_other_speed_and_batch_are_compared_by_epoch_and_by_time(h
     live = FakeEngine(Plan(name="second", epochs=4))
     live.steps_per_epoch = 10
     live.begin().build().train(20, seconds=2.0)
-    async with StubApp().run_test(size=WIDE) as pilot:
+    async with BareApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, one.directory, live.directory)
         loss, told = charts(pilot)[0], pilot.app.screen.query_one(CompareCharts)
         await until(pilot, lambda: [each.curve.end_step for each in loss.series] == [100, 20], "the curves")
@@ -248,7 +247,7 @@ async def test_what_only_a_short_run_has_is_on_the_axis_of_all(home: Path) -> No
     one, other = trained(Plan(name="first"), 400), FakeEngine(Plan(name="second"))
     other.begin()
     other.writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0] * 20, "mae": [0.5] * 20})
-    async with StubApp().run_test(size=WIDE) as pilot:
+    async with BareApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, one.directory, other.directory)
         await until(pilot, lambda: pilot.app.screen.query_one(CompareCharts).names[2:3] == ["mae"], "all series")
         loss, mae = charts(pilot)[0], charts(pilot)[2]
@@ -265,7 +264,7 @@ async def test_results_are_sorted_with_bars_and_what_differs(home: Path) -> None
     worse, better = trained(Plan(name="worse")), trained(Plan(model="mlp", name="better"), ended=False)
     better.say(Validated, epoch=1, step=100, metrics={"loss": 0.1, "accuracy": 0.995}, seconds=0.1)
     better.close()
-    async with StubApp().run_test(size=HUGE) as pilot:
+    async with BareApp().run_test(size=HUGE) as pilot:
         await open_comparison(pilot, worse.directory, better.directory)
         results = pilot.app.screen.query_one(ResultsTable)
         await until(
@@ -285,8 +284,7 @@ async def test_results_are_sorted_with_bars_and_what_differs(home: Path) -> None
 
 async def test_many_runs_are_a_band_of_which_some_are_compared(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [trained(Plan(seed=seed, learning_rate=0.001 * (1 + seed)), 20, ended=seed > 0) for seed in range(10)]
-    async with StubApp().run_test(size=WIDE) as pilot:
-        await shows(pilot, "Start")
+    async with BareApp().run_test(size=WIDE) as pilot:
         await pilot.press("r")
         await until(pilot, lambda: len(pilot.app.screen.query_one(RunsTable).shown) == len(runs), "the runs")
         await pilot.press("ctrl+a", "c")

@@ -26,7 +26,7 @@ from accel_tui.screens.job import Job
 from accel_tui.widgets.plan.picker import Picker
 from tui.fake_engine import FakeEngine
 from tui.stand_in_deployments import Reader, deployed, make
-from tui.stand_ins import StubApp, begun, hides, shows, until
+from tui.stand_ins import BareApp, begun, hides, shows, until
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def digits(monkeypatch: pytest.MonkeyPatch) -> Deployment:
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)])
 async def test_the_list_shows_what_each_server_does(digits: Deployment, size: tuple[int, int]) -> None:
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=size) as pilot:
         await begun(pilot)
         app.open_screen(Screens.DEPLOYMENTS)
@@ -57,7 +57,7 @@ async def test_a_server_that_does_not_answer_has_no_figures(
     running, stopped = Reader.found
     silent = replace(running, health=SILENT, figures=None, total=None, problem="it does not answer")
     monkeypatch.setattr(Reader, "found", (replace(silent, course=(*running.course, (91.0, None))), stopped))
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await begun(pilot)
         app.open_screen(Screens.DEPLOYMENTS)
@@ -69,7 +69,7 @@ async def test_a_server_that_does_not_answer_has_no_figures(
 
 async def test_the_list_is_empty_and_says_what_to_press(monkeypatch: pytest.MonkeyPatch, digits: Deployment) -> None:
     monkeypatch.setattr(Reader, "found", ())
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await begun(pilot)
         app.open_screen(Screens.DEPLOYMENTS)
@@ -92,7 +92,7 @@ async def test_stopping_starting_and_taking_back_ask_first(digits: Deployment, m
 
     monkeypatch.setattr(deployments_screen, "Deployer", Changes)
     monkeypatch.setattr(deployments_screen, "stop_server", lambda deployment: done.append(f"stop {deployment.name}"))
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await begun(pilot)
         app.open_screen(Screens.DEPLOYMENTS)
@@ -109,7 +109,7 @@ async def test_stopping_starting_and_taking_back_ask_first(digits: Deployment, m
 
 
 async def test_deleting_asks_first(digits: Deployment) -> None:
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await begun(pilot)
         app.open_screen(Screens.DEPLOYMENTS)
@@ -130,7 +130,7 @@ async def test_a_server_is_measured_by_connections(digits: Deployment, monkeypat
         return ServiceLoads(loads)
 
     monkeypatch.setattr(Job, "ask", ask)
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await begun(pilot)
         app.open_screen(Screens.DEPLOYMENTS)
@@ -168,7 +168,7 @@ async def test_a_run_is_deployed_and_its_server_is_told(tmp_path: Path, monkeypa
     monkeypatch.setattr(deploy_screen, "Deployer", Deploys)
     monkeypatch.setattr(deploy_screen, "example_command", lambda of: f"curl {of.url}")
     monkeypatch.setattr(deploy_screen, "check_deploy", lambda *_: None)
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await begun(pilot)
         app.open_screen(Screens.DEPLOY, engine.directory)
@@ -195,7 +195,7 @@ async def test_a_folder_is_written_from_the_form_and_replaced_after_a_question(
     service = tmp_path / "service"
     service.mkdir()
     (service / "README.md").touch()
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await begun(pilot)
         app.open_screen(Screens.DEPLOY, engine.directory)
@@ -227,7 +227,7 @@ async def test_another_model_takes_over_a_deployment(digits: Deployment, monkeyp
     monkeypatch.setattr(deploy_screen, "check_deploy", lambda *_: None)
     monkeypatch.setattr(deploy_screen, "find", lambda _: engine.directory)
     monkeypatch.setattr(deploy_screen, "_trained_runs", lambda: {"m8w3": "validation_accuracy 0.98"})
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await begun(pilot)
         app.open_screen(Screens.DEPLOYMENTS)

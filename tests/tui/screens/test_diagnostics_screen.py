@@ -29,7 +29,7 @@ from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
 from tui.example_reports import classification
 from tui.fake_engine import FakeEngine
 from tui.screens.run_app import opened_diagnostics
-from tui.stand_ins import StubApp, hides, shows, text_of, until
+from tui.stand_ins import StubApp, hides, more, shows, text_of, until
 
 SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
 
@@ -68,7 +68,7 @@ async def looked_into(engine: FakeEngine, size: tuple[int, int] = SMALL) -> Asyn
         yield pilot
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE, LARGE)])
 async def test_what_is_confused_is_a_map_with_counts_shares_and_the_worst_pairs(
     engine: FakeEngine, size: tuple[int, int]
 ) -> None:
@@ -193,7 +193,7 @@ async def test_where_there_is_only_ascii_pictures_are_shades_too(engine: FakeEng
         assert "▀" not in text_of(pilot)
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE, LARGE)])
 async def test_layers_are_a_table_whose_rest_is_named(engine: FakeEngine, size: tuple[int, int]) -> None:
     engine.writer.write_diagnostics(LAYERS, 0)
     async with looked_into(engine, size) as pilot:

@@ -25,7 +25,7 @@ from accel_tui.screens.evaluate_screen import EvaluateScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.jobs.option_inputs import PathInput
 from accel_tui.widgets.plan.picker import Picker
-from tui.stand_ins import StubApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, hides, more, shows, text_of, until
 
 FOUND = Evaluation(
     "test",
@@ -76,17 +76,16 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
 
 
 async def open_evaluation(pilot: Any) -> None:
-    await shows(pilot, "Start")
     pilot.app.open_screen(Screens.EVALUATE, (Path("k3fp-a"), Path("m8w3-b")))
     await until(pilot, lambda: isinstance(pilot.app.screen, EvaluateScreen), "the evaluation")
     await shows(pilot, "256 of 2,000 examples")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("size", [(80, 24), *more((120, 40))])
 async def test_metrics_and_differences_are_shown_once_they_are_measured(
     home: Path, query: Any, size: tuple[int, int]
 ) -> None:
-    async with StubApp().run_test(size=size) as pilot:
+    async with BareApp().run_test(size=size) as pilot:
         await open_evaluation(pilot)
         query.may_answer.set()
         await shows(pilot, "2,000 test examples, on the CPU; 95% confidence", "k3fp-a at step 40", "0.4000 to 0.6000")
@@ -95,14 +94,14 @@ async def test_metrics_and_differences_are_shown_once_they_are_measured(
 
 async def test_what_keeps_runs_from_being_evaluated_is_said(home: Path, query: Any) -> None:
     query.problem = "k3fp-a and m8w3-b have other test examples"
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot)
         query.may_answer.set()
         await shows(pilot, query.problem)
 
 
 async def test_going_back_ends_the_engine(home: Path, query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot)
         await pilot.press("escape")
         await shows(pilot, "End the evaluation?")
@@ -114,7 +113,7 @@ async def test_going_back_ends_the_engine(home: Path, query: Any) -> None:
 
 
 async def test_back_from_the_options_shows_what_was_found_again(home: Path, query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot)
         query.may_answer.set()
         await shows(pilot, "k3fp-a at step 40")
@@ -138,13 +137,13 @@ async def open_form(pilot: Any, query: Any) -> OptionForm:
     return form
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((200, 50))])
 async def test_data_split_and_checkpoint_are_chosen(
     home: Path, query: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("tested.csv").write_text("a,b\n1,2\n")
-    async with StubApp().run_test(size=size) as pilot:
+    async with BareApp().run_test(size=size) as pilot:
         form = await open_form(pilot, query)
         form.query_one("#split", Picker).value = "validation"
         form.query_one("#checkpoint", Picker).value = "best"
@@ -171,7 +170,7 @@ async def test_data_split_and_checkpoint_are_chosen(
 async def test_a_choice_that_is_wrong_is_told_in_the_form(
     home: Path, query: Any, field: str, text: str, message: str
 ) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         form = await open_form(pilot, query)
         form.query_one(f"#{field}", Picker).value = text
         await pilot.press("enter")
@@ -180,7 +179,7 @@ async def test_a_choice_that_is_wrong_is_told_in_the_form(
 
 
 async def test_a_gpu_that_is_not_there_is_told_before_the_engine_starts(home: Path, query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         form = await open_form(pilot, query)
         form.query_one("#device", Picker).value = "gpu:99"
         await pilot.press("enter")
@@ -189,7 +188,7 @@ async def test_a_gpu_that_is_not_there_is_told_before_the_engine_starts(home: Pa
 
 
 async def test_data_that_is_not_there_is_told_before_the_engine_starts(home: Path, query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_form(pilot, query)
         await pilot.press(*"gone.csv", "enter")
         await shows(pilot, "no such file", "s Start")
@@ -197,7 +196,7 @@ async def test_data_that_is_not_there_is_told_before_the_engine_starts(home: Pat
 
 
 async def test_the_question_is_closed_when_the_evaluation_has_ended_meanwhile(home: Path, query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot)
         await pilot.press("escape")
         await shows(pilot, "End the evaluation?")

@@ -19,7 +19,7 @@ from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.evaluate_screen import EvaluatedScreen, EvaluateScreen
 from tui.example_reports import binary
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, hides, more, shows, text_of, until
 
 
 @pytest.fixture
@@ -79,19 +79,18 @@ def runs(home: Path) -> Iterator[list[FakeEngine]]:
 
 
 async def open_evaluation(pilot: Any, *runs: FakeEngine) -> None:
-    await shows(pilot, "Start")
     pilot.app.open_screen(Screens.EVALUATE, [run.directory for run in runs])
     await until(pilot, lambda: isinstance(pilot.app.screen, EvaluateScreen), "the evaluation")
     await shows(pilot, "1,000 test examples", "w Diagnostics")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((200, 50))])
 async def test_the_evaluated_examples_are_reported(
     runs: list[FakeEngine], query: Any, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     polled: list[Path] = []  # a reading of what the run has stored would replace the report
     monkeypatch.setattr(diagnostics_screen, "read_diagnostics", lambda directory, _: polled.append(directory))
-    async with StubApp().run_test(size=size) as pilot:
+    async with BareApp().run_test(size=size) as pilot:
         await open_evaluation(pilot, runs[0])
         await pilot.press("w")
         await shows(pilot, "Predicting on the CPU: 256 of 1,000 examples")
@@ -112,7 +111,7 @@ async def test_the_evaluated_examples_are_reported(
 
 
 async def test_of_several_runs_one_is_asked_for(runs: list[FakeEngine], query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot, *runs)
         await pilot.press("w")
         await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
@@ -128,7 +127,7 @@ async def test_why_there_is_no_report_is_shown(
 ) -> None:
     query.problem, query.error = "the examples have changed", error
     query.may_answer.set()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot, runs[0])
         await pilot.press("w")
         await until(pilot, lambda: query.problem in text_of(pilot) and lead in text_of(pilot), "the reason")
@@ -136,7 +135,7 @@ async def test_why_there_is_no_report_is_shown(
 
 
 async def test_going_back_ends_the_engine(runs: list[FakeEngine], query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot, runs[0])
         await pilot.press("w")
         await shows(pilot, "256 of 1,000")
@@ -146,7 +145,7 @@ async def test_going_back_ends_the_engine(runs: list[FakeEngine], query: Any) ->
 
 
 async def test_quit_quits(runs: list[FakeEngine], query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot, runs[0])
         await pilot.press("w")
         await shows(pilot, "256 of 1,000")

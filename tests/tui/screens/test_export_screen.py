@@ -19,7 +19,7 @@ from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.export_screen import ExportScreen
 from accel_tui.widgets.jobs.option_inputs import Checklist
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, hides, more, shows, text_of, until
 
 METRICS = {"loss": 0.25, "accuracy": 0.9}
 ORIGINAL = MeasuredModel(
@@ -93,17 +93,16 @@ def run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 async def open_export(pilot: Any, run: FakeEngine) -> None:
-    await shows(pilot, "Start")
     pilot.app.open_screen(Screens.EXPORT, run.directory)
     await until(pilot, lambda: isinstance(pilot.app.screen, ExportScreen), "the export")
     await shows(pilot, "formats", "tflite-int8", "by format")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((200, 50))])
 async def test_each_format_appears_when_it_was_compared_and_the_fastest_is_marked(
     run: FakeEngine, query: Any, size: tuple[int, int]
 ) -> None:
-    async with StubApp().run_test(size=size) as pilot:
+    async with BareApp().run_test(size=size) as pilot:
         await open_export(pilot, run)
         await pilot.press("s")
         await shows(pilot, "writing keras", "waiting")
@@ -126,7 +125,7 @@ async def test_each_format_appears_when_it_was_compared_and_the_fastest_is_marke
 
 
 async def test_formats_folder_checkpoint_and_tolerance_are_chosen(run: FakeEngine, query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         await pilot.press("space")
         assert "keras" not in pilot.app.screen.query_one(Checklist).value.split(",")
@@ -146,7 +145,7 @@ async def test_formats_folder_checkpoint_and_tolerance_are_chosen(run: FakeEngin
 
 
 async def test_a_latency_is_asked_for_with_a_savedmodel_only(run: FakeEngine, query: Any) -> None:
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         await open_export(pilot, run)
         await shows(pilot, "latency", "of a request to TensorFlow Serving at most, such as 20ms")
         pilot.app.screen.query_one("#target_latency").value = "20"
@@ -172,7 +171,7 @@ async def test_mistakes_are_told_before_the_engine_starts(
     run: FakeEngine, query: Any, field: str, text: str, message: str
 ) -> None:
     Path("taken").touch()
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         await open_export(pilot, run)
         pilot.app.screen.query_one(field).value = text
         await pilot.press("s")
@@ -186,7 +185,7 @@ async def test_a_format_whose_library_is_missing_says_how_to_install_it(
     hint = "onnx missing: pip install 'accel-tui[onnx]'"
     missing = property(lambda precision: hint if precision.extra == "onnx" else "")
     monkeypatch.setattr(Precision, "missing", missing)
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         await shows(pilot, f"[ ] {'onnx':{len('tflite-int8-weights')}}  {hint}")
         await pilot.press("s")
@@ -201,7 +200,7 @@ async def test_the_form_reads_no_directory_and_the_choice_only_that_of_a_chosen_
         raise UsageError(f"cannot read {directory.name}: Permission denied")
 
     monkeypatch.setattr(savedmodel_format, "_names", names)
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         await open_export(pilot, run)
         await pilot.press("s")
         await shows(pilot, f"cannot read {run.directory.name}-savedmodel: Permission denied")
@@ -214,7 +213,7 @@ async def test_files_that_are_there_are_overwritten_after_a_question(run: FakeEn
     folder = Path(f"{run.directory.name}-models")
     folder.mkdir()
     (folder / f"{run.directory.name}.onnx").touch()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         await pilot.press("s")
         await shows(pilot, "Overwrite 1 file?", f"{run.directory.name}.onnx")
@@ -244,7 +243,7 @@ async def test_a_key_that_is_pressed_twice_starts_one_export(
         folder = Path(f"{run.directory.name}-models")
         folder.mkdir()
         (folder / f"{run.directory.name}.onnx").touch()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         await pilot.press("s")
         await until(pilot, lambda: begun, "the check")
@@ -261,7 +260,7 @@ async def test_a_key_that_is_pressed_twice_starts_one_export(
 
 
 async def test_escape_ends_the_engine_and_says_what_was_written(run: FakeEngine, query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         await pilot.press("s")
         query.may_compare.set()
@@ -277,7 +276,7 @@ async def test_escape_ends_the_engine_and_says_what_was_written(run: FakeEngine,
 
 async def test_a_run_that_trains_meanwhile_is_named(run: FakeEngine, query: Any) -> None:
     other = FakeEngine().begin().build()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         await pilot.press("s")
         await shows(pilot, "writing keras")
@@ -289,7 +288,7 @@ async def test_a_run_that_trains_meanwhile_is_named(run: FakeEngine, query: Any)
 
 async def test_what_the_engine_says_is_shown_and_options_lead_back(run: FakeEngine, query: Any) -> None:
     query.problem = "the model cannot be restored"
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         await pilot.press("s")
         query.may_compare.set()
@@ -316,7 +315,6 @@ async def test_a_run_without_a_checkpoint_is_not_exported(home: Path, query: Any
 async def test_a_key_opens_it(run: FakeEngine, query: Any, place: str) -> None:
     async with StubApp(run.directory if place == "Run" else None).run_test(size=(120, 40)) as pilot:
         if place == "Runs":
-            await shows(pilot, "Start")
             await pilot.press("r")
         await shows(pilot, "finished" if place == "Runs" else "Finished")
         await pilot.press("E")
@@ -325,7 +323,7 @@ async def test_a_key_opens_it(run: FakeEngine, query: Any, place: str) -> None:
 
 async def test_tab_completes_the_folder_and_then_goes_to_the_next_field(run: FakeEngine, query: Any) -> None:
     Path("serving").mkdir()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         folder = pilot.app.screen.query_one("#output")
         folder.focus()

@@ -19,7 +19,7 @@ from accel_tui.screens.find_rate_screen import FindRateScreen
 from accel_tui.screens.find_size_screen import FindSizeScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from tui.finder_results import found_rate, found_size, nothing_found
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import StubApp, more, shows, text_of, until
 
 
 class Finders:
@@ -89,7 +89,7 @@ def form_of(pilot: Pilot[None]) -> Any:
     return pilot.app.screen.form
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((120, 40), (200, 50))])
 async def test_a_learning_rate_is_found_live_and_taken_into_the_form(
     home: Path, finders: type[Finders], size: tuple[int, int]
 ) -> None:
@@ -190,7 +190,7 @@ async def test_going_back_ends_the_measurement(home: Path, finders: type[Finders
         assert isinstance(pilot.app.screen, NewRunScreen)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((120, 40), (200, 50))])
 async def test_a_batch_size_is_found_live_and_taken_with_its_learning_rate(
     home: Path, finders: type[Finders], size: tuple[int, int]
 ) -> None:

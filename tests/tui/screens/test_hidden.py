@@ -15,7 +15,7 @@ from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_view import RunText
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, begun, hides, shows, until
+from tui.stand_ins import BareApp, StubApp, begun, hides, shows, until
 
 pytestmark = pytest.mark.usefixtures("installed")
 
@@ -73,9 +73,8 @@ async def test_a_covered_run_is_looked_at_seldom_and_is_up_to_date_when_it_is_se
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_screen, "COVERED_SECONDS", 3600.0)
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(120, 36)) as pilot:
-        await shows(pilot, "Start")
         app.open_screen(Screens.RUN, engine.directory)
         await shows(pilot, "step 20/400")
         screen = app.screen

@@ -21,7 +21,7 @@ from accel_tui.screens.hosts_screen import HostEntryScreen, HostsScreen, HostsTa
 from accel_tui.widgets.device_heat_map import DeviceHeatMap, lay_out
 from tui.fake_engine import FakeEngine
 from tui.stand_in_hosts import StandInHosts, busy_host, gpu_devices, lost_host, run_of, samples_of
-from tui.stand_ins import StubApp, begun, hides, shows, text_of, until
+from tui.stand_ins import BareApp, begun, hides, more, shows, text_of, until
 
 
 @pytest.fixture
@@ -52,11 +52,11 @@ async def opened(pilot: Pilot[None]) -> HostsScreen:
     return pilot.app.screen
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("size", [(80, 24), *more((120, 40))])
 async def test_devices_users_and_runs_of_all_hosts(
     hosts: StandInHosts, live: FakeEngine, size: tuple[int, int]
 ) -> None:
-    async with StubApp().run_test(size=size) as pilot:
+    async with BareApp().run_test(size=size) as pilot:
         screen = await opened(pilot)
         await shows(pilot, "gpu:3", "1 of 2 hosts connected", "0 of 4 accelerators free", "waits")
         shown = text_of(pilot)
@@ -77,7 +77,7 @@ async def test_devices_users_and_runs_of_all_hosts(
 
 
 async def test_who_uses_each_device_is_shown_where_there_is_room(hosts: StandInHosts) -> None:
-    async with StubApp().run_test(size=(140, 44)) as pilot:
+    async with BareApp().run_test(size=(140, 44)) as pilot:
         await opened(pilot)
         await shows(pilot, "gpu:3")
         users = next(line for line in text_of(pilot).splitlines() if line.count("0726-093000-ab") == 2)
@@ -85,7 +85,7 @@ async def test_who_uses_each_device_is_shown_where_there_is_room(hosts: StandInH
 
 
 async def test_a_new_reading_changes_what_is_shown(hosts: StandInHosts) -> None:
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         await opened(pilot)
         await shows(pilot, "lost: ssh")
         hosts.tell["gpu2"](replace(busy_host("gpu2", 1, 1.0), message="gpu2: its clock is 2 h ahead of the one here"))
@@ -97,7 +97,7 @@ async def test_a_new_reading_changes_what_is_shown(hosts: StandInHosts) -> None:
 
 async def test_enter_opens_the_run(hosts: StandInHosts, monkeypatch: pytest.MonkeyPatch) -> None:
     subjects: list[tuple[Screens, Path]] = []
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         screen = await opened(pilot)
         await shows(pilot, "0726-093000-ab")
         monkeypatch.setattr(hosts_screen, "open_screen", lambda _, screen, subject: subjects.append((screen, subject)))
@@ -108,7 +108,7 @@ async def test_enter_opens_the_run(hosts: StandInHosts, monkeypatch: pytest.Monk
 
 
 async def test_hosts_are_added_changed_and_removed(hosts: StandInHosts) -> None:
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         screen = await opened(pilot)
         await pilot.press("a")
         await until(pilot, lambda: isinstance(pilot.app.screen, HostEntryScreen), "the dialog")
@@ -134,14 +134,14 @@ async def test_hosts_are_added_changed_and_removed(hosts: StandInHosts) -> None:
 
 
 async def test_without_hosts_it_says_how_to_add_one() -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await shows(pilot, "Press a to add one that ssh reaches", "no runs", "43")
         assert not screen.check_action("remove", ())
 
 
 async def test_a_click_on_its_devices_goes_to_the_host(hosts: StandInHosts) -> None:
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         screen = await opened(pilot)
         await shows(pilot, "gpu:3")
         lines = lay_out(tuple(screen._views.values()), 100, 20).lines

@@ -18,7 +18,7 @@ from recorded_run import execute
 from tui.example_reports import classification
 from tui.fake_engine import FakeEngine
 from tui.screens.run_app import opened_diagnostics
-from tui.stand_ins import StubApp, hides, shows, text_of, until
+from tui.stand_ins import StubApp, hides, more, shows, text_of, until
 
 SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
 
@@ -54,7 +54,7 @@ async def logged(engine: FakeEngine, size: tuple[int, int] = WIDE) -> AsyncItera
         yield pilot
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE], ids=str)
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE, LARGE)], ids=str)
 async def test_each_kind_is_shown_at_its_newest_step(engine: FakeEngine, size: tuple[int, int]) -> None:
     async with logged(engine, size) as pilot:
         await shows(pilot, "prediction  step 30, 4 of 4", "step 30: A sentence about", "A paragraph.", "characters")

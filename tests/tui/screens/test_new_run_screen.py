@@ -31,7 +31,7 @@ from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import GIB, StubApp, hides, shows, text_of, until
+from tui.stand_ins import GIB, StubApp, hides, more, shows, text_of, until
 
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 
@@ -89,7 +89,7 @@ async def stays(pilot: Pilot[None]) -> None:
         before, now = now, [each.region for each in screen_of(pilot).form.shown]
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
+@pytest.mark.parametrize("size", [SMALL, WIDE, *more(HUGE)])
 async def test_devices_data_plan_outcome_command_and_start_are_all_there(size: tuple[int, int]) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await shows(pilot, "cpu:0", "43%", "no NVIDIA driver", "8x8x1 → 10 classes", "built in", "1,437")
@@ -125,7 +125,7 @@ async def test_enter_on_start_asks_before_it_starts_a_training() -> None:
         assert not any(engine.handed for engine in app.engines)
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE)])
 async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int]) -> None:
     app = StubApp()
     async with app.run_test(size=size) as pilot:
@@ -146,7 +146,7 @@ async def test_a_bad_value_says_what_is_allowed_and_is_kept(size: tuple[int, int
     ("name", "text", "said"),
     [
         ("epochs", "1e3", "must be an integer of at least 1"),
-        ("learning_rate", "1e-3x", "must be a number above 0"),
+        pytest.param("learning_rate", "1e-3x", "must be a number above 0", marks=pytest.mark.campaign),
         ("data", " ", "no dataset given; known: d"),
     ],
 )
@@ -523,7 +523,7 @@ def with_gpus(count: int) -> Inventory:
     return Inventory((Device("cpu:0", "cpu", "AMD EPYC", 16 * GIB, 4), *gpus))
 
 
-@pytest.mark.parametrize("gpus", [4, 8])
+@pytest.mark.parametrize("gpus", [pytest.param(4, marks=pytest.mark.campaign), 8])
 async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_late(gpus: int) -> None:
     for _ in range(3):
         FakeEngine().begin().build().end()
@@ -748,7 +748,9 @@ async def test_the_users_own_defaults_are_not_marked() -> None:
         await shows(pilot, "--epochs 3")
 
 
-@pytest.mark.parametrize(("typed", "found"), [("clipno", "clip_norm"), ("EarlyStopping", "patience")])
+@pytest.mark.parametrize(
+    ("typed", "found"), [pytest.param("clipno", "clip_norm", marks=pytest.mark.campaign), ("EarlyStopping", "patience")]
+)
 async def test_a_field_is_found_by_typing(typed: str, found: str) -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await stays(pilot)
@@ -865,7 +867,7 @@ def data_folder(houses: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return houses.parent
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE)])
 async def test_data_is_chosen_from_a_list_through_folders(size: tuple[int, int], data_folder: Path) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await shows(pilot, "houses.csv", "table", "more/", "folder", "built in")
@@ -894,7 +896,7 @@ async def test_a_typed_path_is_completed_by_tab(data_folder: Path) -> None:
         await until(pilot, lambda: list_runs(), "the run")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE)])
 async def test_the_target_is_chosen_in_the_preview(
     size: tuple[int, int], data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

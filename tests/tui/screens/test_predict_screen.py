@@ -15,6 +15,7 @@ from textual.selection import Selection
 
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.errors import RunError
+from accel_engine.image_files import encode_png
 from accel_engine.inference.output_prediction import OutputPrediction
 from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
 from accel_engine.requests.protocol.request import ExamplesDone
@@ -22,10 +23,10 @@ from accel_engine.requests.write_text import WritingOptions, WritingRequest, Wri
 from accel_engine.run.diagnostics import DataFormat
 from accel_tui.host import Screens
 from accel_tui.screens import job, predict_screen
-from accel_tui.screens.predict_screen import GrowingText, PredictScreen
+from accel_tui.screens.predict_screen import ExamplePictures, GrowingText, PredictScreen, pictures_of
 from accel_tui.widgets.text_table import TextTable
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, hides, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, hides, more, shows, text_of, until
 
 CLASSES = OutputPrediction(
     "", "classification", ("cat", "dog"), (), np.array([[0.975, 0.025], [0.25, 0.75]], np.float32)
@@ -118,16 +119,15 @@ def run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 async def open_prediction(pilot: Any, run: FakeEngine, data: DataFormat | None) -> None:
     if data is not None:
         run.writer.write_diagnostics(data, 0)
-    await shows(pilot, "Start")
     pilot.app.open_screen(Screens.PREDICT, run.directory)
     await until(pilot, lambda: isinstance(pilot.app.screen, PredictScreen), "the prediction")
     await shows(pilot, "checkpoint")
     await until(pilot, lambda: pilot.app.focused, "the first field")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((200, 50))])
 async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query: Any, size: tuple[int, int]) -> None:
-    async with StubApp().run_test(size=size) as pilot:
+    async with BareApp().run_test(size=size) as pilot:
         await open_prediction(pilot, run, PETS)
         await shows(pilot, "images or folders of images: .png")
         await pilot.press(*"pho")
@@ -146,7 +146,7 @@ async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query
 
 
 async def test_texts_are_predicted_without_a_file(run: FakeEngine, query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, REVIEWS)
         await pilot.press(*"great", "enter")
         await until(pilot, lambda: query.asked, "the request")
@@ -163,7 +163,7 @@ async def test_each_output_has_a_table_and_long_ones_are_cut(
     query.found = ExamplePredictions("k3fp", 40, "arrays", (("x.npz", "1"), ("x.npz", "2")), {}, (prices, sizes))
     Path("x.npz").touch()
     query.may_answer.set()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, None)
         await pilot.press(*"x.npz", "enter")
         await shows(pilot, "2 examples on the CPU; the first 1 are shown, W saves all")
@@ -179,7 +179,7 @@ async def test_forecasts_are_cut_by_their_steps(run: FakeEngine, query: Any) -> 
     )
     Path("x.npz").touch()
     query.may_answer.set()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, None)
         await pilot.press(*"x.npz", "enter")
         await shows(pilot, "60 examples on the CPU; the first 41 are shown, W saves all", "step", "load")
@@ -203,7 +203,7 @@ async def test_mistakes_are_told_before_the_engine_starts(
 ) -> None:
     Path("rows.csv").touch()
     Path("empty").mkdir()
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         await open_prediction(pilot, run, data)
         pilot.app.screen.query_one("#path").value = path
         await pilot.press("enter")
@@ -212,7 +212,7 @@ async def test_mistakes_are_told_before_the_engine_starts(
 
 
 async def test_a_text_is_shown_as_it_is_written(run: FakeEngine, query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, NOVEL)
         await pilot.press(*"b a", "enter")
         await shows(pilot, "b aab", "esc End")
@@ -223,7 +223,7 @@ async def test_a_text_is_shown_as_it_is_written(run: FakeEngine, query: Any) -> 
 
 async def test_a_long_text_is_wrapped_and_shown_from_its_end(run: FakeEngine, query: Any) -> None:
     query.may_answer.set()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, NOVEL)
         prompt = " ".join(f"word-{number}" for number in range(1_000))
         pilot.app.screen.query_one("#prompt").value = prompt
@@ -255,7 +255,7 @@ async def test_a_long_text_is_wrapped_and_shown_from_its_end(run: FakeEngine, qu
 async def test_how_a_text_is_written_is_checked(
     run: FakeEngine, query: Any, field: str, text: str, message: str
 ) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, NOVEL)
         pilot.app.screen.query_one(f"#{field}").value = text
         await pilot.press("enter")
@@ -264,7 +264,7 @@ async def test_how_a_text_is_written_is_checked(
 
 
 async def test_escape_ends_the_prediction_and_then_goes_back(run: FakeEngine, query: Any) -> None:
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
         await shows(pilot, "1 of 3 examples")
@@ -282,7 +282,7 @@ async def test_escape_while_the_engine_starts_ends_the_prediction(
     run: FakeEngine, query: Any, data: DataFormat, text: str
 ) -> None:
     query.may_start.clear()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, data)
         await pilot.press(*text, "enter")
         await until(pilot, lambda: query.asked, "the start")
@@ -299,7 +299,7 @@ async def test_escape_while_the_engine_starts_ends_the_prediction(
 async def test_what_the_engine_says_is_shown(run: FakeEngine, query: Any) -> None:
     query.problem = "the model cannot be restored"
     query.may_answer.set()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
         await shows(pilot, query.problem)
@@ -307,7 +307,7 @@ async def test_what_the_engine_says_is_shown(run: FakeEngine, query: Any) -> Non
 
 async def test_predictions_are_saved_and_files_overwritten_after_a_question(run: FakeEngine, query: Any) -> None:
     query.may_answer.set()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
         await shows(pilot, "W Save")
@@ -339,7 +339,7 @@ async def test_any_error_of_saving_is_told(run: FakeEngine, query: Any, monkeypa
 
     monkeypatch.setattr(predict_screen, "write_predictions", fail)
     query.may_answer.set()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
         await shows(pilot, "W Save")
@@ -354,7 +354,7 @@ async def test_any_error_of_saving_is_told(run: FakeEngine, query: Any, monkeypa
 async def test_names_of_files_that_are_no_text_are_escaped(run: FakeEngine, query: Any) -> None:
     query.found = replace(FOUND, names=(("b\udcff.png", "b\udcff.png"), *FOUND.names[1:]))
     query.may_answer.set()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
         await shows(pilot, "W Save")
@@ -375,9 +375,49 @@ async def _file_field(pilot: Any) -> Any:
 async def test_a_key_opens_it(run: FakeEngine, query: Any, place: str) -> None:
     async with StubApp(run.directory if place == "Run" else None).run_test(size=(120, 40)) as pilot:
         if place == "Runs":
-            await shows(pilot, "Start")
             await pilot.press("r")
         await shows(pilot, "finished" if place == "Runs" else "Finished")
         await pilot.press("P")
         await until(pilot, lambda: isinstance(pilot.app.screen, PredictScreen), "the prediction")
         await shows(pilot, "examples")
+
+
+def png(path: Path, height: int, width: int, colour: tuple[int, int, int]) -> str:
+    path.write_bytes(encode_png(np.full((height, width, 3), colour, np.uint8)))
+    return str(path)
+
+
+def test_an_image_has_its_picture_and_a_mask_the_one_that_was_predicted(tmp_path: Path) -> None:
+    file = png(tmp_path / "large.png", 600, 1200, (250, 10, 10))
+    missing = str(tmp_path / "gone.png")
+    mask = np.array([[[0, 1], [1, 1]]] * 2, np.int64)
+    found = replace(
+        FOUND,
+        names=((missing, missing), (file, file), ("x.npz", "0")),
+        problems={},
+        outputs=(OutputPrediction("", "segmentation", ("ground", "cat"), (), np.concatenate([mask, mask[:1]])),),
+    )
+    of_missing, of_file, of_array = (list(pictures_of(found, row)) for row in range(3))
+    image, predicted = of_file
+    assert (image.title, image.pixels.shape, image.is_mask) == ("large.png", (256, 512, 3), False)
+    assert image.pixels[0, 0].tolist() == [250, 10, 10]
+    assert predicted.is_mask
+    assert (predicted.pixels.any(axis=2) == mask[0]).all(), "the first class is black"
+    assert [each.title for each in of_missing] == [each.title for each in of_array] == ["prediction"]
+
+
+async def test_the_picture_of_the_current_example_is_beside_its_prediction(
+    run: FakeEngine, query: Any, tmp_path: Path
+) -> None:
+    red, blue = (png(tmp_path / name, 8, 8, rgb) for name, rgb in (("r.png", (200, 0, 0)), ("b.png", (0, 0, 200))))
+    query.found = replace(FOUND, names=((red, red), (missing := "c.png", missing), (blue, blue)))
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, PETS)
+        query.may_answer.set()
+        await pilot.press(*"photos/", "enter")
+        shown = pilot.app.screen.query_one(ExamplePictures)
+        await until(pilot, lambda: [each.title for each in shown.pictures] == ["r.png"], "the picture")
+        await shows(pilot, "r.png   ", "▀▀▀▀▀")
+        await pilot.press("down")
+        await until(pilot, lambda: [each.title for each in shown.pictures] == ["b.png"], "the other one")
+        assert shown.pictures[0].pixels[0, 0].tolist() == [0, 0, 200]

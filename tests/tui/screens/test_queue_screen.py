@@ -24,7 +24,7 @@ from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.key_bar import RunsBadge
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, begun, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, begun, more, shows, text_of, until
 
 SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
 
@@ -67,19 +67,19 @@ async def open_queue(pilot: Pilot[None]) -> QueueTable:
 
 
 async def test_an_empty_queue_says_how_to_fill_it() -> None:
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_queue(pilot)
         await shows(pilot, "The queue of this machine is empty.", "Press N for a new run, then a")
         await pilot.press("N")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "New run")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE, LARGE)])
 async def test_runs_are_listed_in_their_order_with_why_they_wait(size: tuple[int, int]) -> None:
     first = add("first")
     add("second", priority=3, after=(first,))
     queue.hold(add("third"))
-    async with StubApp().run_test(size=size) as pilot:
+    async with BareApp().run_test(size=size) as pilot:
         await open_queue(pilot)
         await shows(
             pilot, "0 of these training, 3 waiting", "prio", "+3", f"after {first}", "held by", "h Hold", "K Move up"
@@ -93,7 +93,7 @@ async def test_a_started_run_shows_its_progress() -> None:
     one, other = add("one"), add("other")
     with closing(start(one)) as engine:
         engine.train(200)
-        async with StubApp().run_test(size=WIDE) as pilot:
+        async with BareApp().run_test(size=WIDE) as pilot:
             table = await open_queue(pilot)
             await shows(pilot, "1 of these training, 1 waiting", "━━━━━━━━          50%  running", "gpu:1")
             await shows(pilot, f"{one} trains; one at once on the CPU")
@@ -113,7 +113,7 @@ async def test_the_timeline_shows_who_holds_which_device_until_when() -> None:
     queue.hold(add("never"))
     with closing(start(one)) as engine:
         engine.train(200)
-        async with StubApp().run_test(size=WIDE) as pilot:
+        async with BareApp().run_test(size=WIDE) as pilot:
             await open_queue(pilot)
             await shows(pilot, "gpu:1", "one", "cpu:0", "soon", "takes", "now", "start of never")
             await pilot.resize_terminal(*SMALL)
@@ -124,7 +124,7 @@ async def test_the_badge_counts_live_and_waiting_runs_on_every_screen_and_a_clic
     one, _ = add("one"), add("other")
     with closing(start(one)) as engine:
         engine.train(10)
-        async with StubApp().run_test(size=SMALL) as pilot:
+        async with BareApp().run_test(size=SMALL) as pilot:
             await open_queue(pilot)
             await shows(pilot, "● 1 live  ○ 1 queued")
             await pilot.click(RunsBadge, offset=(1, 0))
@@ -138,7 +138,7 @@ async def test_the_badge_counts_live_and_waiting_runs_on_every_screen_and_a_clic
 
 async def test_keys_change_the_order_and_the_cursor_stays_on_its_run() -> None:
     runs = [add(name) for name in ("one", "two", "three")]
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
         await until(pilot, lambda: len(table.shown) == 3, "the rows")
         await pilot.press("j", "K")
@@ -157,7 +157,7 @@ async def test_keys_change_the_order_and_the_cursor_stays_on_its_run() -> None:
 
 async def test_a_run_is_taken_out_after_a_question() -> None:
     one = add("one")
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
         await until(pilot, lambda: table.shown, "the rows")
         await pilot.press("delete")
@@ -171,7 +171,7 @@ async def test_a_run_is_taken_out_after_a_question() -> None:
 
 async def test_the_limit_is_asked_for() -> None:
     add("one")
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
         await until(pilot, lambda: table.shown, "the rows")
         await pilot.press("e")
@@ -186,7 +186,7 @@ async def test_the_limit_is_asked_for() -> None:
 async def test_a_queued_run_says_why_it_waits_and_goes_on_live() -> None:
     one = add("one")
     queue.hold(one)
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
         await until(pilot, lambda: table.shown, "the rows")
         await pilot.press("enter")

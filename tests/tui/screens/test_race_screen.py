@@ -16,7 +16,7 @@ from accel_tui.screens import race_screen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.race_screen import RaceScreen
 from engine.race.stand_ins import Behaviour, StandInTrials, no_meters
-from tui.stand_ins import MACHINE, StubApp, hides, shows, text_of, until
+from tui.stand_ins import MACHINE, StubApp, hides, more, shows, text_of, until
 from waiting import wait_until
 
 BEHAVIOURS = {
@@ -66,7 +66,7 @@ def line_of(pilot: Pilot[None], title: str) -> str:
     return next(line for line in text_of(pilot).splitlines() if line.strip("│ ").startswith(title))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), *more((120, 40)), (200, 50)])
 async def test_a_race_has_bars_figures_marks_and_a_verdict(machine: Machine, size: tuple[int, int]) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await open_race(pilot)

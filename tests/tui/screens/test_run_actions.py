@@ -12,7 +12,7 @@ from accel_tui.screens.bench_screen import BenchScreen
 from accel_tui.screens.run_actions import ACTIONS, RunActionsScreen, run_bindings
 from example_study import write_study
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, shows, until
+from tui.stand_ins import BareApp, StubApp, shows, until
 
 PLACES = {
     kind.PLACE: kind
@@ -44,7 +44,7 @@ async def test_what_is_done_with_a_trained_model_is_done_from_a_search_too(home:
     engine = FakeEngine(Plan(epochs=30))
     engine.begin().build().train(100).save()
     directory = write_study(runs=(engine.directory.name,))
-    async with StubApp().run_test(size=(120, 40)) as pilot:
+    async with BareApp().run_test(size=(120, 40)) as pilot:
         pilot.app.open_screen(Screens.SEARCH, directory)  # type: ignore[attr-defined]
         await until(pilot, lambda: bool(pilot.app.screen.check_action("bench", ())), "a trial with a run")
         await pilot.press("b")

@@ -13,7 +13,7 @@ from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.run_questions import LearningRateScreen, parse_rate
 from tui.fake_engine import FakeEngine
 from tui.screens.run_app import SMALL, WIDE, app_of, opened, screen_of, told
-from tui.stand_ins import shows, text_of, until
+from tui.stand_ins import more, shows, text_of, until
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -73,7 +73,7 @@ async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
         await shows(pilot, "learning rate  0.0005")
 
 
-@pytest.mark.parametrize("size", [(60, 16), SMALL, WIDE])
+@pytest.mark.parametrize("size", [(60, 16), SMALL, *more(WIDE)])
 async def test_all_answers_of_a_question_are_visible(engine: FakeEngine, size: tuple[int, int]) -> None:
     async with opened(engine.directory, size) as pilot:
         await shows(pilot, "training")

@@ -13,7 +13,7 @@ from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import PLAIN, SMOOTHINGS, ChartOptions
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import StubApp, more, shows, text_of, until
 
 SMALL, WIDE = (80, 24), (120, 40)
 
@@ -32,7 +32,7 @@ def engine() -> Iterator[FakeEngine]:
     one.close()
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE)])
 async def test_every_key_changes_all_charts_and_is_said(engine: FakeEngine, size: tuple[int, int]) -> None:
     async with StubApp(engine.directory).run_test(size=size) as pilot:
         await shows(pilot, "step 2,000")

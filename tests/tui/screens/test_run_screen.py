@@ -21,7 +21,7 @@ from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.run_events import RunEvents
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.screens.run_app import SMALL, WIDE, RunApp, app_of, opened, screen_of, told
-from tui.stand_ins import shows, text_of, until
+from tui.stand_ins import more, shows, text_of, until
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -36,7 +36,7 @@ async def test_a_device_is_named_once_it_is_known_though_the_run_has_ended(engin
         await shows(pilot, "Found late")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, (200, 50)])
+@pytest.mark.parametrize("size", [SMALL, WIDE, *more((200, 50))])
 async def test_a_live_run_is_on_screen_and_its_loss_falls(engine: FakeEngine, size: tuple[int, int]) -> None:
     engine.sample(37.0)
     engine.train(50)
@@ -77,7 +77,7 @@ async def test_an_ended_run_shows_its_outcome_and_is_left_without_a_question(eng
         assert app_of(pilot).went == ["runs"]
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE)])
 async def test_a_failed_run_shows_why_and_what_to_do(engine: FakeEngine, size: tuple[int, int]) -> None:
     engine.train(30).save()
     async with opened(engine.directory, size) as pilot:
@@ -96,7 +96,7 @@ async def test_an_end_is_told_to_whoever_looks_elsewhere(engine: FakeEngine) -> 
         await until(pilot, lambda: "out of memory" in told(pilot), "the notification")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE)])
 async def test_a_run_that_failed_before_its_first_step_shows_its_log_in_place_of_charts(
     engine: FakeEngine, size: tuple[int, int]
 ) -> None:
@@ -187,7 +187,7 @@ async def test_a_newer_run_is_refused_in_words(engine: FakeEngine) -> None:
         assert app_of(pilot).went == ["runs"]
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE)])
 async def test_next_steps_are_buttons_once_a_run_has_ended(engine: FakeEngine, size: tuple[int, int]) -> None:
     engine.train(400).save()
     async with opened(engine.directory, size) as pilot:

@@ -23,7 +23,7 @@ from accel_tui.widgets import runs_table as runs_table
 from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.table import Heading
 from tui.fake_engine import FakeEngine, dead_pid
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, more, shows, text_of, until
 
 SMALL, WIDE = (80, 24), (120, 40)
 
@@ -64,7 +64,7 @@ async def open_runs(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: table(pilot).runs is not None, "the list")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, (200, 50)])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE), (200, 50)])
 async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path], size: tuple[int, int]) -> None:
     made(Plan(), Outcome.FINISHED, age=3700)
     made(Plan(model="mlp"), age=7300, pid=dead_pid())
@@ -73,7 +73,7 @@ async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path
     connection = RunDatabase(newer)
     connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     connection.close()
-    async with StubApp().run_test(size=size) as pilot:
+    async with BareApp().run_test(size=size) as pilot:
         await open_runs(pilot)
         words = ("finished", "lost", "running", "unreadable") if size[0] >= 200 else ("",) * 4  # elsewhere the signs
         await shows(pilot, *(f"{sign} {word}".strip() for sign, word in zip("✓?●!", words, strict=True)))
@@ -90,7 +90,7 @@ async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path
 
 
 async def test_without_runs_the_screen_says_what_to_do(home: Path) -> None:
-    async with StubApp().run_test(size=WIDE) as pilot:
+    async with BareApp().run_test(size=WIDE) as pilot:
         await open_runs(pilot)
         await shows(pilot, "No runs yet")  # its directory may wrap the line
         assert "Press N for a new run" in " ".join(text_of(pilot).split())
@@ -100,7 +100,7 @@ async def test_without_runs_the_screen_says_what_to_do(home: Path) -> None:
 
 async def test_enter_opens_a_run(made: Callable[..., Path]) -> None:
     directory = made(Plan(), Outcome.FINISHED)
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await until(pilot, lambda: table(pilot).current, "the cursor")
         await pilot.press("enter")
@@ -119,9 +119,8 @@ async def test_enter_is_not_lost_on_a_list_that_is_still_to_come(
     monkeypatch.setattr(RunsTable, "listing", listing)
     refresh = listing.refresh
     monkeypatch.setattr(listing, "refresh", lambda limit=None: ready.wait() and refresh(limit))
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=SMALL) as pilot:
-        await shows(pilot, "Start")
         app.open_screen(Screens.RUNS)
         await app._check_bindings("enter")  # the screen has no list yet that could have the focus
         ready.set()
@@ -146,7 +145,7 @@ async def test_a_list_without_runs_on_the_plan_does_not_take_the_focus(home: Pat
 async def test_the_cursor_stays_on_its_run_while_others_come(made: Callable[..., Path]) -> None:
     first = made(Plan(model="mlp"), Outcome.FINISHED, age=50)
     made(Plan(), Outcome.STOPPED, age=100)
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await until(pilot, lambda: table(pilot).current, "the cursor")
         assert table(pilot).current.directory == first  # type: ignore[union-attr]
@@ -176,7 +175,7 @@ async def test_a_lost_run_is_resumed_and_a_live_one_is_not(made: Callable[..., P
 
 async def test_a_finished_run_cannot_be_resumed(made: Callable[..., Path]) -> None:
     made(Plan(), Outcome.FINISHED)
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await shows(pilot, "c Compare", "q Quit")
@@ -187,7 +186,7 @@ async def test_a_finished_run_cannot_be_resumed(made: Callable[..., Path]) -> No
 
 async def test_a_run_is_planned_again(made: Callable[..., Path]) -> None:
     made(Plan(model="mlp", epochs=7, learning_rate=0.02), Outcome.FINISHED)
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await until(pilot, lambda: table(pilot).current, "the cursor")
         await pilot.press("n")
@@ -197,7 +196,7 @@ async def test_a_run_is_planned_again(made: Callable[..., Path]) -> None:
 async def test_keys_of_a_finished_run_leave_room_for_the_keys_that_each_run_has(made: Callable[..., Path]) -> None:
     directory = made(Plan(model="mlp"), Outcome.FINISHED)
     (directory / "model.keras").touch()
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await shows(pilot, "⏎ Open", "space Select", "/ Filter", "c Compare", "esc Back", "q Quit", "? Help")
 
@@ -231,7 +230,7 @@ async def test_what_needs_a_model_is_offered_for_runs_that_have_one(made: Callab
     damaged = made(Plan(), Outcome.FINISHED)
     (damaged / DATABASE).write_bytes(b"no database")
     needs_model = ("bench", "evaluate", "export", "predict")
-    async with StubApp().run_test(size=WIDE) as pilot:
+    async with BareApp().run_test(size=WIDE) as pilot:
         await open_runs(pilot)
         await until(pilot, lambda: len(table(pilot).shown) == 3, "the runs")
         offered = {}
@@ -249,7 +248,7 @@ async def test_what_needs_a_model_is_offered_for_runs_that_have_one(made: Callab
 
 async def test_a_run_is_opened_by_name_from_the_palette(made: Callable[..., Path]) -> None:
     directory = made(Plan(), Outcome.FINISHED)
-    async with StubApp().run_test(size=WIDE) as pilot:
+    async with BareApp().run_test(size=WIDE) as pilot:
         await open_runs(pilot)
         await pilot.press("ctrl+p")
         await pilot.press(*directory.name[:6])

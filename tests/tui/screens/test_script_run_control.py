@@ -8,11 +8,11 @@ from accel_tui.screens.asking import QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from tui.fake_script import COMMAND, FakeScript
 from tui.screens.run_app import SMALL, WIDE, opened, screen_of, told
-from tui.stand_ins import shows, text_of, until
+from tui.stand_ins import more, shows, text_of, until
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
-SIZES = [SMALL, WIDE, (200, 50)]
+SIZES = [SMALL, *more(WIDE, (200, 50))]
 
 
 @pytest.fixture

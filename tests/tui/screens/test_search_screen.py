@@ -32,7 +32,7 @@ from accel_tui.widgets.search.study_view import VIEWS, StudyView
 from accel_tui.widgets.search.trials_table import TrialLoss, TrialsTable
 from example_study import DEFINITION, confirm, write_study
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, more, shows, text_of, until
 
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 
@@ -69,7 +69,6 @@ def running(study: Path) -> Iterator[Path]:
 
 
 async def open_search(pilot: Pilot[None], directory: Path) -> None:
-    await shows(pilot, "Start")
     pilot.app.open_screen(Screens.SEARCH, directory)  # type: ignore[attr-defined]
     await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "the search")
     await shows(pilot, "of 40 trials")
@@ -97,11 +96,11 @@ async def sent(pilot: Pilot[None], directory: Path) -> StudyCommand:
     return command
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
+@pytest.mark.parametrize("size", [SMALL, *more(WIDE), HUGE])
 async def test_progress_both_figures_curves_and_trials_are_there_and_follow(
     running: Path, size: tuple[int, int]
 ) -> None:
-    async with StubApp().run_test(size=size) as pilot:
+    async with BareApp().run_test(size=size) as pilot:
         await open_search(pilot, running)
         await shows(pilot, "● running  34 of 40 trials", "left", "best val accuracy 0.9935, trial 26")
         await shows(pilot, "trained again: 0.9726", "val accuracy by epoch", "1 Curves", "0.9086")
@@ -119,7 +118,7 @@ async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(
 ) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+    async with BareApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, study)
         await shows(pilot, "■ interrupted")
         words = ("by epoch", "best so far", "worst", "Importance for", "not finished", "over learning rate")
@@ -151,7 +150,7 @@ async def test_all_of_a_long_reason_is_below_the_table(study: Path) -> None:
     reason = f"the loss became NaN at step 12: {', '.join(f'layer {number}' for number in range(20))}; the end"
     with StudyWriter(study) as writer:
         writer.put(replace(writer.trials[35], state=TrialState.FAILED, reason=reason))
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with BareApp().run_test(size=SMALL) as pilot:
         await open_search(pilot, study)
         await shows(pilot, "trial 35 failed: the loss became", "; the end")
         await pilot.press("down")
@@ -159,7 +158,7 @@ async def test_all_of_a_long_reason_is_below_the_table(study: Path) -> None:
 
 
 async def test_keys_command_the_trial_under_the_cursor_and_answers_are_shown(running: Path) -> None:
-    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+    async with BareApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, running)
         await pilot.press("s")
         await shows(pilot, "Stop trial 35?", "What it has reached counts")
@@ -184,7 +183,7 @@ async def test_keys_command_the_trial_under_the_cursor_and_answers_are_shown(run
 
 
 async def test_the_number_of_trials_is_changed_while_it_runs_and_a_bad_one_is_refused_at_once(running: Path) -> None:
-    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+    async with BareApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, running)
         await pilot.press("e")
         await shows(pilot, "Change the number of trials")
@@ -204,7 +203,7 @@ async def test_without_a_process_nothing_is_commanded_but_the_search_is_continue
 ) -> None:
     continued: list[Path] = []
     monkeypatch.setattr(launch, "resume_study", continued.append)
-    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+    async with BareApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, study)
         for key in ("s", "delete", "e", "X"):
             await pilot.press(key)
@@ -223,7 +222,7 @@ async def test_without_a_process_nothing_is_commanded_but_the_search_is_continue
 
 
 async def test_trials_are_runs_that_are_opened_and_compared_and_plans_for_the_form(study: Path) -> None:
-    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+    async with BareApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, study)
         await pilot.press("space", "space", "c")
         await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
@@ -247,8 +246,7 @@ def screen_form(pilot: Pilot[None]) -> Any:
 
 
 async def test_several_searches_are_a_list_and_one_opens_at_once(study: Path) -> None:
-    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
-        await shows(pilot, "Start")
+    async with BareApp().run_test(size=WIDE, notifications=True) as pilot:
         await pilot.press("r")
         await shows(pilot, "2 runs")
         await pilot.press("S")

@@ -8,7 +8,7 @@ import pytest
 from rich.console import RenderableType
 from textual import _compositor
 from textual.app import App
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -326,3 +326,28 @@ async def test_a_widget_that_goes_away_while_others_are_painted_does_no_harm() -
         widgets[1].display = False
         screen._compositor._full_map_invalidated = True
         assert screen._compositor.render_partial_update()
+
+
+class Rows(Asking):
+    """Has no more rows than it shows."""
+
+    DEFAULT_CSS = "Rows { height: 3; }"
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The rows that are there."""
+        assert crop.bottom <= self.size.height
+        return super().render_lines(crop)
+
+
+async def test_a_widget_is_not_asked_for_rows_that_it_gets_with_its_next_size() -> None:
+    app = App[None]()
+    async with app.run_test() as pilot:
+        screen, rows = dirty_regions.DirtyRegionScreen(), Rows()
+        await app.push_screen(screen)
+        await screen.mount(rows)
+        compositor = screen._compositor
+        assert isinstance(compositor, dirty_regions.DirtyRegionCompositor)
+        await until(pilot, lambda: rows in compositor.visible_widgets and rows.size.height == 3, "the place")
+        rows._size = Size(rows.size.width, 1)
+        compositor._marked.append((Region(0, 0, 10, 4), rows))
+        assert compositor.render_partial_update()

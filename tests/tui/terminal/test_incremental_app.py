@@ -17,7 +17,7 @@ from accel_tui.terminal import incremental_app, textual_private
 from accel_tui.terminal.incremental_app import QUERY_INTERVAL_BYTES
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, begun, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, begun, shows, text_of, until
 from tui.terminal.emulator import Emulator
 
 Update = textual_private.ScreenUpdate
@@ -186,9 +186,8 @@ def test_no_key_is_lost_beside_an_answer(reads: list[str], keys: list[str]) -> N
 
 
 async def test_leaving_waits_for_the_terminal_to_answer() -> None:
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await shows(pilot, "Start")
         app._flow.reply_received(app._flow.frame_sent(QUERY_INTERVAL_BYTES) or 0)
         number = app._flow.frame_sent(QUERY_INTERVAL_BYTES) or 0
         app.exit()
@@ -199,9 +198,8 @@ async def test_leaving_waits_for_the_terminal_to_answer() -> None:
 
 async def test_leaving_does_not_wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(incremental_app, "LAST_SECONDS", 0.01)
-    app = StubApp()
+    app = BareApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await shows(pilot, "Start")
         app._flow.reply_received(app._flow.frame_sent(QUERY_INTERVAL_BYTES) or 0)
         app._flow.frame_sent(QUERY_INTERVAL_BYTES)
         app.exit()

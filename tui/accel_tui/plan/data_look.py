@@ -94,13 +94,13 @@ def _target(entry: DatasetEntry) -> str:
 
 
 def balance(counts: Sequence[int]) -> str:
-    """The smallest and the largest class: ``50 to 120 examples a class``; empty if not counted."""
+    """The smallest and the largest class: ``50 to 120 examples each``; empty if not counted."""
     if not counts:
         return ""
     low, high = min(counts), max(counts)
     if low == high:
-        return f"{numbers.counted(low, 'example')} a class"
-    return f"{numbers.count(low)} to {numbers.count(high)} examples a class"
+        return f"{numbers.counted(low, 'example')} each"
+    return f"{numbers.count(low)} to {numbers.count(high)} examples each"
 
 
 def missing(columns: Iterable[EntryColumn]) -> str:

@@ -112,11 +112,15 @@ def _metric(title: str, width: int, name: str, drop_priority: int = 0, *, descen
 
 def _plan(title: str, width: int, drop_priority: int) -> RunColumn:
     def text(run: RunSummary, _: float) -> str:
-        return shorten_start(base_name(plan_value(run, title)), width)
+        return shorten_start(named_in_plan(run, title), width)
 
-    return Column(
-        title, width, text, _words(lambda run: base_name(plan_value(run, title))), drop_priority=drop_priority
-    )
+    return Column(title, width, text, _words(lambda run: named_in_plan(run, title)), drop_priority=drop_priority)
+
+
+def named_in_plan(run: RunSummary, field: str) -> str:
+    """The model or the data of a run without its folder; of a function in a file, the function."""
+    name = base_name(plan_value(run, field))
+    return name.rpartition(".py:")[2]
 
 
 def _name(run: RunSummary) -> str:

@@ -14,8 +14,8 @@ from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.formatting.table_columns import Column
-from accel_tui.formatting.text import base_name, shorten_start
-from accel_tui.run_list.columns import COLUMNS, METRIC_COLUMNS, SYMBOLS, RunColumn, plan_value
+from accel_tui.formatting.text import base_name
+from accel_tui.run_list.columns import COLUMNS, METRIC_COLUMNS, SYMBOLS, RunColumn, named_in_plan, plan_value
 from accel_tui.run_list.run_filter import searched_text
 
 GroupPath = tuple[str, ...]
@@ -440,9 +440,7 @@ def run_columns(
 def _plan_column(column: RunColumn, width: int, widest: int) -> RunColumn:
     """A column of a plan field that grows."""
     name = column.title
-    return replace(
-        column, width=width, widest=widest, text=lambda run, _: shorten_start(base_name(plan_value(run, name)), widest)
-    )
+    return replace(column, width=width, widest=widest, middle=True, text=lambda run, _: named_in_plan(run, name))
 
 
 def _metric_text(group_of: Callable[[RunSummary], RunGroup | None], series: str) -> Callable[[RunSummary, float], str]:

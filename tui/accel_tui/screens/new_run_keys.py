@@ -116,7 +116,7 @@ _CHOICES_HINT = "↑ ↓ select a choice, enter accepts it, esc closes the list"
 _TYPED_HINT = "enter accepts the text, esc leaves it: then letters are keys again"
 """Hint while a field is edited."""
 
-_TYPED_DATA_HINT = "tab completes, ↓ goes to the list, enter accepts, esc leaves the text"
+_TYPED_DATA_HINT = "tab completes, ↓ list, esc leaves"
 """The same of the field for the data."""
 
 

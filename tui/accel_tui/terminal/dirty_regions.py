@@ -142,9 +142,12 @@ class DirtyRegionCompositor(PartialCompositor):
         """Row, first column and strip of all that is visible in the regions."""
         places = self.visible_widgets  # rendering may trigger a new layout
         marked, self._marked = self._marked, []
-        for area, widget in [found for found in chain(marked, self._areas(regions)) if found[1] in places]:
-            strips = self._strips(widget, area, places[widget][0].offset)
-            yield from ((y, area.x, strip) for y, strip in zip(area.line_range, strips, strict=True))
+        for marks, widget in [found for found in chain(marked, self._areas(regions)) if found[1] in places]:
+            place, clip = places[widget]
+            drawn = Region.from_offset(place.offset, widget.outer_size)  # its place may have another size already
+            if area := marks.intersection(drawn.intersection(place).intersection(clip)):
+                strips = self._strips(widget, area, place.offset)
+                yield from ((y, area.x, strip) for y, strip in zip(area.line_range, strips, strict=True))
 
     def _strips(self, widget: Widget, area: Region, origin: Offset) -> list[Strip]:
         """The strips of a widget in a region; a plain container is not rendered."""

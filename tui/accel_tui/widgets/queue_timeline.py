@@ -118,9 +118,8 @@ class QueueTimeline(Widget):
     def _line(self, blocks: Sequence[_Block], room: int, y: int, height: int) -> Content:
         line, x = Content(""), 0
         for place, (first, last, planned) in enumerate(blocks):
-            text = (
-                fit(f" {_texts(planned, height)[y]} ", last - first) if last - first >= _NAMED else " " * (last - first)
-            )
+            text = f" {_texts(planned, height)[y]} " if last - first >= _NAMED else ""
+            text = fit(text if len(text) <= last - first else text.removesuffix("left "), last - first)
             line = Content.assemble(line, " " * (first - x), (self._framed(text, planned), self._style(planned, place)))
             x = last
         return line.pad_right(max(room - x, 0))

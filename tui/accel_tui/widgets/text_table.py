@@ -51,6 +51,7 @@ class TextTable(Table[TextRow]):
         rows: Sequence[TextRow],
         widest: int = _WIDEST,
         drawn: Sequence[DrawnColumn] = (),
+        alike: Sequence[Sequence[str]] = (),
     ) -> None:
         """Show texts.
 
@@ -59,8 +60,9 @@ class TextTable(Table[TextRow]):
             rows: The texts.
             widest: The most cells of a column of texts.
             drawn: The columns that are drawn.
+            alike: The texts of other tables with these columns, which have the same widths.
         """
-        columns = [_text_column(at, title, rows, widest) for at, title in enumerate(titles)]
+        columns = [_text_column(at, title, rows, widest, [row[at] for row in alike]) for at, title in enumerate(titles)]
         for each in reversed(drawn):
             columns.insert(titles.index(each.after) + 1, _drawn_column(each))
         if columns and not self.sideways:
@@ -81,7 +83,7 @@ class FollowingTable(TextTable, can_focus=False):
             self.action_open()
 
 
-def _text_column(at: int, title: str, rows: Sequence[TextRow], widest: int) -> Column[TextRow]:
+def _text_column(at: int, title: str, rows: Sequence[TextRow], widest: int, others: Sequence[str]) -> Column[TextRow]:
     texts = [row.texts[at] for row in rows]
     is_number = all(_number(text) is not None for text in texts if text not in _MISSING)
 
@@ -93,7 +95,7 @@ def _text_column(at: int, title: str, rows: Sequence[TextRow], widest: int) -> C
 
     return Column(
         title,
-        column_width(title, texts, widest),
+        column_width(title, (*texts, *others), widest),
         lambda row, _: row.texts[at],
         key if title else None,
         right=is_number,
@@ -136,7 +138,9 @@ class _Section(Vertical):
         yield self.table
         yield self._note
 
-    def show(self, found: ResultTable, sign: Content, colours: Mapping[str, str]) -> None:
+    def show(
+        self, found: ResultTable, sign: Content, colours: Mapping[str, str], tables: Sequence[ResultTable]
+    ) -> None:
         for widget, text in ((self._title, found.title), (self._note, found.note)):
             widget.set_class(not text, "-empty")
         title = Content.assemble(sign, (printable_line(found.title), "bold"))
@@ -151,7 +155,8 @@ class _Section(Vertical):
             replace(each, after=found.shown_title(each.after), title=found.shown_title(each.title))
             for each in found.drawn
         ]
-        self.table.show_texts([found.shown_title(each) for each in found.header], rows, drawn=drawn)
+        alike = [row for table in tables if table.header == found.header for row in table.rows]
+        self.table.show_texts([found.shown_title(each) for each in found.header], rows, drawn=drawn, alike=alike)
 
 
 class ResultTables(VerticalScroll):
@@ -220,7 +225,7 @@ class ResultTables(VerticalScroll):
             is_last = place == len(tables) - 1
             section.set_class(is_last, "-last")
             section.styles.min_height = min(len(table.rows) + 3, _LEAST_LINES) if is_last else 0
-            section.show(table, signs[place] if place < len(signs) else Content(""), self._colours)
+            section.show(table, signs[place] if place < len(signs) else Content(""), self._colours, tables)
         if new:
             self.mount_all(new)
             self.call_after_refresh(self._focus_first)

@@ -89,7 +89,7 @@ def test_the_bars_of_one_series_are_solid_up_to_their_values() -> None:
     assert columns[1][:8].strip(" ┈") == "▂▄▆█"[(-top % 4) - 1] + "█" * (7 - top // 4)
     assert "█" not in columns[2]
     assert columns[3][7] in "▁▂▃▄▅▆▇█"
-    assert [column[8] for column in columns[:2]] == ["─", "─"], "the axis stays"
+    assert [column[8] for column in columns] == ["▀", "▀", "─", "▀"], "bars stand on the axis"
 
 
 @pytest.mark.parametrize("size", [(1, 1), (5, 3), (13, 4), (200, 60)], ids=str)

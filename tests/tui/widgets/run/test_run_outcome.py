@@ -12,7 +12,7 @@ from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.device_meter import record_device
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.phase_line import phase
-from accel_tui.widgets.run.run_outcome import RunOutcome, _is_no_better, results
+from accel_tui.widgets.run.run_outcome import RunOutcome, is_no_better, results
 from accel_tui.widgets.styled_text import plain_spans
 
 
@@ -86,7 +86,7 @@ def test_a_lost_run_tells_that_memory_was_short_where_it_was(used: float | None,
 
 
 @pytest.mark.parametrize(
-    ("reached", "said", "is_no_better"),
+    ("reached", "said", "is_chance"),
     [
         (0.9, "Best validation accuracy: 0.9000 at step 300; most frequent class: cat reaches 0.2500", False),
         (
@@ -97,7 +97,7 @@ def test_a_lost_run_tells_that_memory_was_short_where_it_was(used: float | None,
     ],
 )
 def test_the_best_value_stands_beside_what_a_constant_prediction_reaches(
-    reached: float, said: str, is_no_better: bool
+    reached: float, said: str, is_chance: bool
 ) -> None:
     ended = RunEnded(time=9.0, outcome=Outcome.FINISHED, steps=600, epochs=2, seconds=83.0, metrics={})
     validated = Validated(
@@ -112,7 +112,8 @@ def test_the_best_value_stands_beside_what_a_constant_prediction_reaches(
     info = RunInfo("k7m2", Path("k7m2"), None, {}, 0.0, "h", 1, Status.FINISHED)
     state = RunState(info=info, ended=ended, validations=(validated,), validation={"accuracy": ((300, reached),)})
     assert RunOutcome().build(state).plain.splitlines()[-1] == said
-    assert _is_no_better(state) is is_no_better
+    assert is_no_better(state) is is_chance
+    assert phase(state, 9.0)[0] == ("✓ finished", "bold $warning" if is_chance else "bold $success")
 
 
 @pytest.mark.parametrize(("reached", "examples", "may_be_chance"), [(0.3, 100, True), (0.3, 2000, False)])
@@ -148,5 +149,5 @@ def test_an_accuracy_within_two_standard_errors_may_be_chance(
     state = RunState(
         info=info, built=built, ended=ended, validations=(validated,), validation={"accuracy": ((300, reached),)}
     )
-    assert _is_no_better(state) is may_be_chance
+    assert is_no_better(state) is may_be_chance
     assert ("may be chance" in RunOutcome().build(state).plain) is may_be_chance

@@ -27,11 +27,11 @@ class CellLook:
     """Such as ``bold``."""
 
 
-BANDS = {"band": 0.45, "edge": 0.26}
-"""How much of a colour the band and the edge of a curve have."""
-
 TINTS = {"area": 0.13, "range": 0.26}
-"""How much of a colour is behind the cells below a curve, and of the range of its values."""
+"""How much of a colour the area below a curve has, and the range of its values."""
+
+BANDS = {"band": 0.45, **TINTS}
+"""How much of a colour the dots of a band have, and parts of cells that are not tinted as a whole."""
 
 LOOKS: Mapping[str, CellLook] = {
     "title": CellLook("text", text_style="bold"),

@@ -81,6 +81,11 @@ class ChartSeries:
             return self.curve.last_value
         return self.points[-1][1] if self.points else math.nan
 
+    @property
+    def is_validation(self) -> bool:
+        """Whether it has points, such as validations, and no curve."""
+        return bool(self.points) and not self.curve.end_step
+
     def within(self, first: float, last: float) -> tuple[tuple[float, float], ...]:
         """The points from step ``first`` to ``last``, both inclusive."""
         return self.points[bisect_left(self.points, (first, -math.inf)) : bisect_right(self.points, (last, math.inf))]
@@ -133,6 +138,9 @@ END_WIDTH = 8
 
 NAME_WIDTH = 3
 """More columns where names of one letter and a mark stand there, too."""
+
+VALIDATION_END = " val"
+"""What stands there after the value of a validation."""
 
 MIN_COLUMNS_WITH_ENDS = 56
 """Width from which a chart has values at the ends of its lines."""
@@ -195,7 +203,14 @@ class ChartView:
     def end_width(self) -> int:
         """Columns at the right for the last values of the series; 0 where there is no room for them."""
         has_room = self.columns >= MIN_COLUMNS_WITH_ENDS and (self.has_end_names or len(self.series) <= MOST_ENDS)
-        return (END_WIDTH + NAME_WIDTH * self.has_end_names) if self.has_end_values and has_room else 0
+        if not self.has_end_values or not has_room:
+            return 0
+        return END_WIDTH + NAME_WIDTH * self.has_end_names + len(VALIDATION_END) * self.has_validation_ends
+
+    @property
+    def has_validation_ends(self) -> bool:
+        """Whether the values at the ends of lines tell which is of a validation."""
+        return not self.has_end_names and len(self.series) > 1 and any(each.is_validation for each in self.series)
 
     @property
     def is_log(self) -> bool:

@@ -9,7 +9,7 @@ from textual.geometry import Region
 
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.cell_frame import Frame
-from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
+from accel_tui.widgets.chart.chart_view import VALIDATION_END, ChartSeries, ChartView
 from accel_tui.widgets.chart.cursor import column_of
 
 BEST = "★"
@@ -54,7 +54,8 @@ def _labels(view: ChartView, plot: Region) -> Iterator[tuple[tuple[int, float], 
         step, value = _end(series, is_any=view.has_end_names)
         if cell := _cell(view, plot, step, value):
             name = f"{series.name} " * view.has_end_names
-            yield (cell[1], series.latest), f"{name}{view.value(series.latest)}", series
+            role = VALIDATION_END * (view.has_validation_ends and series.is_validation)
+            yield (cell[1], series.latest), f"{name}{view.value(series.latest)}{role}", series
         elif view.has_end_names and math.isfinite(value):
             is_above = float(view.y.fraction(np.array([value]))[0]) > 1
             row, arrow = (plot.y, _ABOVE) if is_above else (plot.bottom - 2, _BELOW)

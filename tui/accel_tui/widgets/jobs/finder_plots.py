@@ -60,8 +60,8 @@ def rate_plot(
     """
     found = suggestions.found if suggestions else ()
     rules = [(each.rate, COLOURS[each.rule], str(each.rule), SIGNS[each.rule]) for each in found]
-    rules += [] if cursor is None else [(cursor, "error", "", "")]
-    series = [
+    series = list(_cursor(cursor))  # below the suggestion that it is on
+    series += [
         PlotSeries(np.array([rate]), _NOTHING, "rule", style, name, sign=sign) for rate, style, name, sign in rules
     ]
     series += [_ramp_series(each, is_last=suggestions is None and each is ramps[-1]) for each in ramps if each.rates]
@@ -164,7 +164,7 @@ def _sizes(measured: Sequence[MeasuredSize]) -> "np.ndarray[tuple[int], np.dtype
 
 
 def _cursor(cursor: float | None) -> tuple[PlotSeries, ...]:
-    return () if cursor is None else (PlotSeries(np.array([cursor]), _NOTHING, "rule", "error"),)
+    return () if cursor is None else (PlotSeries(np.array([cursor]), _NOTHING, "rule", "axis", sign="┃"),)
 
 
 class FinderPlot(PlotView):

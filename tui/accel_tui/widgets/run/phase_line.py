@@ -8,6 +8,7 @@ from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.formatting.runs import part_title
 from accel_tui.run_state.state import RunState
+from accel_tui.widgets.run.run_outcome import is_no_better
 from accel_tui.widgets.run.run_view import RunLine
 from accel_tui.widgets.styled_text import TextSpan, length
 
@@ -66,6 +67,8 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
         return [("✗ lost", "bold $error")]
     if state.ended and state.has_ended:
         sign, style = ENDS[state.ended.outcome]
+        if state.ended.outcome is Outcome.FINISHED and is_no_better(state):
+            style = "$warning"
         took = numbers.time_taken("after", state.ended.seconds, state.earlier_seconds, state.resumed_at).lstrip(", ")
         outcome = "measured" if state.info.bench else state.ended.outcome
         return [

@@ -66,7 +66,7 @@ class RunOutcome(RunText):
             self.set_class(ended is not None and ended.outcome is outcome, name)
         self.set_class(self.state.lost or bool(self.problem), "-lost")
         self.set_class(
-            ended is not None and ended.outcome is Outcome.FINISHED and _is_no_better(self.state), "-no-better"
+            ended is not None and ended.outcome is Outcome.FINISHED and is_no_better(self.state), "-no-better"
         )
         super().update_view()
 
@@ -123,7 +123,7 @@ def _fitting(width: int, *texts: Content) -> Content:
     return next((each for each in texts if not width or each.cell_length <= width), texts[-1])
 
 
-def _is_no_better(state: RunState) -> bool:
+def is_no_better(state: RunState) -> bool:
     """Whether the best value of the metric that counts is no better than what a constant prediction reaches."""
     mode = state.info.plan_values.get("monitor_mode") if state.info else None
     baseline, lower = _baseline(state), is_better_lower(state.monitor, mode)
@@ -157,7 +157,7 @@ def _reached(state: RunState, width: int) -> Content | None:
     best = f"Best {state.monitor.replace('_', ' ')}: {numbers.metric(value)} at step {step:,}"
     short = f"Best {short_metric_name(state.monitor)}: {numbers.metric(value)} at step {step:,}"
     constant = f"{printable_line(state.validated.baseline_name)} reaches {numbers.metric(baseline)}"
-    if _is_no_better(state):
+    if is_no_better(state):
         verdict = "may be chance" if value > baseline and _chance(state, baseline) else "is no better"
         texts = [Content.styled(f"{each}, which {verdict}: {constant}", "bold") for each in (best, short)]
     else:

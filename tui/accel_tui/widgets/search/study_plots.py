@@ -46,7 +46,7 @@ def best_plots(state: StudyState, selected: int | None) -> list[Plot]:
         seconds = np.array([(trial.ended or 0.0) - start for trial in ended])
         size, unit = next(each for each in numbers.LENGTHS if each[0] == 1.0 or seconds.max() >= 3 * each[0])
         found.append(
-            Plot(f"Best {name} by time", _best_so_far(state, ended, seconds / size, selected), x_name=f"{unit}")
+            Plot(f"Best {name} by time", _best_so_far(state, ended, seconds / size, selected), x_name=f"in {unit}")
         )
     return found
 
