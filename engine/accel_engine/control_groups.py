@@ -31,3 +31,24 @@ def own_groups(controller: str, groups: Path = GROUPS, own: Path = OWN) -> Itera
             root = groups / controller if controllers else groups
             group = root / path.lstrip("/")
             yield [each for each in (group, *group.parents) if each.is_relative_to(root)]
+
+
+def processor_quota(root: Path = Path("/")) -> float | None:
+    """The processors that the control groups of this process let it use at once; ``None`` without a limit.
+
+    Args:
+        root: Where the system's files are.
+    """
+    own = own_groups("cpu", root / GROUPS.relative_to("/"), root / OWN.relative_to("/"))
+    return min((quota for groups in own for group in groups for quota in _quotas(group)), default=None)
+
+
+def _quotas(group: Path) -> Iterator[float]:
+    """The limit of a control group, of version 2 or 1; nothing without one."""
+    with suppress(OSError, ValueError, ZeroDivisionError):  # "max", or the file of the other version
+        limit, period = (group / "cpu.max").read_text().split()
+        yield int(limit) / int(period)
+    with suppress(OSError, ValueError, ZeroDivisionError):
+        limit, period = ((group / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        if int(limit) > 0:
+            yield int(limit) / int(period)

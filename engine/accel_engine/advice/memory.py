@@ -108,7 +108,14 @@ def _cures(recorded: Recorded) -> tuple[Cure, ...]:
     batch = (recorded.built.per_replica_batch if recorded.built else 0) or plan.batch_size
     mixed = next((MIXED[kind] for kind in recorded.device_kinds if kind in MIXED), "")
     gpus = sum(device.startswith("gpu") for device in recorded.devices) if "gpu" in recorded.device_kinds else 0
-    facts = MemoryFacts(batch=batch, can_split=True, can_recompute=True, mixed=mixed, pipeline_devices=gpus)
+    facts = MemoryFacts(
+        batch=batch,
+        can_split=True,
+        can_recompute=True,
+        can_offload=gpus > 0,
+        mixed=mixed,
+        pipeline_devices=gpus,
+    )
     cures = []
     for remedy, value in advised(plan, facts):
         changes = {remedy.field: value} if recorded.plan else {}

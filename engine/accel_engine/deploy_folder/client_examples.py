@@ -15,10 +15,8 @@ import numpy.typing as npt
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.tables.dates import ISO, UNIX
 from accel_engine.data.tables.raw_inputs import DATE_PARTS, input_keys
+from accel_engine.model_server.protocols import DATATYPES
 from accel_engine.model_server.service import Service, UploadForm, load_examples, read_service
-
-DATATYPES = {"float16": "FP16", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
-"""The Open Inference Protocol's names of types; the others are NumPy's in capitals."""
 
 EXAMPLE, EXPECTED, V1_EXAMPLE = "example.json", "expected.json", "example-v1.json"
 """The request, what the trained model answers, and the request as of TensorFlow Serving."""
@@ -61,7 +59,7 @@ def v2_inputs(service: Service, example: Mapping[str, npt.NDArray[Any]]) -> list
         {
             "name": each.name,
             "shape": list(example[each.name].shape),
-            "datatype": DATATYPES.get(each.dtype, each.dtype.upper()),
+            "datatype": DATATYPES[each.dtype],
             "data": plain(example[each.name].reshape(-1)),
         }
         for each in service.inputs

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from accel_engine.deploy_folder.client_examples import EXAMPLE, MEDIA_TYPES, write_client_examples
 from accel_engine.deploy_folder.facts import Facts, FolderMeasurement, figure
-from accel_engine.deploy_folder.folder_options import KSERVE, KUBERNETES, FolderOptions
+from accel_engine.deploy_folder.folder_options import KSERVE, KUBERNETES, RAY_SERVE, FolderOptions
 from accel_engine.deploy_folder.manifests import rate_line, resources_of, values_of
 from accel_engine.deploy_folder.rendering import TEMPLATES, Block, Value, rendered, shell_text
 from accel_engine.errors import RunError
@@ -42,6 +42,8 @@ _COMPOSE_GPU = """reservations:
     - driver: nvidia
       count: 1
       capabilities: [gpu]"""
+
+_RAY_DEVICES = {"cpu": "", "gpu": "num_gpus: 1", "tpu": "resources: {TPU: 1}"}
 
 _ACCELERATOR_NOTES = {
     "cpu": "",
@@ -86,6 +88,13 @@ def write_server_folder(folder: Path, facts: Facts, options: FolderOptions, thre
         section, target_files = _write_kubernetes(folder, values), "| `kubernetes/` | The manifests |"
     elif options.target == KSERVE:
         section, target_files = _write_kserve(folder, facts, values), "| `kserve/` | The manifests |"
+    elif options.target == RAY_SERVE:
+        shutil.copytree(FILES / "ray-serve", folder, dirs_exist_ok=True)
+        devices = {"device_resource": Block(_RAY_DEVICES[options.accelerator])}
+        values |= {"cpus": resources.cpus, "memory": resources.memory}
+        write_file(folder, "serve.yaml", values | devices, "ray-serve/serve.yaml")
+        section = rendered("ray-serve.md", _plain(values), "sections/ray-serve.md").rstrip()
+        target_files = "| `serve.yaml`, `ray_serve.py` | The application of Ray Serve |"
     readme = (
         values
         | readme_values(facts)
@@ -115,7 +124,7 @@ def write_file(folder: Path, file: str, values: Mapping[str, Value], template: s
 
 def requirements_for(facts: Facts, options: FolderOptions) -> list[str]:
     """The lines of ``requirements.txt``."""
-    lines = standalone.requirements(facts.service)
+    lines = standalone.requirements(facts.service) + (["ray[serve]>=2.50,<3"] if options.target == RAY_SERVE else [])
     kept = [line for line in lines if not line.startswith("tensorflow")]
     version = facts.service.versions.get("tensorflow", "")
     if options.accelerator == "cpu":

@@ -6,22 +6,24 @@ from dataclasses import dataclass
 from accel_engine.errors import UsageError
 from accel_engine.plan.options import OptionSpec, default_of, option
 
-CONTAINER, KUBERNETES, KSERVE, TENSORFLOW_SERVING, LITERT = (
+CONTAINER, KUBERNETES, KSERVE, RAY_SERVE, TENSORFLOW_SERVING, LITERT = (
     "container",
     "kubernetes",
     "kserve",
+    "ray-serve",
     "tensorflow-serving",
     "litert",
 )
 """What a folder is for."""
 
-WITH_SERVER = (CONTAINER, KUBERNETES, KSERVE)
+WITH_SERVER = (CONTAINER, KUBERNETES, KSERVE, RAY_SERVE)
 """What folders with this program's server are for."""
 
 ABOUT = {
     CONTAINER: "a server with its Dockerfile",
     KUBERNETES: "the same, with manifests",
     KSERVE: "the same, with InferenceServices",
+    RAY_SERVE: "the same, with an application of Ray Serve",
     TENSORFLOW_SERVING: "a SavedModel with its configuration, for TensorFlow's own server",
     LITERT: "a model for phones and small devices, with clients",
 }

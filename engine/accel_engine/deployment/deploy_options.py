@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from accel_engine.errors import UsageError
 from accel_engine.formats import all_formats, target_name
+from accel_engine.model_server.access import is_loopback
 from accel_engine.plan.options import OptionSpec, option, parse_latency
 from accel_engine.requests.check_service import TOKEN_FILE
 from accel_engine.requests.protocol.model_reference import CHECKPOINT, DEVICE
@@ -26,9 +27,6 @@ AUTO = "auto"
 
 DEFAULT_PORT = 8501
 """The port of TensorFlow Serving's REST protocol."""
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
-"""Hosts that only this machine reaches."""
 
 OF_SERVERS = ("port", "grpc_port", "host", "token_file", "tls_certificate", "tls_key", "max_queue")
 """Options of a server that is started here; the server of a folder is told them where it is started."""
@@ -133,7 +131,7 @@ class DeployOptions:
     def __post_init__(self) -> None:
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise UsageError("HTTPS takes a certificate and its key: give --tls-certificate and --tls-key")
-        if self.host not in LOOPBACK and not self.token_file:
+        if not is_loopback(self.host) and not self.token_file:
             raise UsageError(
                 f"--host {self.host} lets other machines in: give --token-file FILE, whose token requests then need"
             )

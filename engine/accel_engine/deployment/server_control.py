@@ -23,7 +23,7 @@ from accel_engine.deployment.deployments import (
     end_process,
     server_process,
 )
-from accel_engine.deployment.server_metrics import parse_metrics
+from accel_engine.deployment.server_metrics import read_metrics
 from accel_engine.errors import UsageError
 from accel_engine.process.detached import leave, start_detached
 from accel_engine.service_client.transport import SECONDS, ServiceError, Transport, UnreachableError, read_client_token
@@ -107,7 +107,7 @@ def transport_of(deployment: Deployment, seconds: float = SECONDS) -> Transport:
     Raises:
         UsageError: The token cannot be read.
     """
-    token = read_client_token(deployment.token_file) if deployment.token_file else ""
+    token = read_client_token(deployment.token_file)
     return Transport(deployment.url, token, deployment.tls_certificate, checks_name=False, seconds=seconds)
 
 
@@ -269,6 +269,4 @@ def served_version(transport: Transport, name: str) -> str:
 
 
 def _reload_failures(transport: Transport) -> float:
-    return parse_metrics(transport.get("/metrics").body.decode(errors="replace")).total(
-        "model_server_reload_failures_total"
-    )
+    return read_metrics(transport).total("model_server_reload_failures_total")

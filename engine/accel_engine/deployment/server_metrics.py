@@ -9,6 +9,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from accel_engine.service_client.transport import Transport
+
 _LINE = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*")
 _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
 
@@ -50,6 +52,15 @@ def parse_metrics(text: str) -> ScrapedMetrics:
             continue
         samples.setdefault(found[1], []).append((dict(_LABEL.findall(found[2] or "")), value))
     return ScrapedMetrics(samples)
+
+
+def read_metrics(transport: Transport) -> ScrapedMetrics:
+    """Read the metrics of a server.
+
+    Raises:
+        ServiceError: It does not tell them.
+    """
+    return parse_metrics(transport.get("/metrics").body.decode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from accel_engine.deployment.deployments import DeployError
-from accel_engine.deployment.server_metrics import ScrapedMetrics, figures_between, parse_metrics
+from accel_engine.deployment.server_metrics import figures_between, read_metrics
 from accel_engine.files import replacing
 from accel_engine.inference.measurement.connections import ArrivalConnections
 from accel_engine.inference.measurement.rate_search import (
@@ -181,15 +181,12 @@ class ServerSizing:
         def make_loop(schedule: Schedule) -> ArrivalConnections:
             return ArrivalConnections(self._service.send, requests, schedule, CONNECTIONS)
 
-        busy, metrics, began = _busy_seconds(self._process), self._metrics(), time.monotonic()
+        busy, metrics, began = _busy_seconds(self._process), read_metrics(self._transport), time.monotonic()
         found = arrivals_at(rate, make_loop, bound=latency, seconds=SECONDS)
         seconds = time.monotonic() - began
         cores = (_busy_seconds(self._process) - busy) / seconds
-        self._seen[rate] = cores, figures_between(metrics, self._metrics(), seconds).batch
+        self._seen[rate] = cores, figures_between(metrics, read_metrics(self._transport), seconds).batch
         return found
-
-    def _metrics(self) -> ScrapedMetrics:
-        return parse_metrics(self._transport.get("/metrics").body.decode(errors="replace"))
 
 
 def choose(measured: Sequence[Sizing], latency: float, problems: Mapping[str, str]) -> Sizing:

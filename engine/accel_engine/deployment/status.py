@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from accel_engine.deployment.deployments import Deployment, all_deployments, end_leftovers, read_state, server_process
 from accel_engine.deployment.server_control import transport_of
-from accel_engine.deployment.server_metrics import ScrapedMetrics, ServerFigures, figures_between, parse_metrics
+from accel_engine.deployment.server_metrics import ScrapedMetrics, ServerFigures, figures_between, read_metrics
 from accel_engine.errors import AccelError
 
 ANSWER_SECONDS = 2.0
@@ -74,9 +74,7 @@ class StatusReader:
         since = state.started if state else None
         course = self._courses.setdefault(deployment.name, deque(maxlen=COURSE))
         try:
-            metrics = parse_metrics(
-                transport_of(deployment, ANSWER_SECONDS).get("/metrics").body.decode(errors="replace")
-            )
+            metrics = read_metrics(transport_of(deployment, ANSWER_SECONDS))
         except AccelError as error:
             course.append((time.monotonic(), None))
             return DeploymentStatus(deployment, SILENT, since, problem=str(error), course=tuple(course))

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 OFF, AUTO = "off", "auto"
@@ -125,6 +124,8 @@ def read_notice(provider: Provider) -> str:
         OSError: It cannot be reached.
         ValueError: Its answer cannot be understood.
     """
+    from http.client import HTTPConnection, HTTPException  # slow to import, and the plan's fields need only names
+
     host = os.environ.get(HOST_VARIABLE) or provider.host
 
     def get(path: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> tuple[int, str]:

@@ -3,13 +3,11 @@
 import os
 import resource
 import socket
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
-from accel_engine.control_groups import own_groups
+from accel_engine.control_groups import processor_quota
 from accel_engine.devices.host_probe import processors
 from accel_engine.devices.pci_address import normalize_bus_id, read_word
 from accel_engine.devices.tpu_chips import find_chips
@@ -78,7 +76,7 @@ def _shared_memory(root: Path) -> int | None:
 
 def check_processors(machine: Machine) -> CheckFinding:
     """Check whether a control group gives fewer processors than TensorFlow counts, and where the memory is."""
-    count, quota = processors(), _quota(machine.root)
+    count, quota = processors(), processor_quota(machine.root)
     if quota is not None and quota < count:
         return warned(
             f"{quota:g} of {count} processors by the control group's quota",
@@ -120,23 +118,6 @@ def parse_processors(text: str) -> set[int]:
         first, _, last = part.partition("-")
         processors |= set(range(int(first), int(last or first) + 1))
     return processors
-
-
-def _quota(root: Path) -> float | None:
-    """The processors that the control groups of this process let it use at once; ``None`` without a limit."""
-    own = own_groups("cpu", root / "sys/fs/cgroup", root / "proc/self/cgroup")
-    return min((quota for groups in own for group in groups for quota in _quotas(group)), default=None)
-
-
-def _quotas(group: Path) -> Iterator[float]:
-    """The limit of a control group, of version 2 or 1; nothing without one."""
-    with suppress(OSError, ValueError, ZeroDivisionError):  # "max", or the file of the other version
-        limit, period = (group / "cpu.max").read_text().split()
-        yield int(limit) / int(period)
-    with suppress(OSError, ValueError, ZeroDivisionError):
-        limit, period = ((group / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
-        if int(limit) > 0:
-            yield int(limit) / int(period)
 
 
 def check_memory(machine: Machine) -> CheckFinding:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from accel_engine.control_groups import own_groups
+from accel_engine.control_groups import processor_quota
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.model_server.access import ServerAccess, is_loopback, read_token
 from accel_engine.model_server.served_model import Limits
@@ -110,24 +110,8 @@ def _seconds(text: str) -> float:
 def processors() -> int:
     """Processors that this process may use, by its affinity and its control group's quota."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for groups in own_groups("cpu"):
-        for group in groups:
-            quota, period = _quota(group)
-            if quota > 0 and period > 0:
-                count = min(count, max(1, round(quota / period)))
-    return count
-
-
-def _quota(group: Path) -> tuple[float, float]:
-    """Microseconds of processor time in a period, and the period; 0 for no limit."""
-    try:
-        if (group / "cpu.max").is_file():
-            quota, period = (group / "cpu.max").read_text().split()
-        else:
-            quota, period = ((group / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
-        return (0.0, 0.0) if quota.strip() == "max" else (float(quota), float(period))
-    except (OSError, ValueError):
-        return 0.0, 0.0
+    quota = processor_quota()
+    return count if quota is None else min(count, max(1, round(quota)))
 
 
 if __name__ == "__main__":

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.folders.sound_files import read_sound, sound_header
 from accel_engine.data.structure import ArraySpec
-from accel_engine.data.tables.column_reading import check_columns, read_all_rows
 from accel_engine.data.tables.last_windows import last_windows, table_columns
-from accel_engine.data.tables.raw_inputs import arrays_of, raw_inputs
-from accel_engine.data.tables.rows_to_predict import read_rows_to_predict
+from accel_engine.data.tables.raw_inputs import arrays_of
+from accel_engine.data.tables.rows_to_predict import read_rows_to_predict, read_texts_to_predict
 from accel_engine.data.texts.tokens import encoded
 from accel_engine.errors import AccelError
 from accel_engine.image_files import parse_header, read_example
@@ -175,13 +173,7 @@ def _texts(content: bytes, suffix: str, file_name: str, single: str, form: Uploa
     """The texts of a table's column, or the lines of a file."""
     if suffix:
         with _temporary(content, suffix, file_name) as path:
-            like = {name: ColumnFormat(name, "text") for name in form.features}
-            found = read_all_rows(path, DataOptions(), like)
-            names = form.features or [name for name, column in found.columns.items() if column.kind == "text"]
-            if len(names) != 1:
-                raise RequestError(f"the table has {len(names)} columns of texts; the model needs one")
-            check_columns(path, names, found.columns)
-            texts = raw_inputs(found.columns, names)[0].values
+            texts = read_texts_to_predict(path, form.features)
     else:
         lines = [line for line in _decoded(content).splitlines() if line.strip()]
         texts = np.array(lines, object)

@@ -24,12 +24,13 @@ _MODULES = """
     model_server.metrics model_server.open_inference model_server.openapi model_server.probe model_server.protocols
     model_server.request_error model_server.rest_v1 model_server.serve model_server.served_model
     model_server.service model_server.serving_grpc model_server.standalone model_server.tensors model_server.wire
-    models models.applications models.data_description models.model_entry models.model_files text user_code
-    user_paths version words words.numbers
+    models models.applications models.data_description models.model_entry models.model_files
+    service_client service_client.datatypes service_client.rest_v2 service_client.service_runtime
+    service_client.transport text user_code user_paths version words words.numbers
 """
 
 MODULES = tuple(_MODULES.split())
-"""All modules that a server imports, without those that only TensorFlow's formats need to write."""
+"""All modules that a server, and the test of its folder, import, without those that only writing a model needs."""
 
 FILES = ("model_server/page/page.html", "model_server/page/page.css", "model_server/page/page.js")
 """What else it reads."""

@@ -27,6 +27,9 @@ OPTIMIZER_SLOTS = {
 }
 """Slot variables per trainable weight of Keras' optimizers, with default arguments."""
 
+MOVED_AT_A_TIME = 2
+"""Weights whose optimizer state is on the device at a time, at most, with ``--offload optimizer``."""
+
 WORTHWHILE = 0.7
 """Share of the activations that may still be saved, for ``auto`` to use rematerialization: it costs a forward pass."""
 
@@ -50,6 +53,19 @@ def gradient_bytes(plan: Plan, trainable: int) -> int:
 def slot_bytes(plan: Plan, trainable: int) -> int:
     """Bytes of the optimizer's slots for weights."""
     return FLOAT32_BYTES * trainable * optimizer_slots(plan)
+
+
+def slot_bytes_on_device(plan: Plan, trainable: int, widest: int) -> int:
+    """Bytes of the optimizer's slots on a device at a time.
+
+    Args:
+        plan: The plan.
+        trainable: Values of all trainable weights.
+        widest: Values of the largest of them; 0 if it is unknown.
+    """
+    if plan.offload == "none" or not widest:
+        return slot_bytes(plan, trainable)
+    return slot_bytes(plan, min(trainable, MOVED_AT_A_TIME * widest))
 
 
 def activation_bytes(plan: Plan, float32_bytes: int, batch: int) -> int:
@@ -105,6 +121,8 @@ class ModelSize:
     """Whether its step can be divided into micro-batches."""
     stages: tuple[tuple[StageShare, ...], ...] = ()
     """The stages of a pipeline on 2, 3, ... devices; none if it cannot be cut."""
+    widest: int = 0
+    """Number of values of the largest weight that trains; 0 if it is unknown."""
 
     @property
     def is_traced(self) -> bool:
@@ -140,7 +158,7 @@ def step_bytes(plan: Plan, parameters: int, trainable: int, activations: int, ba
     return (
         weight_bytes(plan, parameters)
         + gradient_bytes(plan, trainable)
-        + slot_bytes(plan, trainable)
+        + (slot_bytes(plan, trainable) if plan.offload == "none" else 0)
         + activation_bytes(plan, FLOAT32_BYTES * activations, batch)
     )
 

@@ -45,6 +45,7 @@ from accel_engine.plan.task_choices import (
     METRIC_ALIASES,
     METRICS,
     NOT_A_NUMBER_ACTIONS,
+    OFFLOADED,
     OPTIMIZERS,
     OUT_OF_MEMORY_ACTIONS,
     PRECISIONS,
@@ -418,12 +419,6 @@ class PlanFields:
             synonyms=("RematScope", "gradient checkpointing", "recompute_grad", "activation checkpointing", "oom"),
         ),
         _of_training("memory", "speed", changed_by="continuation"),
-        contradictions=(
-            Contradiction(
-                lambda plan: plan.remat == "on" and plan.strategy.lower() == "pipeline",
-                ("must be auto or off with ", FieldValue("strategy", "pipeline"), ", which holds few activations"),
-            ),
-        ),
     )
     remat_layers: tuple[str, ...] = _field(
         (),
@@ -441,6 +436,23 @@ class PlanFields:
         ),
         _of_training("memory", "speed", changed_by="continuation"),
         needs=one_of("remat", "on", what="rematerialization"),
+        contradictions=(
+            contradicts("strategy", "pipeline", "not under pipeline, whose stages compute all their layers again"),
+        ),
+    )
+    offload: str = _field(
+        "none",
+        FieldSpec("What is in host memory instead of the device's: the optimizer's state", str, choices=OFFLOADED),
+        FieldWords(
+            "Epochs, batches",
+            "moving it takes time in each step",
+            synonyms=("ZeRO-Offload", "cpu_offload", "optimizer state", "oom"),
+        ),
+        _of_training("memory", "speed", changed_by="continuation", replaced_by="train_step"),
+        contradictions=(
+            contradicts("xla", "on", "needs ", FieldValue("xla", "off"), ": XLA cannot move the state between devices"),
+        ),
+        only_for=purposes.OFFLOADING,
     )
     last_batch: str = _field(
         "keep",

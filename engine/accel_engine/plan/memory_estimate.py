@@ -23,6 +23,7 @@ from accel_engine.plan.array_bytes import (
     micro_batch_count,
     saves_enough,
     slot_bytes,
+    slot_bytes_on_device,
     step_bytes,
     weight_bytes,
 )
@@ -176,9 +177,16 @@ def _arrays(training: Training) -> list[MemoryPart]:
     return [
         _exact("weights", weight_bytes(plan, size.parameters)),
         _exact("gradients", gradient_bytes(plan, size.trainable)),
-        _exact("optimizer state", slot_bytes(plan, size.trainable)),
+        _optimizer_state(training),
         _activations(training),
     ]
+
+
+def _optimizer_state(training: Training) -> MemoryPart:
+    plan, size = training.plan, training.size
+    if training.kind == "cpu" or plan.offload == "none":
+        return _exact("optimizer state", slot_bytes(plan, size.trainable))
+    return MemoryPart("optimizer state", 0, slot_bytes_on_device(plan, size.trainable, size.widest))
 
 
 def _of_largest_stage(training: Training) -> list[MemoryPart]:
@@ -186,14 +194,20 @@ def _of_largest_stage(training: Training) -> list[MemoryPart]:
     plan, size, count = training.plan, training.size, training.placement.stages
     divided = micro_batch_count(training.per_replica_batch, count) if size.is_divisible else 1
     divided = plan.micro_batches or divided
-    weights, gradients, slots, activations = _arrays(replace(training, plan=plan.replace(micro_batches=divided)))
+    own = plan.replace(micro_batches=divided, remat="off", remat_layers=())
+    weights, gradients, slots, activations = _arrays(replace(training, plan=own))
+    between = activation_bytes(own, size.largest, training.per_replica_batch)
     # Of the plan's own cuts, or of a model that is not known, all may be on one device.
     is_known = not plan.stages and count - 2 < len(size.stages)
     shares = size.stages[count - 2] if is_known else (StageShare(1.0, 1.0),)
+    # Computed again, a stage has the activations of one micro-batch at a time, and the inputs of others.
+    again = training.rematerializes
+    inputs = [MemoryPart("inputs of stages", 0, between * divided)] if again else []
     stages = [
         [
             *(_times(part, share.weights) for part in (weights, gradients, slots)),
-            _times(activations, share.activations * in_flight(index, count, divided)),
+            _times(activations, share.activations * (1 if again else in_flight(index, count, divided))),
+            *inputs,
         ]
         for index, share in enumerate(shares)
     ]

@@ -2,6 +2,7 @@
 
 Micro-batches and rematerialization give the same losses, but for the rounding of sums. Micro-batches come first, as
 they take any amount of memory; where layers such as batch normalization make them differ, rematerialization does.
+So does state in host memory, which takes more time on its way than rematerialization in most models.
 What changes results, a mixed precision or another batch size, is left to the user.
 """
 
@@ -13,6 +14,7 @@ from typing import Any, Self
 
 from accel_engine.errors import FieldValue, Words
 from accel_engine.json_values import Count, Text
+from accel_engine.plan.array_bytes import optimizer_slots
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
 from accel_engine.plan.plan import Plan
 from accel_engine.words import numbers
@@ -45,6 +47,8 @@ class MemoryFacts:
     """Whether the training examples are cached on the devices."""
     tries_xla: bool = False
     """Whether the autotuner may compile the steps with XLA."""
+    can_offload: bool = False
+    """Whether the optimizer's state could be in host memory instead of the devices'."""
     on_host: bool = True
     """Whether CPUs train, whose memory is the host's."""
     mixed: Text = ""
@@ -112,6 +116,12 @@ def _remat_although_off(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
     return ["on"] if plan.remat == "off" and facts.can_recompute else ()
 
 
+def _offload(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
+    is_one = plan.strategy in ("default", "one-device", "pipeline")
+    is_useful = facts.can_offload and is_one and plan.offload == "none" and optimizer_slots(plan) > 0
+    return ["optimizer"] if is_useful and plan.xla != "on" else ()
+
+
 def _pipeline(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
     return ["pipeline"] if facts.pipeline_devices > 1 and plan.strategy in ("default", "one-device") else ()
 
@@ -138,6 +148,12 @@ REMEDIES = (
         is_last=True,
     ),
     Remedy("", lambda _, facts: [True] if facts.caches_data else ()),
+    Remedy(
+        "offload",
+        _offload,
+        "keep the optimizer's state in host memory",
+        "an optimizer with less state, such as Lion or Adafactor",
+    ),
     Remedy("xla", lambda plan, facts: ["off"] if plan.xla == "auto" and facts.tries_xla else ()),
     Remedy("micro_batches", _small, *_SPLIT, is_last=True),
     Remedy("remat", _remat_although_off, *_RECOMPUTE, is_last=True),
@@ -211,6 +227,8 @@ def _action(name: str, value: Any, plan: Plan, facts: MemoryFacts) -> str:
         case "remat":
             instead = ", although the plan says --remat off" if plan.remat == "off" else ""
             return f"computes parts of the model again for the gradients (--remat on{instead})"
+        case "offload":
+            return "keeps the optimizer's state in host memory (--offload optimizer)"
         case "xla":
             return "does not compile the steps with XLA (--xla off)"
     return "no longer caches the training data on the device"
@@ -267,7 +285,7 @@ def cheapest_change(training: Training) -> PlanChange | None:
     """
     values = _values(training)
     starts = [PlanChange(training)]
-    for name in ("remat", "precision"):
+    for name in ("remat", "offload", "precision"):
         starts += [start.with_field(name, value) for start in starts for value in values[name]]
     found = (_first_that_fits(start, values["micro_batches"], _start_in_micro_batches) for start in starts)
     staged = (_in_stages(start, name) for start in starts for name in values["strategy"])
@@ -283,6 +301,7 @@ def _values(training: Training) -> dict[str, Sequence[Any]]:
         batch=training.per_replica_batch,
         can_split=size.is_divisible,
         can_recompute=size.remat_share is not None and plan.strategy != "parameter-server",
+        can_offload=training.kind == "gpu",
         mixed=MIXED.get(training.kind, ""),
         pipeline_devices=len(training.accelerators) if size.stages else 0,
     )
@@ -304,12 +323,11 @@ def _start_in_micro_batches(start: PlanChange, count: int) -> PlanChange:
 
 
 def _in_stages(start: PlanChange, name: str) -> PlanChange:
-    """A pipeline over all GPUs; it has micro-batches by itself, and takes no rematerialization."""
+    """A pipeline over all GPUs, which has micro-batches by itself."""
     devices = start.training.accelerators
     placement = replace(start.training.placement, devices=devices, stages=len(devices))
-    plan = start.training.plan.replace(remat="auto", remat_layers=())
-    values = {field: value for field, value in start.values.items() if field != "remat"}
-    return replace(start, values=values).with_field("strategy", name, plan=plan, placement=placement)
+    plan = start.training.plan.replace(remat_layers=())
+    return start.with_field("strategy", name, plan=plan, placement=placement)
 
 
 def _with_batch(start: PlanChange, batch: int) -> PlanChange:

@@ -123,11 +123,12 @@ def _activation_of(output: Any) -> Callable[[Any], Any] | None:
 def move_variable(variable: keras.Variable, device: str) -> None:
     """Move a variable's value to a device; it stays the same variable of its layer and in checkpoints.
 
-    No public name replaces the ``tf.Variable`` of a Keras variable. Does nothing if it is there already.
+    No public name replaces the ``tf.Variable`` of a Keras variable. Does nothing if it is there already. Not made by
+    ``tf.Variable``, which puts it on the device of a strategy.
     """
     before = variable.value
     with tf.device(device):
-        after = tf.Variable(
+        after = type(before)(
             before.value(),
             trainable=before.trainable,
             name=variable.name,

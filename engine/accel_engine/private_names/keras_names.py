@@ -87,6 +87,10 @@ def averages_of(model: Any) -> list[tuple[keras.Variable, keras.Variable]]:
     return [(variable, average) for variable, average in zip(variables, averages, strict=True) if average is not None]
 
 
+UPDATE_OF_AVERAGES = "_update_model_variables_moving_average"
+"""The method of an optimizer that updates its moving averages; without it, they are updated on the weights' device."""
+
+
 def loss_takes_logits(loss: Any) -> bool:
     """Whether a loss expects logits. The wrapper of a loss function hides its arguments."""
     options = getattr(loss, "_fn_kwargs", {})

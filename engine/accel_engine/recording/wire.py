@@ -5,6 +5,7 @@ A message is a JSON object and bytes, each after its length. The script sends wh
 """
 
 import json
+import signal
 import socket
 import struct
 from typing import Any
@@ -13,6 +14,9 @@ _LENGTHS = struct.Struct("<II")
 
 MAX_MESSAGE_BYTES = 1 << 28
 """Maximum size of each part of a message; larger ones are not from a recorder."""
+
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals to the command or to the supervisor that are meant for the script."""
 
 Message = tuple[dict[str, Any], bytes]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from accel_engine.devices import Sampler
 from accel_engine.errors import MAX_REASON_LENGTH
 from accel_engine.events import Outcome
-from accel_engine.recording.wire import Message
+from accel_engine.recording.wire import FORWARDED, Message
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
@@ -35,9 +35,6 @@ DRAIN_SECONDS = 1.0
 
 END_SECONDS = 5.0
 """How long the foreground command waits for the run to be written; a full disk may take longer."""
-
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals to the supervisor that are meant for the script."""
 
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 """What one command after another to stop now sends."""

@@ -64,7 +64,7 @@ def find_target(url: str, options: BenchOptions, service: CheckOptions) -> Servi
         UsageError: The URL is none, or the examples are not fit for the model.
     """
     parsed, examples = parse_url(url), _read_examples(options.data) if options.data else None
-    access = {"token": read_client_token(service.token_file) if service.token_file else "", "ca": service.ca}
+    access = {"token": read_client_token(service.token_file), "ca": service.ca}
     told = None if parsed.model else served_run(parsed, **access)
     found = find_service(parsed, (told.name,) if told else (), service.protocol, **access)
     if examples is not None:

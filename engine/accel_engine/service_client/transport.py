@@ -153,11 +153,13 @@ class Transport:
 
 
 def read_client_token(path: str) -> str:
-    """The token in a file.
+    """The token in a file; empty without a file.
 
     Raises:
         UsageError: The file cannot be read, or has none.
     """
+    if not path:
+        return ""
     try:
         token = user_path(path).read_text("utf-8").strip()
     except (OSError, ValueError) as error:

@@ -77,9 +77,11 @@ def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescriptio
     activations = _activations(model, traced)
     saved_share, automatic = _rematerialized(plan, model)
     blocks, is_chain = model_blocks(model)
+    trained = freeze(model, plan).variables
     return Description(
         parameters=model.count_params(),
-        trainable=parameter_count(freeze(model, plan).variables),
+        trainable=parameter_count(trained),
+        widest=max((parameter_count([each]) for each in trained), default=0),
         layers=len(model.layers),
         saved=sum(layer.saved for layer in activations),
         largest=max((layer.largest for layer in activations), default=0),

@@ -130,6 +130,27 @@ def test_kserve_without_a_saved_model_has_only_the_container(tmp_path, monkeypat
     assert "--format savedmodel" in (tmp_path / "README.md").read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    ("accelerator", "devices"), [("cpu", {}), ("gpu", {"num_gpus": 1}), ("tpu", {"resources": {"TPU": 1}})]
+)
+def test_an_application_of_ray_serve(tmp_path, monkeypatch, accelerator: str, devices: dict[str, object]) -> None:
+    options = FolderOptions(to="x", target="ray-serve", accelerator=accelerator)
+    write(tmp_path, options, monkeypatch, "onnx" if accelerator == "cpu" else "savedmodel")
+    (found,) = documents(tmp_path / "serve.yaml")
+
+    (application,) = found["applications"]
+    module, _, name = application["import_path"].partition(":")
+    code = compile((tmp_path / f"{module}.py").read_text("utf-8"), module, "exec")
+    assert name in code.co_names
+    (deployment,) = application["deployments"]
+    assert deployment["name"] in code.co_consts
+    assert deployment["ray_actor_options"].pop("memory") >= 1 << 27
+    assert deployment["ray_actor_options"] == {"num_cpus": 1, **devices}
+    assert deployment["autoscaling_config"]["min_replicas"] == 2
+    assert "ray[serve]" in (tmp_path / "requirements.txt").read_text("utf-8")
+    assert "serve run serve.yaml" in (tmp_path / "README.md").read_text("utf-8")
+
+
 def kubernetes_files(folder: Path, monkeypatch) -> list[Path]:
     paths = []
     for accelerator in ("cpu", "gpu", "tpu"):

@@ -15,6 +15,7 @@ from textual.selection import Selection
 
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.errors import RunError
+from accel_engine.image_files import encode_png
 from accel_engine.inference.output_prediction import OutputPrediction
 from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
 from accel_engine.requests.protocol.request import ExamplesDone
@@ -22,7 +23,7 @@ from accel_engine.requests.write_text import WritingOptions, WritingRequest, Wri
 from accel_engine.run.diagnostics import DataFormat
 from accel_tui.host import Screens
 from accel_tui.screens import job, predict_screen
-from accel_tui.screens.predict_screen import GrowingText, PredictScreen
+from accel_tui.screens.predict_screen import ExamplePictures, GrowingText, PredictScreen, pictures_of
 from accel_tui.widgets.text_table import TextTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import BareApp, StubApp, hides, more, shows, text_of, until
@@ -379,3 +380,44 @@ async def test_a_key_opens_it(run: FakeEngine, query: Any, place: str) -> None:
         await pilot.press("P")
         await until(pilot, lambda: isinstance(pilot.app.screen, PredictScreen), "the prediction")
         await shows(pilot, "examples")
+
+
+def png(path: Path, height: int, width: int, colour: tuple[int, int, int]) -> str:
+    path.write_bytes(encode_png(np.full((height, width, 3), colour, np.uint8)))
+    return str(path)
+
+
+def test_an_image_has_its_picture_and_a_mask_the_one_that_was_predicted(tmp_path: Path) -> None:
+    file = png(tmp_path / "large.png", 600, 1200, (250, 10, 10))
+    missing = str(tmp_path / "gone.png")
+    mask = np.array([[[0, 1], [1, 1]]] * 2, np.int64)
+    found = replace(
+        FOUND,
+        names=((missing, missing), (file, file), ("x.npz", "0")),
+        problems={},
+        outputs=(OutputPrediction("", "segmentation", ("ground", "cat"), (), np.concatenate([mask, mask[:1]])),),
+    )
+    of_missing, of_file, of_array = (list(pictures_of(found, row)) for row in range(3))
+    image, predicted = of_file
+    assert (image.title, image.pixels.shape, image.is_mask) == ("large.png", (256, 512, 3), False)
+    assert image.pixels[0, 0].tolist() == [250, 10, 10]
+    assert predicted.is_mask
+    assert (predicted.pixels.any(axis=2) == mask[0]).all(), "the first class is black"
+    assert [each.title for each in of_missing] == [each.title for each in of_array] == ["prediction"]
+
+
+async def test_the_picture_of_the_current_example_is_beside_its_prediction(
+    run: FakeEngine, query: Any, tmp_path: Path
+) -> None:
+    red, blue = (png(tmp_path / name, 8, 8, rgb) for name, rgb in (("r.png", (200, 0, 0)), ("b.png", (0, 0, 200))))
+    query.found = replace(FOUND, names=((red, red), (missing := "c.png", missing), (blue, blue)))
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, PETS)
+        query.may_answer.set()
+        await pilot.press(*"photos/", "enter")
+        shown = pilot.app.screen.query_one(ExamplePictures)
+        await until(pilot, lambda: [each.title for each in shown.pictures] == ["r.png"], "the picture")
+        await shows(pilot, "r.png   ", "▀▀▀▀▀")
+        await pilot.press("down")
+        await until(pilot, lambda: [each.title for each in shown.pictures] == ["b.png"], "the other one")
+        assert shown.pictures[0].pixels[0, 0].tolist() == [0, 0, 200]

@@ -1,14 +1,20 @@
 """What the program needs of Textual beside its public names, and what happens without it."""
 
+import re
+from pathlib import Path
+
 import pytest
 from textual._xterm_parser import XTermParser
 from textual.app import App, ComposeResult
+from textual.content import Content
 from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
+from accel_tui import screens
 from accel_tui.terminal import textual_private
+from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.terminal.textual_private import FrameApp
 
 
@@ -98,3 +104,52 @@ def test_a_key_whose_number_is_no_character_is_ignored(sequence: str) -> None:
     parser = XTermParser()
     keys = [*parser.feed(sequence), *parser.feed("a")]
     assert [getattr(key, "character", None) for key in keys] == ["a"]
+
+
+def test_each_style_sheet_is_about_its_own_screens() -> None:
+    for path in Path(screens.__file__).parent.glob("*.tcss"):
+        text, depth = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL), 0
+        for line in text.splitlines():
+            if not depth and line.strip(" }"):
+                for selector in line.partition("{")[0].split(","):
+                    assert re.match(r"\s*[A-Z]\w*Screen\b", selector), f"{path.name}: {line}"
+            depth += line.count("{") - line.count("}")
+
+
+class _Sheeted(DirtyRegionScreen):
+    def compose(self) -> ComposeResult:
+        yield Static("shown")
+
+
+async def test_a_screen_has_its_sheet_and_later_the_new_theme(tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.tcss"
+    sheet.write_text("_Sheeted { Static { color: $primary; width: 7; } }")
+    app = FrameApp()
+    async with app.run_test() as pilot:
+        screen = type("_Sheeted", (_Sheeted,), {"CSS_PATH": str(sheet)})()
+        await app.push_screen(screen)
+        shown = screen.query_one(Static)
+        await pilot.pause()
+        before = shown.styles.color
+        assert shown.size.width == 7
+        await app.push_screen(_Sheeted())
+        app.theme = "textual-light"
+        await pilot.pause()
+        app.pop_screen()
+        await pilot.pause()
+        assert shown.styles.color != before
+        assert shown.styles.color.hex == app.theme_variables["primary"].upper()
+
+
+async def test_a_new_title_repaints_no_more_than_its_line() -> None:
+    app = FrameApp()
+    async with app.run_test() as pilot:
+        framed = Static("text")
+        framed.styles.border = ("round", "white")
+        await app.screen.mount(framed)
+        await pilot.pause()
+        framed._dirty_regions.clear()
+        textual_private.show_border_title(framed, Content("title"))
+        assert [region.height for region in framed._dirty_regions] == [1]
+        await pilot.pause()
+        assert "title" in framed.render_lines(framed.outer_size.region)[0].text

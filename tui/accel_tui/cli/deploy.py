@@ -253,9 +253,7 @@ def check(url: str, run: str, options: CheckOptions, as_json: bool) -> int:
     parse_url(url)
     directory = find(run)
     check_steps((directory,), options.checkpoint)
-    request = CheckServiceRequest(
-        ModelReference.of(directory), url, options, read_client_token(options.token_file) if options.token_file else ""
-    )
+    request = CheckServiceRequest(ModelReference.of(directory), url, options, read_client_token(options.token_file))
     found = ask(request)
     for note in found.notes:
         print_to_stderr(note)

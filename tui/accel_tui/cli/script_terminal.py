@@ -12,12 +12,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NoReturn, Self
 
 from accel_engine.errors import RunError
-from accel_engine.recording.wire import MessageReader, pack_message
+from accel_engine.recording.wire import FORWARDED, MessageReader, pack_message
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.signals import Handler, signal_handlers
-
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals to this process that are meant for the script."""
 
 
 class ScriptTerminal:
@@ -96,7 +93,7 @@ class ScriptTerminal:
     @contextmanager
     def _handling_signals(self) -> Iterator[None]:
         handlers: dict[signal.Signals, Handler] = {
-            **dict.fromkeys(_FORWARDED, self._forward),
+            **dict.fromkeys(FORWARDED, self._forward),
             signal.SIGTSTP: lambda *_: self._send({"signal": signal.SIGSTOP, "group": True}),
             signal.SIGWINCH: lambda *_: self._send_size(),
             signal.SIGCONT: lambda *_: self._continue(),

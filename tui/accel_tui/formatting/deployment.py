@@ -1,6 +1,5 @@
 """Services, as text: how one compares with a trained model, and the deployments of this machine."""
 
-import dataclasses
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -164,7 +163,7 @@ def deployed_lines(found: Deployed) -> Iterator[str]:
         f"{numbers.compact(float(load.rate))} requests/s"
     )
     if found.sizings:
-        yield from sizing_lines(found)
+        yield from sizing_lines(found.sizing)
     yield ""
     urls = service_urls(deployment)
     width = max(map(len, urls)) + 2
@@ -184,9 +183,8 @@ def equality(found: Deployed) -> str:
     )
 
 
-def sizing_lines(found: Deployed) -> Iterator[str]:
-    """What was chosen by measuring, and how many machines the target rate takes."""
-    sizing = found.sizing
+def sizing_lines(sizing: Sizing | None) -> Iterator[str]:
+    """What was chosen by measuring, and how many machines the target rate takes; nothing without a target."""
     if sizing is None or not sizing.rate or sizing.target_latency is None:
         return
     yield (
@@ -337,7 +335,7 @@ def deployed_values(found: Deployed) -> dict[str, Any]:
         "p50": found.load.p50,
         "p99": found.load.p99,
         "rate": found.load.rate,
-        "sizing": found.sizing and {**asdict(found.sizing), "replicas": found.sizing.replicas},
+        "sizing": _sizing_values(found.sizing),
         "measured": [asdict(each) for each in found.sizings],
         "directory": str(deployment.directory),
     }
@@ -358,6 +356,7 @@ def folder_lines(found: WrittenFolder) -> Iterator[str]:
             f"{numbers.compact(float(measured.rate))} requests/s, p50 {numbers.latency(measured.p50)}, "
             f"p99 {numbers.latency(measured.p99)}; ready after {measured.load_seconds:.1f} s{memory}"
         )
+    yield from sizing_lines(found.facts.sizing)
     yield f"{found.path / 'README.md'} says how to start it"
 
 
@@ -372,5 +371,10 @@ def folder_values(found: WrittenFolder) -> dict[str, Any]:
         "step": service.step,
         "format": service.model.format,
         "metrics": service.metrics,
-        "measured": found.facts.measured and dataclasses.asdict(found.facts.measured),
+        "measured": found.facts.measured and asdict(found.facts.measured),
+        "sizing": _sizing_values(found.facts.sizing),
     }
+
+
+def _sizing_values(sizing: Sizing | None) -> dict[str, Any] | None:
+    return None if sizing is None else {**asdict(sizing), "replicas": sizing.replicas}

@@ -72,7 +72,7 @@ class DeploymentBenchScreen(JobScreen):
             deployment.folder(deployment.current),
             options.connections,
             options.seconds,
-            read_client_token(deployment.token_file) if deployment.token_file else "",
+            read_client_token(deployment.token_file),
             deployment.tls_certificate,
         )
 

@@ -51,6 +51,7 @@ from accel_tui.widgets.plan.panel import panel_of
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.plan_form import PlanForm, StartButton
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
+from accel_tui.widgets.styled_text import show_text
 
 if TYPE_CHECKING:
     from accel_tui.places.where import PlaceWatch, Where
@@ -100,7 +101,6 @@ class NewRunScreen(DirtyRegionScreen):
         self._plan = plan
         self._filled: ResolvedPlan | None = None
         self._parameters: tuple[Parameter, ...] = ()
-        self._was_shown = False
         self._was_suspended = False
         self._before_finding: Widget | None = None
         self._listed: Sequence[tuple[str, object]] = ()
@@ -203,7 +203,7 @@ class NewRunScreen(DirtyRegionScreen):
 
     def on_resize(self) -> None:
         """Show one panel at a time where three have no room; cut the message below Start where it ends."""
-        self.form.show_one_panel(self.has_class("-narrow"))
+        self.form.show_tabs(self.has_class("-narrow"))
         self.call_after_refresh(self._show_status)
 
     def watch_launch(self) -> None:
@@ -384,15 +384,12 @@ class NewRunScreen(DirtyRegionScreen):
         self._was_suspended = not self.app.screen.is_modal
 
     @on(ScreenResume)
-    def _resume(self, event: ScreenResume) -> None:
+    def _resume(self) -> None:
         if self._was_suspended:
             self._was_suspended = False
             for picker in self.query(Picker):
                 picker.finish()  # so that letters are keys
             self.query_one(SummaryPanel).refresh_measured()
-        # A new screen has its styles already; computing them again is slow.
-        event.refresh_styles = event.refresh_styles and self._was_shown
-        self._was_shown = True
         # Importing TensorFlow competes with the first paint.
         self.call_after_refresh(host_of(self).launcher.warm_engine)
         for table in self.query("RunsTable").results():
@@ -424,7 +421,6 @@ class NewRunScreen(DirtyRegionScreen):
 
     def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
         """Make room for the recent runs, if there are any."""
-        self.set_class(bool(event.runs), "-ran")
         event.table.can_focus = bool(event.runs)
         listed = [(run.id, run.status) for run in event.runs]
         if event.whole and listed != self._listed:  # whose data can be chosen, and whose steps were measured
@@ -471,7 +467,7 @@ class NewRunScreen(DirtyRegionScreen):
             self.refresh_bindings()
         self._filled = filled
         host_of(self).launcher.clear_problem()
-        self.query_one("#command", Static).update(self._command(filled))
+        show_text(self.query_one("#command", Static), self._command(filled))
         self._show_status()
         self.query_one(SummaryPanel).preview(
             filled,
@@ -489,22 +485,21 @@ class NewRunScreen(DirtyRegionScreen):
 
     def _show_status(self) -> None:
         """Show why the plan cannot start, else the status of the engine."""
-        if not self.is_mounted:
-            return
-        status, filled = self.query_one("#status", Static), self._filled
-        self.query_one("#start", Button).disabled = self.launch.is_starting
+        if self.is_mounted:
+            self.query_one("#start", Button).disabled = self.launch.is_starting
+            status = self.query_one("#status", Static)
+            show_text(status, self._status(status.size.width))
+
+    def _status(self, width: int) -> Content:
         if self.launch.is_starting:
-            status.update(Content.styled("starting…", "$text-muted"))
-        elif problem := self.launch.problem or _first_error(filled):
-            text = shorten_lines(problem, status.size.width, STATUS_LINES) if status.size.width else problem
-            status.update(Content.styled(text, "$text-error"))
-        elif self._place.problem:
-            text = shorten_lines(self._place.problem, max(status.size.width, 1), STATUS_LINES)
-            status.update(Content.styled(text, "$text-warning"))
-        elif self._where:
-            status.update(Content.styled(self._place.about or f"asking {self._where.place}…", "$text-muted"))
-        else:
-            status.update(Content.styled(self.launch.engine_status, "$text-muted"))
+            return Content.styled("starting…", "$text-muted")
+        if problem := self.launch.problem or _first_error(self._filled):
+            return Content.styled(shorten_lines(problem, width, STATUS_LINES) if width else problem, "$text-error")
+        if self._place.problem:
+            return Content.styled(shorten_lines(self._place.problem, max(width, 1), STATUS_LINES), "$text-warning")
+        if self._where:
+            return Content.styled(self._place.about or f"asking {self._where.place}…", "$text-muted")
+        return Content.styled(self.launch.engine_status, "$text-muted")
 
 
 def _first_error(filled: ResolvedPlan | None) -> str:

@@ -1,22 +1,27 @@
 """Predict screen: what the trained model of a run says about examples, or the text that it writes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from rich.text import Text
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.geometry import Size
+from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
 from accel_engine.errors import AccelError, PlanError, UsageError
+from accel_engine.image_files import check_image, read_pixels
 from accel_engine.plan.options import specs_of
 from accel_engine.requests.predict import ExamplePredictions, PredictionOptions, PredictionRequest
 from accel_engine.requests.protocol.model_reference import check_steps
@@ -24,20 +29,22 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat, read
 from accel_engine.run.directory.run_paths import run_name
-from accel_engine.text import printable
+from accel_engine.text import printable, printable_line
 from accel_engine.trained.prediction_files import ARRAYS, SUFFIXES, check_example_files
 from accel_engine.user_paths import exists, user_path
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ResultTable
-from accel_tui.formatting.text import wrapped
-from accel_tui.predictions.files import SavingOptions, files_of, write_predictions
+from accel_tui.formatting.text import shorten_middle, wrapped
+from accel_tui.predictions.files import SavingOptions, files_of, is_image, pixels, write_predictions
 from accel_tui.predictions.rows import drawn_prediction_tables, most_examples
 from accel_tui.screens.asking import OVERWRITE, ask_user, awaiting, overwrite_question
 from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.job_screen import JobScreen
+from accel_tui.widgets.diagnostics.pixels import draw_image, size_within
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.text_table import ResultTables
+from accel_tui.widgets.text_page import TextPage
+from accel_tui.widgets.text_table import ResultTables, TextTable
 
 
 class GrowingText(ScrollView):
@@ -104,6 +111,67 @@ class GrowingText(ScrollView):
         self.refresh()
 
 
+_SIDE = 512
+"""Pixels of a shown picture's longer side at most."""
+
+
+class ShownExample(NamedTuple):
+    """A picture of an example, or one that was predicted."""
+
+    title: str
+    pixels: npt.NDArray[np.uint8]
+    """``[height, width, channels]``."""
+    is_mask: bool = False
+
+
+class ExamplePictures(TextPage):
+    """The picture of the current example, above the picture that was predicted of it."""
+
+    pictures: reactive[tuple[ShownExample, ...]] = reactive((), repaint=False)
+    """What is shown."""
+
+    def watch_pictures(self) -> None:
+        self.rebuild()
+
+    def build_page(self, width: int, height: int) -> Iterator[Strip]:
+        """Build a title and a picture for each, as large as fits."""
+        for title, shown, is_mask in self.pictures:
+            columns, lines = size_within(shown, width, max(1, height // len(self.pictures) - 2))
+            yield self.line((shorten_middle(title, width), "faint"))
+            yield from draw_image(
+                shown,
+                columns,
+                lines,
+                blocks=self.has_blocks,
+                dark=self.is_dark,
+                background=self.background_rgb,
+                style=self.rich_style,
+                smooth=not is_mask,
+                images=self.pixel_images,
+            )
+            yield self.line()
+
+
+def pictures_of(found: ExamplePredictions, row: int) -> Iterator[ShownExample]:
+    """The picture of an example that was predicted, if it is an image file, and the images that were predicted of it.
+
+    Args:
+        found: The predictions.
+        row: Its place among the examples that were predicted.
+    """
+    path, name = found.names[found.readable[row]]
+    if found.kind == "images" and path == name:
+        with suppress(AccelError, OSError):  # it was read, and is gone since
+            header = check_image(Path(path))
+            scale = min(1.0, _SIDE / max(header.height, header.width))
+            shape = (max(1, round(header.height * scale)), max(1, round(header.width * scale)), header.channels)
+            yield ShownExample(printable_line(Path(name).name), read_pixels(Path(path), shape, np.dtype(np.uint8))[0])
+    for output in found.outputs:
+        if is_image(output):
+            title = printable_line(output.name) or "prediction"
+            yield ShownExample(title, pixels(output, row, found.limits), output.task == "segmentation")
+
+
 MOST_ROWS = 1000
 """The most rows of a table; all are saved."""
 
@@ -145,6 +213,7 @@ class PredictScreen(JobScreen):
         with Container(id="result"):
             yield GrowingText(id="text")
             yield ResultTables(awaited="A row for each example, with its prediction.\n\nW saves all of them to a file.")
+            yield ExamplePictures()
 
     def on_mount(self) -> None:
         """Read what examples the model takes, for the form."""
@@ -268,7 +337,25 @@ class PredictScreen(JobScreen):
             return f"{answer.name} at step {answer.step:,}, {tokens}, {answer.device.text}", *answer.notes
         self._found = answer
         self.query_one(ResultTables).show(shown)
+        self._show_pictures()
         return _summary(answer), *answer.notes
+
+    @on(TextTable.Moved)
+    def _show_pictures(self) -> None:
+        """Show the pictures of the current example, if it has some."""
+        tables = list(self.query(TextTable))
+        table = next((each for each in tables if each.has_focus), tables[0]) if tables else None
+        if self._found and table and table.current and tables.index(table) < len(self._found.outputs):
+            self._read_pictures(self._found, table.current.number)
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="pictures")
+    def _read_pictures(self, found: ExamplePredictions, row: int) -> None:
+        self.call_later(self._take_pictures, found, tuple(pictures_of(found, row)) if found.readable else ())
+
+    def _take_pictures(self, found: ExamplePredictions, pictures: tuple[ShownExample, ...]) -> None:
+        if found is self._found:
+            self.set_class(bool(pictures), "-pictures")
+            self.query_one(ExamplePictures).pictures = pictures
 
     @work(thread=True, exit_on_error=False, group="save")
     def _save(self, path: Path, found: ExamplePredictions) -> None:

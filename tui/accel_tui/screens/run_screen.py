@@ -250,7 +250,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         shown = (state.info, state.devices, state.meters, state.workers, host_of(self).inventory)
         if any(new is not old for new, old in zip(shown, self._shown_devices, strict=True)):
             self._shown_devices = shown
-            self.set_class(not state.live, "-ended")
+            self._devices.set_class(not state.live, "-ended")
             local = state.info is not None and state.info.host == socket.gethostname()
             self._devices.inventory = inventory_of(state, host_of(self).inventory if local else None)
             self._devices.meters = meters_of(state, self._devices.inventory)

@@ -6,7 +6,6 @@ are covered and painted only where they change. See https://sw.kovidgoyal.net/ki
 """
 
 import base64
-import hashlib
 import os
 import re
 import select
@@ -109,7 +108,9 @@ class PixelImages:
 
     def _number(self, pixels: "Pixels", columns: int, lines: int, *, smooth: bool) -> int:
         """The number of a picture, which is sent if the terminal does not have it."""
-        from accel_engine.image_files import encode_png  # see above
+        import hashlib  # which the first paint does not need, either
+
+        from accel_engine.image_files import encode_png
 
         key = hashlib.sha256(repr((pixels.shape, columns, lines, smooth)).encode() + pixels.tobytes()).digest()
         with self._lock:

@@ -29,17 +29,20 @@ from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.color import Color
+from textual.content import Content
+from textual.css.model import RuleSet
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Key
+from textual.events import Key, ScreenResume
 from textual.geometry import Region, Size
 from textual.keys import Keys
 from textual.message_pump import MessagePump
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
+from textual.types import CSSPathType
 from textual.widget import MountError, Widget
 
 # ruff: noqa: SLF001 (for that reason)
@@ -156,8 +159,20 @@ class PartialScreen(Screen[None]):
 
     def __init__(self, compositor: PartialCompositor) -> None:
         super().__init__()
+        self._styled_for: object = None
         if SUPPORTED:
             self._compositor = compositor
+
+    def _on_screen_suspend(self) -> None:
+        self._styled_for = self._style_context
+
+    def _on_screen_resume(self, event: ScreenResume) -> None:
+        """Keep the styles, unless what all depend on has changed since: a new screen has them already."""
+        event.refresh_styles &= self._styled_for not in (None, self._style_context)
+
+    @property
+    def _style_context(self) -> tuple[object, ...]:
+        return self.app.current_theme, self.app.app_focus
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         """Repaint or lay out; a layout repaints what has moved, while Textual does both for every mount."""
@@ -248,12 +263,32 @@ def _without_layout_requests() -> Iterator[None]:
         descriptor._layout, descriptor._repaint = saved
 
 
+# Whatever gets styles is looked for among all rules: this is the same identity, without a call of Python for each.
+RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+SHEETS = 1024
+"""Maximum number of parsed sheets."""
+
+
 class FrameApp(App[None]):
     """An app that decides about each frame, and ignores errors of widgets that are being removed.
 
     Textual mounts no children in a widget that is removed while it is mounted, but still sends ``Mount``, whose handler
     fails to find them; so do callbacks after refresh, which the screen in front runs by then.
     """
+
+    def __init__(self, css_path: CSSPathType | None = None, *, ansi_color: bool | None = None) -> None:
+        super().__init__(css_path=css_path, ansi_color=ansi_color)
+        # There are more sheets, a widget's own among them, than Textual keeps: it would parse all for each new one.
+        self.stylesheet._parse_cache.grow(SHEETS)
+
+    def _load_screen_css(self, screen: "Screen[Any]") -> None:
+        """Parse what is new; Textual parses all again, and restyles every screen, though a sheet is about one kind."""
+        for path in screen.css_path:
+            if not self.stylesheet.has_source(str(path)):
+                self.stylesheet.read(path)
+        self.stylesheet.parse()
+        super()._load_screen_css(screen)
 
     def frame(self, screen: "Screen[object]", update: ScreenUpdate) -> RenderableType | None:
         """The update to send to the terminal instead; ``None`` to send nothing."""
@@ -315,6 +350,15 @@ def _failing_pump(error: Exception, otherwise: MessagePump) -> MessagePump:
 def is_being_removed(pump: MessagePump) -> bool:
     """Whether a widget is being removed with its children; it still counts as attached."""
     return isinstance(pump, Widget) and pump._pruning
+
+
+def show_border_title(widget: Widget, title: Content) -> None:
+    """Set the title in the upper border, and repaint that line; Textual repaints the widget and all in it."""
+    before: Content | None = getattr(widget, "_border_title", None)
+    if before is None or not title.is_same(before):
+        widget._border_title = title
+        offset = widget.content_offset
+        widget.refresh(Region(-offset.x, -offset.y, widget.outer_size.width, 1))
 
 
 def bind(node: DOMNode, binding: Binding) -> None:

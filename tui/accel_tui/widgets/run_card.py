@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import nlargest, nsmallest
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import work
 from textual.app import ComposeResult
@@ -32,8 +32,10 @@ from accel_tui.run_list.columns import SYMBOLS, run_title, status_of
 from accel_tui.run_list.groups import RunGroup, result_of, short_metric_name
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
+from accel_tui.terminal.textual_private import show_border_title
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.run_panels import panel_series, panels_of
+from accel_tui.widgets.styled_text import show_text
 
 if TYPE_CHECKING:
     from accel_engine.advice import Finding
@@ -182,31 +184,32 @@ class RunCard(VerticalScroll, can_focus=False):
             self._show_run(printable_fields(subject))
             return
         self.remove_class("-charts")
-        self.border_title = _title(printable_line(subject.path[-1]), subject.note, "$text-muted") if subject else ""
+        title = _title(printable_line(subject.path[-1]), subject.note, "$text-muted") if subject else Content("")
+        show_border_title(self, title)
         if self._is_short:
             self._head.display = False
-            self._facts.update(Content("\n").join(_group_lines(subject, _NAMED_SHORT)) if subject else "")
+            show_text(self._facts, Content("\n").join(_group_lines(subject, _NAMED_SHORT)) if subject else Content(""))
             return
         self._head.display = True
-        self._head.update(Content("\n").join(_group_lines(subject)) if subject else "")
-        self._facts.update("")
+        show_text(self._head, Content("\n").join(_group_lines(subject)) if subject else Content(""))
+        show_text(self._facts, Content(""))
 
     def _show_run(self, run: RunSummary) -> None:
         info, content = run.info, self._content
         symbol, colour = SYMBOLS[run.status]
-        self.border_title = _title(run_title(run), f"{symbol} {_status(run, content.state)}", f"${colour}")
+        show_border_title(self, _title(run_title(run), f"{symbol} {_status(run, content.state)}", f"${colour}"))
         head = list(_head(run))
         self._head.display = bool(head)
-        self._head.update(Content("\n").join(head))
+        show_text(self._head, Content("\n").join(head))
         if not self._is_short:
             self._draw(content.state, run)
         self.set_class(self._is_short, "-short")
         if info is None:
-            self._facts.update(Content.styled(run.problem, "$text-warning"))
+            show_text(self._facts, Content.styled(run.problem, "$text-warning"))
             return
         facts = [*_facts(run, info, content)]
         if self._is_short:
-            self._facts.update(Content("\n").join(self._short_lines(facts, info, content)))
+            show_text(self._facts, Content("\n").join(self._short_lines(facts, info, content)))
             return
         room = max(10, (self.scrollable_content_region.width or 40) - _LABEL)
         lines = [
@@ -217,7 +220,7 @@ class RunCard(VerticalScroll, can_focus=False):
         lines += [Content.styled(f"⚑ {each.title}", "$warning") for each in content.findings]
         where = shorten_start(printable(str(info.directory)), max(10, self.scrollable_content_region.width - 1))
         lines += [Content(""), *_again(info), Content.styled(where, "$text-disabled")]
-        self._facts.update(Content("\n").join([*lines, Content(""), *self._key_lines()]))
+        show_text(self._facts, Content("\n").join([*lines, Content(""), *self._key_lines()]))
 
     @property
     def _is_short(self) -> bool:
@@ -270,9 +273,9 @@ def _key_content(key: CardKey, width: int) -> Content:
     return shown + Content(" " * (width - shown.cell_length))
 
 
-def _title(name: str, state: str, colour: str) -> str:
-    """A title with a state after the name; the setter takes it as it is, and no name is markup."""
-    return cast(str, Content.assemble(name, (f"  {state}", f"{colour} not bold")))
+def _title(name: str, state: str, colour: str) -> Content:
+    """A title with a state after the name."""
+    return Content.assemble(name, (f"  {state}", f"{colour} not bold"))
 
 
 def _status(run: RunSummary, state: RunState) -> str:

@@ -1,10 +1,11 @@
-"""Lines as spans of text with one style each: the difference of two such lines, and wrapping to a width."""
+"""Lines as spans of text with one style each: the difference of two such lines, and wrapping; texts of widgets."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from rich.cells import cell_len, chop_cells
 from textual.content import Content
+from textual.widgets import Static
 
 TextSpan = tuple[str, str]
 """Text and the name of its style."""
@@ -89,3 +90,18 @@ def _words(text: str) -> Iterator[str]:
             start = index
     if text:
         yield text[start:]
+
+
+def show_text(widget: Static, content: Content) -> None:
+    """Show another text, and lay out the screen only if the widget gets another height.
+
+    Its width does not depend on its text.
+    """
+    if isinstance(widget.content, Content) and content.is_same(widget.content):
+        return
+    size = widget.size
+    # A widget has no width before its first layout, and Textual cannot wrap to none.
+    resized = widget.styles.is_auto_height and (
+        not size.width or content.get_height(widget.styles.get_rules(), size.width) != size.height
+    )
+    widget.update(content, layout=resized)

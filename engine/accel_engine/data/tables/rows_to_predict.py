@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from accel_engine.data.changes import remarks
 from accel_engine.data.column_format import ColumnFormat
@@ -12,6 +13,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.tables.column_reading import check_columns, read_all_rows
 from accel_engine.data.tables.preprocessing import unseen_notes
 from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
+from accel_engine.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,3 +54,21 @@ def read_rows_to_predict(
     changes = (*found.row_changes, *(change for name in names for change in found.columns[name].changes))
     notes = (*remarks(found.notes, changes), *unseen_notes(categories, inputs, np.arange(found.rows)))
     return RowsToPredict(tuple(str(row + 1) for row in range(found.rows)), inputs, problems, notes)
+
+
+def read_texts_to_predict(path: Path, names: Sequence[str]) -> npt.NDArray[np.object_]:
+    """Read the texts of a table, ``[rows]``.
+
+    Args:
+        path: A CSV, TSV, Parquet or JSON lines file.
+        names: The column that the model was trained on; none if its texts were files: then the only one of texts.
+
+    Raises:
+        DataError: The file cannot be read, or does not have this column.
+    """
+    found = read_all_rows(path, DataOptions(), {name: ColumnFormat(name, "text") for name in names})
+    names = names or [name for name, column in found.columns.items() if column.kind == "text"]
+    if len(names) != 1:
+        raise DataError(f"{path.name} has {len(names)} columns of texts; the model needs one")
+    check_columns(path, names, found.columns)
+    return raw_inputs(found.columns, names)[0].values

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.array_file import opened
-from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.series.array_series import column_names
 from accel_engine.data.structure import ArraySpec, map_structure
@@ -23,7 +22,7 @@ from accel_engine.data.tables.raw_inputs import (
     formats_for,
     raw_inputs,
 )
-from accel_engine.data.tables.rows_to_predict import read_rows_to_predict
+from accel_engine.data.tables.rows_to_predict import read_rows_to_predict, read_texts_to_predict
 from accel_engine.errors import DataError
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import DataFormat
@@ -93,14 +92,9 @@ def read_text_column(path: Path, names: Sequence[str], spec: ArraySpec) -> Examp
     Raises:
         DataError: The file cannot be read, or does not have this column.
     """
-    found = read_all_rows(path, DataOptions(), {name: ColumnFormat(name, "text") for name in names})
-    names = names or [name for name, column in found.columns.items() if column.kind == "text"]
-    if len(names) != 1:
-        raise DataError(f"{path.name} has {len(names)} columns of texts; the model needs one")
-    check_columns(path, names, found.columns)
-    raw = raw_inputs(found.columns, names)[0]
-    rows = tuple(str(row + 1) for row in range(found.rows))
-    return Examples(rows, raw.values.reshape(found.rows, *(1 for _ in spec.shape)))
+    texts = read_texts_to_predict(path, names)
+    rows = tuple(str(row + 1) for row in range(len(texts)))
+    return Examples(rows, texts.reshape(len(texts), *(1 for _ in spec.shape)))
 
 
 def read_last_windows(path: Path, form: DataFormat, plan: Plan) -> Examples:

@@ -35,6 +35,7 @@ from accel_engine.training.core.pipeline.schedule import Pipeline
 from accel_engine.training.core.pipeline.stages import ModelStages
 from accel_engine.training.core.pipeline.update_devices import beside_largest_input
 from accel_engine.training.core.recipe.optimizer import clips_over_replicas
+from accel_engine.training.core.rematerialization.recomputation import Tracing
 from accel_engine.training.core.uneven_batches import UnevenBatch, UnevenMeasure
 
 
@@ -155,7 +156,9 @@ class Step:
             return model.optimizer.scale_loss(loss), [mean_loss(loss), *states]
 
         square = self._norms.square if self._norms.of_micro_batches else None
-        gradients, measured = Pipeline(stages, model.trainable_variables, measure, square).gradients(ready)
+        recomputed = Tracing(unseeded=assembly.unseeded) if assembly.plan.remat == "on" else None
+        pipeline = Pipeline(stages, model.trainable_variables, measure, square, recomputed)
+        gradients, measured = pipeline.gradients(ready)
         losses, *sums = zip(*measured, strict=True)
         loss = tf.add_n([share * each for (_, share), each in zip(ready, losses, strict=True)])
         squares = [tf.add_n(sums.pop(0)) / len(ready)] if square else []

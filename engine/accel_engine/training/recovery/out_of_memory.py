@@ -31,6 +31,7 @@ from accel_engine.training.autotuning.mode_choice import alternative_mode, plan_
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import CachedFeed, choose_feed
 from accel_engine.training.core.rematerialization.division import divide_model
+from accel_engine.training.offloaded_state import has_state
 from accel_engine.training.recovery.recovery_action import RecoveryAction
 from accel_engine.training.reporting.error_explanation import allocated, is_of_host, is_out_of_memory
 
@@ -147,10 +148,11 @@ def memory_facts(assembly: Assembly) -> MemoryFacts:
         batch=assembly.step_counts.per_replica_batch,
         can_split=can_split,
         splitting_changes=splitting_changes(model) if can_split else (),
-        can_recompute=not custom_step and not assembly.coordinated and assembly.stages is None,
+        can_recompute=not custom_step and not assembly.coordinated,
         micro_batches=assembly.stages.micro_batches if assembly.stages else 1,
         caches_data=caches,
         tries_xla=alternative is not None and alternative.xla,
+        can_offload=assembly.on_gpu and not custom_step and has_state(model.optimizer),
         on_host=assembly.on_cpu,
         variables=gpu_choice(os.environ),
     )

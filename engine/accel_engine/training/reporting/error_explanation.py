@@ -51,12 +51,14 @@ def _memory_advice(plan: Plan, error: BaseException) -> str:
     """What did not help a run that is out of memory, and what else may."""
     several = strategies.find(plan.strategy).processes  # none of them changes the plan by itself
     is_left = plan.on_oom == "fail" or several
+    gpus = len(tf.config.list_physical_devices("GPU"))
     facts = MemoryFacts(
         batch=plan.batch_size,
         can_split=True,
         can_recompute=True,
         mixed=MIXED["tpu"],
-        pipeline_devices=len(tf.config.list_physical_devices("GPU")),
+        can_offload=gpus > 0,
+        pipeline_devices=gpus,
     )
     advice = ["--on-oom adapt, which changes what is needed by itself"] if is_left and not several else []
     for remedy, value in advised(plan, facts):

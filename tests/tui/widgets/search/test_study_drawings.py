@@ -9,13 +9,17 @@ import pytest
 from accel_engine.search.definition import Objective, Parameter
 from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.trial import Trial, TrialState
+from accel_tui.appearance.theme import DARK
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_state
 from accel_tui.widgets.chart.axes import LogAxis
 from accel_tui.widgets.chart.cell_frame import STYLES, TINT_ID, Frame
+from accel_tui.widgets.chart.figure import Area, ChartFigure, Label
+from accel_tui.widgets.chart.figure_files import inks as inks_of
+from accel_tui.widgets.chart.frame_figure import figure_of_frame
 from accel_tui.widgets.search.parallel_drawing import draw_importance
 from accel_tui.widgets.search.parameter_axis import ChoiceAxis, axis_of_parameter, positions
-from accel_tui.widgets.search.study_styles import STUDY_STYLE_ID, STUDY_STYLES, levels_of
+from accel_tui.widgets.search.study_styles import STUDY_LOOKS, STUDY_STYLE_ID, STUDY_STYLES, levels_of
 from accel_tui.widgets.search.study_view import VIEWS, Importance, ViewInputs, draw_view, views_of
 from example_study import DEFINITION, PARAMETERS, write_study
 
@@ -149,3 +153,29 @@ def test_levels_are_ranks() -> None:
     assert levels_of(values, maximize=True).tolist() == [0, -1, 4, 2, 1, 3]
     assert levels_of(values, maximize=False).tolist() == [4, -1, 0, 2, 3, 1]
     assert STUDY_STYLE_ID["level-4"] == STUDY_STYLE_ID["level-0"] + 4
+
+
+@pytest.mark.parametrize("view", ["parallel", "contour", "importance"])
+def test_a_picture_of_cells_becomes_shapes_in_their_places(view: str, state: StudyState) -> None:
+    shares = Importance(1, {"learning_rate": 0.75, "batch_size": 0.25})
+    frame = draw_view(ViewInputs(view, state, None, 0, shares, 100, 20))
+    figure = figure_of_frame(view, frame, STUDY_STYLES, STUDY_LOOKS)
+    texts = [shape for shape in figure.shapes if isinstance(shape, Label)]
+    for each in texts:
+        row, column = int(each.at[1] // 16), int(each.at[0] // 8)
+        assert frame.text(row)[column:].startswith(each.text)
+    inks = {shape.ink for shape in figure.shapes if isinstance(shape, Area)}
+    assert {"parallel": "heat-4", "contour": "heat-4", "importance": "success"}[view] in inks
+    assert inks <= inks_of(DARK).keys()
+    assert all(0 <= x <= figure.width and 0 <= y <= figure.height for x, y in _corners(figure))
+    if view == "importance":
+        longest, shorter = sorted((_width(shape) for shape in figure.shapes if isinstance(shape, Area)), reverse=True)
+        assert shorter == pytest.approx(longest / 3, abs=8)
+
+
+def _corners(figure: ChartFigure) -> list[tuple[float, float]]:
+    return [corner for shape in figure.shapes if isinstance(shape, Area) for corner in shape.points]
+
+
+def _width(area: Area) -> float:
+    return max(x for x, _ in area.points) - min(x for x, _ in area.points)

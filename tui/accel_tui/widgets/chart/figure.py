@@ -14,8 +14,11 @@ from accel_tui.widgets.chart.draw_series import curve_lines
 from accel_tui.widgets.chart.draw_values import BEST
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, plot_view
 
-Ink = Colour | Literal["text", "text-muted", "grid", "background"]
-"""Colours of shapes: of series, or of what is around them."""
+Level = Literal["heat-0", "heat-1", "heat-2", "heat-3", "heat-4"]
+"""Colours of levels, from none to full."""
+
+Ink = Colour | Level | Literal["text", "text-muted", "grid", "accent", "background"]
+"""Colours of shapes: of series and levels, or of what is around them."""
 
 Point = tuple[float, float]
 

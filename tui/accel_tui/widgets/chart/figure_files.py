@@ -12,7 +12,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_tui.appearance.theme import DARK, LIGHT, measure_colours
 from accel_tui.widgets.chart.chart_view import MeasureColour, ThemeColour
-from accel_tui.widgets.chart.figure import TEXT, Area, ChartFigure, FigureLine, Ink, Label, Shape
+from accel_tui.widgets.chart.figure import TEXT, Area, ChartFigure, FigureLine, Ink, Label, Level, Shape
 
 SUFFIXES = (".svg", ".png")
 """The formats of files."""
@@ -31,7 +31,7 @@ def inks(theme: Theme) -> Mapping[Ink, str]:
         return inks(DARK)
     variables = {**measure_colours(theme), **{name: each for name, each in theme.variables.items() if each[:1] == "#"}}
     of_theme = {name: getattr(theme, name) or theme.primary for name in get_args(ThemeColour)}
-    of_measures = {name: variables[name] for name in get_args(MeasureColour)}
+    of_measures = {name: variables[name] for name in (*get_args(MeasureColour), *get_args(Level))}
     return {
         **of_theme,
         **of_measures,
@@ -39,6 +39,7 @@ def inks(theme: Theme) -> Mapping[Ink, str]:
         "background": theme.background or "#ffffff",
         "text-muted": variables.get("text-muted", "#808080"),
         "grid": variables.get("border", "#808080"),
+        "accent": theme.accent or theme.primary,
     }
 
 
@@ -104,8 +105,12 @@ def png_of(figure: ChartFigure, theme: Theme) -> bytes:
                 for part in _dashes(scaled) if is_dashed else [scaled]:
                     draw.line(part, fill=colours[ink], width=max(1, round(width * _SCALE)), joint="curve")
             case Area(points, ink, opacity):
+                corners = [(x * _SCALE, y * _SCALE) for x, y in points]
+                if opacity == 1:
+                    ImageDraw.Draw(picture).polygon(corners, fill=colours[ink])
+                    continue
                 mask = Image.new("L", size, 0)
-                ImageDraw.Draw(mask).polygon([(x * _SCALE, y * _SCALE) for x, y in points], fill=round(255 * opacity))
+                ImageDraw.Draw(mask).polygon(corners, fill=round(255 * opacity))
                 picture.paste(colours[ink], (0, 0), mask)
             case Label((x, y), text, ink, anchor, _):
                 font = ImageFont.load_default(TEXT * _SCALE)

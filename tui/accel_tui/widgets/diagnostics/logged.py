@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
@@ -25,6 +26,7 @@ from accel_tui.formatting.text import shorten_middle
 from accel_tui.run_state.diagnostics import ChosenItem, LoggedMedia, read_item
 from accel_tui.widgets.chart.cell_frame import STYLES
 from accel_tui.widgets.chart.cell_looks import look_of
+from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
 from accel_tui.widgets.chart.plot import position_at
 from accel_tui.widgets.diagnostics.pixels import DrawnItem, Surface, draw_item
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
@@ -120,6 +122,14 @@ class MediaView(ScrollPage, can_focus=False):
                 styles = {name: look_of(self, name) for name in STYLES}
                 for row in range(len(frame.characters)):
                     yield Strip([Segment(text, styles[name]) for text, name in frame.runs(row)])
+
+    @property
+    def figures(self) -> list[ChartFigure]:
+        """The histogram, for files; none of another item."""
+        if self.shown is None or self.shown.plot is None:
+            return []
+        title = f"{printable_line(self.shown.logged.series.name)}: {self.shown.plot.title}"
+        return [figure_of_plot(replace(self.shown.plot, title=title))]
 
     def _about(self, logged: ChosenItem) -> Iterator[TextSpan]:
         item = logged.item

@@ -1,9 +1,12 @@
 """A panel of New run, and the screen's way through its fields."""
 
 from textual.containers import Vertical
+from textual.content import Content
 from textual.events import Resize
 from textual.reactive import reactive
 from textual.widget import Widget
+
+from accel_tui.terminal.textual_private import show_border_title
 
 
 class PlanPanel(Vertical):
@@ -12,6 +15,7 @@ class PlanPanel(Vertical):
     Args:
         title: The title, which begins with the panel's number.
         id: The widget's id.
+        classes: Its CSS classes.
     """
 
     DEFAULT_CSS = """
@@ -30,8 +34,8 @@ class PlanPanel(Vertical):
     tabs: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """The titles of all panels, where only one of them is shown at a time; empty where all are."""
 
-    def __init__(self, title: str, *, id: str) -> None:  # noqa: A002 (Textual's own name)
-        super().__init__(id=id)
+    def __init__(self, title: str, *, id: str, classes: str = "") -> None:  # noqa: A002 (Textual's own name)
+        super().__init__(id=id, classes=classes)
         self.title = title
 
     def watch_state(self) -> None:
@@ -44,8 +48,6 @@ class PlanPanel(Vertical):
         self._show_title()
 
     def _show_title(self) -> None:
-        from textual.content import Content
-
         titles = [
             Content.styled(title, "$foreground bold" if title == self.title else "$text-muted not bold")
             for title in self.tabs or (self.title,)
@@ -54,7 +56,7 @@ class PlanPanel(Vertical):
         state = Content.styled(f" {self.state}", "$text-muted not bold") if self.state else Content("")
         room = self.outer_size.width - 6 - left.cell_length - state.cell_length
         line = Content.styled(f" {'─' * (room - 1)}", "$border not bold") if room > 1 and self.state else Content("")
-        self.border_title = Content.assemble(left, line, state if room > 1 else Content(""))
+        show_border_title(self, Content.assemble(left, line, state if room > 1 else Content("")))
 
 
 def panel_of(widget: Widget | None) -> PlanPanel | None:

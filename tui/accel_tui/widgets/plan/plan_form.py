@@ -121,12 +121,11 @@ class PlanForm(Widget):
         self._wanted: Field | None = None  # to be edited once it is mounted
         self._edits = True
         self._visited = ""
-        self._is_single = False
         self._notes: Mapping[str, str] = {}
         self._fields = {name: Field(name, self._texts[name]) for name in FIRST}
 
     def compose(self) -> ComposeResult:
-        with PlanPanel("1 Data", id="data-panel"):
+        with PlanPanel("1 Data", id="data-panel", classes="-current"):
             with Vertical(id="places"):
                 yield self._fields["data"]
                 yield DataList()
@@ -165,10 +164,8 @@ class PlanForm(Widget):
             if each.focusable and all(field.display for field in each.ancestors if isinstance(field, Field))
         ]
 
-    def show_one_panel(self, is_single: bool) -> None:
-        """Show one panel at a time, or all of them."""
-        self._is_single = is_single
-        self.set_class(is_single, "-single")
+    def show_tabs(self, is_single: bool) -> None:
+        """Name all panels in the border where one is shown at a time."""
         for panel in self.panels:
             panel.tabs = tuple(each.title for each in self.panels) if is_single else ()
 
@@ -422,7 +419,7 @@ class PlanForm(Widget):
         self.query_one(DefaultValues).values = tuple(
             (label(name), self._texts[name] or placeholder(name)) for name in NEXT if name in relevant - wanted
         )
-        self.query_one("#others", Static).update(f"/ finds any of {len(relevant)} settings")
+        self.query_one("#others", Static).update(f"/ finds any of {len(relevant)} settings", layout=False)
 
 
 def _referred_to(filled: ResolvedPlan) -> Iterator[str]:

@@ -12,6 +12,7 @@ from accel_engine.words import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.draw_values import BEST
 from accel_tui.widgets.run.run_view import RunView
+from accel_tui.widgets.styled_text import show_text
 
 
 class RunMonitor(RunView, Horizontal):
@@ -48,7 +49,7 @@ class RunMonitor(RunView, Horizontal):
         self._shown = state.monitor, points
         self._digits.update(numbers.metric(points[-1][1]).upper())
         self._digits.set_class(bool(is_better_lower(state.monitor)), "-loss")
-        self._caption.update(caption(state))
+        show_text(self._caption, caption(state))
 
 
 def caption(state: RunState) -> Content:

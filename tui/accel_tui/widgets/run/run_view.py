@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from accel_tui.run_state.state import RunState
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
-from accel_tui.widgets.styled_text import TextSpan, changed_range
+from accel_tui.widgets.styled_text import TextSpan, changed_range, show_text
 from accel_tui.widgets.visibility import VisibilityMixin
 
 
@@ -71,14 +71,7 @@ class RunText(RunView, Static):
         if inputs and inputs == self._inputs:
             return
         self._inputs = inputs
-        content = self.build(self.state)
-        if not (isinstance(self.content, Content) and content.is_same(self.content)):
-            size, rules = self.size, self.styles.get_rules()
-            # A widget has no width before its first layout, and Textual cannot wrap to none.
-            resized = self.styles.is_auto_height and (
-                not size.width or content.get_height(rules, size.width) != size.height
-            )
-            self.update(content, layout=resized)
+        show_text(self, self.build(self.state))
 
     def inputs(self, state: RunState) -> tuple[object, ...]:
         """All that the text depends on; empty if it also depends on the time."""

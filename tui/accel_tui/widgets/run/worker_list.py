@@ -9,6 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.reactive import reactive
 from textual.widgets import Static
 
 from accel_engine.devices.device_types import Device
@@ -137,21 +138,30 @@ class WorkerList(RunView, Vertical):
 
     _rows: tuple[WorkerRow, ...] = ()
 
+    has_workers: reactive[bool] = reactive(False, recompose=True)
+    """Whether there are other workers."""
+
     def compose(self) -> ComposeResult:
-        yield Static(Content.styled("Workers", "bold $primary"))
-        yield WorkerHeatMap()
-        yield Static(id="ranks", markup=False)
-        yield WorkerTable()
-        yield Static(id="worker", markup=False)
+        """Compose nothing for the single worker of most runs."""
+        if self.has_workers:
+            yield Static(Content.styled("Workers", "bold $primary"))
+            yield WorkerHeatMap()
+            yield Static(id="ranks", markup=False)
+            yield WorkerTable()
+            yield Static(id="worker", markup=False)
+
+    def watch_has_workers(self) -> None:
+        """Fill the parts once they are made."""
+        self.call_after_refresh(self.update_view)
 
     def set_state(self, state: RunState) -> None:
         """Set the state; shown if there are other workers."""
-        self.display = _has_others(state)
+        self.display = self.has_workers = _has_others(state)
         super().set_state(state)
 
     def update_view(self) -> None:
         """Show workers that have changed."""
-        if not self.in_sight:
+        if not self.in_sight or not self.query(WorkerTable):
             return
         workers = workers_of(self.state)
         views = [view for worker in workers if (view := _view(worker)).meters]

@@ -19,6 +19,7 @@ from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
 from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
+from accel_tui.widgets.chart.frame_figure import figure_of_frame
 from accel_tui.widgets.chart.plot import Plot
 from accel_tui.widgets.search.contour_drawing import draw_contour
 from accel_tui.widgets.search.curves_drawing import curves_plot, draw_curves
@@ -40,6 +41,9 @@ VIEWS: Mapping[str, str] = {
 
 MOST_REGIONS = 40
 """Most regions that are painted by themselves; the whole picture is painted faster than more of them."""
+
+_FILE_SIZE = 120, 30
+"""Columns and rows of a picture in a file."""
 
 _BLANK = "label"  # any style: a space has only its background
 
@@ -243,8 +247,13 @@ class StudyView(DirtyRegionWidget):
 
     @property
     def figures(self) -> list[ChartFigure]:
-        """The plots of this view, for files; none of a view that is no plot."""
-        return [figure_of_plot(each) for each in plots_of(self.view, self._state, self.selected, self.shift)]
+        """What this view shows, for files: its plots, or the picture in a size of its own."""
+        if plots := plots_of(self.view, self._state, self.selected, self.shift):
+            return [figure_of_plot(each) for each in plots]
+        if not self.is_drawn:
+            return []
+        frame = draw_view(replace(self._inputs, importance=self._importance, columns=_FILE_SIZE[0], rows=_FILE_SIZE[1]))
+        return [figure_of_frame(VIEWS[self.view], frame, STUDY_STYLES, STUDY_LOOKS)]
 
     def resolve_style(self, name: str) -> Style:
         """The style of that name in the current theme."""

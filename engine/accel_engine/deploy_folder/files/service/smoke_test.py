@@ -7,7 +7,6 @@ Needs what requirements.txt has. The exit status is 1 if an answer differs or fa
 """
 
 import argparse
-import http.client
 import json
 import math
 import os
@@ -17,20 +16,18 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "server"))
 
 import numpy as np  # noqa: E402
 
+from accel_engine.errors import AccelError  # noqa: E402
 from accel_engine.model_server.service import compare, load_examples, read_service  # noqa: E402
-
-DATATYPES = {"float16": "FP16", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
-"""The protocol's names of types; the others are NumPy's in capitals."""
+from accel_engine.service_client.rest_v2 import RestV2  # noqa: E402
+from accel_engine.service_client.transport import ServiceError, Transport  # noqa: E402
 
 START_SECONDS = 600.0
 """How long a server may take until it is ready."""
@@ -39,56 +36,20 @@ CONNECTIONS = 4
 """Connections, each with one request at a time."""
 
 
-class Client:
-    """Sends requests of the Open Inference Protocol (v2) over one connection."""
-
-    def __init__(self, url: str, token: str) -> None:
-        parts = urlsplit(url)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.hostname or "127.0.0.1", parts.port, timeout=60)
-        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-
-    def send(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """The status and the body of an answer."""
-        self._connection.request(method, path, body, self._headers)
-        answer = self._connection.getresponse()
-        return answer.status, answer.read()
-
-
-def request_of(example: Mapping[str, Any], service: Any) -> bytes:
-    """A request with one example."""
-    inputs = []
-    for spec in service.inputs:
-        values = [
-            each.decode() if isinstance(each, bytes) else None if each != each else each
-            for each in example[spec.name].reshape(-1).tolist()
-        ]
-        shape, datatype = [*example[spec.name].shape], DATATYPES.get(spec.dtype, spec.dtype.upper())
-        inputs.append({"name": spec.name, "shape": shape, "datatype": datatype, "data": values})
-    return json.dumps({"inputs": inputs}).encode()
-
-
-def answer_of(body: bytes, service: Any) -> dict[str, Any]:
-    """The outputs of one example, by name."""
-    types = {spec.name: str if spec.dtype == "string" else spec.dtype for spec in service.outputs}
-    found = {}
-    for each in json.loads(body)["outputs"]:
-        values = [math.nan if value is None else value for value in each["data"]]
-        found[each["name"]] = np.array(values, types[each["name"]]).reshape(each["shape"])
-    return found
-
-
-def measure(url: str, token: str, path: str, bodies: list[bytes], seconds: float) -> dict[str, float]:
+def measure(service: RestV2, requests: list[Any], seconds: float) -> dict[str, float]:
     """Requests a second and latencies in seconds, of :data:`CONNECTIONS` clients that each wait for their answer."""
     times: list[float] = []
-    failed: list[int] = []
+    failed: list[str] = []
     end = time.perf_counter() + seconds
 
     def ask() -> None:
-        client, at = Client(url, token), 0
+        at = 0
         while (began := time.perf_counter()) < end:
-            status, _ = client.send("POST", path, bodies[at % len(bodies)])
-            (times.append(time.perf_counter() - began) if status == 200 else failed.append(status))
+            try:
+                service.send(requests[at % len(requests)])
+                times.append(time.perf_counter() - began)
+            except ServiceError as error:
+                failed.append(str(error))
             at += 1
 
     threads = [threading.Thread(target=ask) for _ in range(CONNECTIONS)]
@@ -105,22 +66,21 @@ def measure(url: str, token: str, path: str, bodies: list[bytes], seconds: float
 
 def test(url: str, token: str, seconds: float) -> dict[str, Any]:
     """What was found of a server."""
-    service = read_service(HERE / "model")
+    served = read_service(HERE / "model")
     inputs, expected = load_examples(HERE / "model")
     count = len(next(iter(expected.values())))
-    path = f"/v2/models/{quote(service.name, safe='')}/infer"
-    bodies = [request_of({name: array[at : at + 1] for name, array in inputs.items()}, service) for at in range(count)]
-    client, answers = Client(url, token), []
-    for body in bodies:
-        status, answer = client.send("POST", path, body)
-        if status != 200:
-            return {"problem": f"status {status}: {answer[:300].decode('utf-8', 'replace')}"}
-        answers.append(answer_of(answer, service))
+    rows = [{name: array[at : at + 1] for name, array in inputs.items()} for at in range(count)]
+    try:
+        service = RestV2(Transport(url.rstrip("/"), token), served.name)
+        service.nan_as_null = True
+        answers = [service.run(row) for row in rows]
+    except AccelError as error:
+        return {"problem": str(error)}
     found = {name: np.concatenate([each[name] for each in answers]) for name in answers[0]}
-    compared = compare(service, {name: expected[name] for name in expected if name in found}, found)
+    compared = compare(served, {name: expected[name] for name in expected if name in found}, found)
     if compared.problem:
         return {"problem": compared.problem}
-    figures = measure(url, token, path, bodies, seconds)
+    figures = measure(service, [service.prepare(row) for row in rows], seconds)
     failed = figures.pop("failed")
     return {
         "problem": f"{failed} requests failed under load" if failed else "",
@@ -178,10 +138,10 @@ def ready(server: "subprocess.Popen[bytes]", state: Path) -> str:
         time.sleep(0.02)
         try:
             url = f"http://127.0.0.1:{json.loads(state.read_text('utf-8'))['port']}"
-            if Client(url, "").send("GET", "/readyz")[0] == 200:
-                return url
-        except (OSError, ValueError):
-            pass  # not yet
+            Transport(url).get("/readyz")
+        except (OSError, ValueError, ServiceError):
+            continue  # not yet
+        return url
     return ""
 
 
@@ -195,13 +155,10 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     token = options.token_file.read_text("utf-8").strip() if options.token_file else ""
-    try:
-        if options.url:
-            found = test(options.url, token, options.seconds)
-        else:
-            found = with_own_server(options.threads, options.seconds)
-    except (OSError, http.client.HTTPException) as error:
-        found = {"problem": f"the server cannot be reached: {error}"}
+    if options.url:
+        found = test(options.url, token, options.seconds)
+    else:
+        found = with_own_server(options.threads, options.seconds)
     if options.json:
         print(json.dumps(found))
     elif found["problem"]:

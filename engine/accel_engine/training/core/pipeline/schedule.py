@@ -22,7 +22,7 @@ from accel_engine.models.model_call import call_model
 from accel_engine.plan.array_bytes import in_flight
 from accel_engine.private_names.keras_names import LayerLosses, all_layers, clear_losses, mask_of, set_mask
 from accel_engine.training.core.pipeline.stages import ModelStages, Stage
-from accel_engine.training.core.rematerialization.recomputation import FunctionLayer
+from accel_engine.training.core.rematerialization.recomputation import FunctionLayer, Tracing
 
 Measure = Callable[[Batch, Any, LayerLosses], tuple[tf.Tensor, list[tf.Tensor]]]
 """From a batch, the model's outputs and the losses of its layers to the objective, whose gradient is taken, and what
@@ -57,6 +57,8 @@ class Pipeline:
         variables: The trainable variables.
         measure: Computes the objective of a micro-batch.
         square: The squared norm of some gradients, if that of each micro-batch is to be measured, too.
+        recomputed: How steps are traced, if all stages but the last are computed again for their gradients, so that
+            they hold the inputs of micro-batches, and the activations of one; ``None`` if not.
     """
 
     def __init__(
@@ -65,9 +67,10 @@ class Pipeline:
         variables: Sequence[keras.Variable],
         measure: Measure,
         square: Callable[[Sequence[Any]], tf.Tensor] | None = None,
+        recomputed: Tracing | None = None,
     ) -> None:
         self._model, self._stages, self._variables, self._measure = stages.model, stages, variables, measure
-        self._square = square
+        self._square, self._recomputed = square, recomputed
         self._forward = [tf.function(self._traced(stage), autograph=False) for stage in stages.stages[:-1]]
         self._last = tf.function(self._take_last, autograph=False)
 
@@ -197,7 +200,11 @@ class Pipeline:
         for use in stage.uses:
             if use.layer is not None:
                 clear_losses(use.layer)
-        stage.run(tensors, training=True)
+        if self._recomputed is None or stage is self._stages.stages[-1]:
+            stage.run(tensors, training=True)
+            return
+        with tf.device(stage.device):
+            stage.run_in_parts(tensors, self._recomputed)
 
     def _losses(self, stage: Stage) -> list[tf.Tensor]:
         """The losses that a stage's layers add, and the penalties of its weights."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import keras
@@ -27,8 +27,11 @@ from accel_engine.plan.array_bytes import (
 from accel_engine.private_names.keras_graph_names import graph_of_layers, move_variable, standard_inputs
 from accel_engine.run.diagnostics import StageOfModel
 from accel_engine.text import suggestion
+from accel_engine.training.core.layer_uses import LayerUse, Tensors, layer_uses
 from accel_engine.training.core.pipeline.cuts import LayerCost, choose_cuts
-from accel_engine.training.core.pipeline.layer_uses import LayerUse, Tensors, layer_uses
+from accel_engine.training.core.rematerialization.division import is_usable
+from accel_engine.training.core.rematerialization.parts import run_uses_as_part
+from accel_engine.training.core.rematerialization.recomputation import Tracing
 from accel_engine.training.model_analysis.activations import LayerActivations, trace_activations
 from accel_engine.training.model_analysis.flops import count_operation
 from accel_engine.training.model_analysis.layer_table import number_layers
@@ -59,6 +62,19 @@ class Stage:
         with tf.device(self.device):
             for use in self.uses:
                 use.run(tensors, training)
+
+    def run_in_parts(self, tensors: Tensors, tracing: Tracing) -> None:
+        """The same in a training step, with all layers that can be computed again in parts for that."""
+        first = 0
+        for is_part, group in groupby(self.uses, lambda use: is_usable(use.layer, (use.inputs, use.outputs))):
+            own = list(group)
+            first += len(own)
+            if is_part:
+                later = {id(symbol) for use in self.uses[first:] for symbol in use.inputs} | set(self.given)
+                run_uses_as_part(own, later, tensors, True, tracing)
+                continue
+            for use in own:
+                use.run(tensors, True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

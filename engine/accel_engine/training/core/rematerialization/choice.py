@@ -38,11 +38,12 @@ def choose_parts(
     Raises:
         PlanError: The model cannot be trained so, or has no such layers.
     """
+    if resolved.strategy.staged:  # a stage holds the activations of a few micro-batches only
+        notes = ["rematerialization: all stages but the last one are computed again for the gradients"]
+        return ModelParts(), notes if resolved.plan.remat == "on" else []
     if resolved.plan.remat == "on":
         return planned_parts(resolved.plan, model, custom_step=custom_step)
     if resolved.plan.remat == "off" or custom_step or resolved.coordinated or device_memory == 0:
-        return ModelParts(), []
-    if resolved.strategy.staged:  # a stage holds the activations of a few micro-batches only
         return ModelParts(), []
     if device_memory is None:
         device_memory = available_memory() // (len(devices) * max(1, resolved.plan.local_workers))

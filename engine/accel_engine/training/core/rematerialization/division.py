@@ -188,17 +188,26 @@ def _size(symbol: Any) -> int:
 
 def _divisible(nodes: list[Any], chosen: range) -> Iterator[tuple[int, int]]:
     """The runs of some consecutive nodes that can be parts and save something: at least two nodes, or a block."""
-    usable = [index for index in chosen if _is_usable(nodes[index])]
+    usable = [index for index in chosen if is_usable(nodes[index].operation, _symbols(nodes[index]))]
     for first, last in _consecutive(usable):
         if last - first > 1 or len(list(_leaves(nodes[first].operation))) > 1:
             yield first, last
 
 
-def _is_usable(node: Any) -> bool:
-    """Whether a node can be in a part: its outputs have gradients, and the gradients of its weights are not sparse."""
-    dense = not any(isinstance(each, keras.layers.Embedding) for each in _leaves(node.operation))
-    differentiable = all(keras.backend.is_float_dtype(symbol.dtype) for symbol in node.outputs)
-    return dense and differentiable and not any(symbol.sparse for symbol in (*node.outputs, *node.input_tensors))
+def _symbols(node: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+    return node.input_tensors, node.outputs
+
+
+def is_usable(operation: Any, symbols: tuple[Sequence[Any], Sequence[Any]]) -> bool:
+    """Whether an operation can be in a part: its outputs have gradients, and the gradients of its weights are dense.
+
+    Args:
+        operation: The layer or operation; ``None`` where none is called.
+        symbols: The symbolic tensors that it reads, and those that it makes.
+    """
+    dense = not any(isinstance(each, keras.layers.Embedding) for each in _leaves(operation))
+    differentiable = all(keras.backend.is_float_dtype(symbol.dtype) for symbol in symbols[1])
+    return dense and differentiable and not any(symbol.sparse for own in symbols for symbol in own)
 
 
 def _leaves(operation: Any) -> Iterator[Any]:

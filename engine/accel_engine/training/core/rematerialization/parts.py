@@ -1,8 +1,9 @@
 """The parts of a model that are computed again for their gradients, and how it runs in them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import keras
@@ -10,6 +11,7 @@ import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import override_calls
 from accel_engine.private_names.keras_graph_names import graph_nodes, run_node, standard_inputs
+from accel_engine.training.core.layer_uses import LayerUse
 from accel_engine.training.core.rematerialization.recomputation import RecomputedPart, Tracing, run_part
 
 
@@ -92,20 +94,35 @@ def _run_nodes(
     nodes: list[Any], chosen: range, functional: Any, tensors: dict[int, Any], training: Any, tracing: Tracing
 ) -> None:
     """Run consecutive nodes of a functional model as one part, and add their outputs to its tensors."""
-    own = nodes[chosen.start : chosen.stop]
-    made = {id(symbol) for node in own for symbol in node.outputs}
-    needed = list(dict.fromkeys(id(symbol) for node in own for symbol in node.input_tensors if id(symbol) not in made))
-    later = {id(symbol) for node in nodes[chosen.stop :] for symbol in node.input_tensors}
+    uses = [LayerUse(n.operation, tuple(n.input_tensors), tuple(n.outputs), partial(run_node, n)) for n in nodes]
+    later = {id(symbol) for use in uses[chosen.stop :] for symbol in use.inputs}
     later |= {id(symbol) for symbol in functional.outputs}
-    given = [key for key in dict.fromkeys(id(symbol) for node in own for symbol in node.outputs) if key in later]
+    run_uses_as_part(uses[chosen.start : chosen.stop], later, tensors, training, tracing)
+
+
+def run_uses_as_part(
+    own: Sequence[LayerUse], later: Container[int], tensors: dict[int, Any], training: Any, tracing: Tracing
+) -> None:
+    """Run consecutive uses of layers as one part, and add the outputs that are read later to the tensors.
+
+    Args:
+        own: The uses.
+        later: Ids of the symbolic tensors that are read later.
+        tensors: The tensors so far, by the id of the symbolic tensor.
+        training: The argument of the model's ``call``.
+        tracing: How the step is traced.
+    """
+    made = {id(symbol) for use in own for symbol in use.outputs}
+    needed = list(dict.fromkeys(id(symbol) for use in own for symbol in use.inputs if id(symbol) not in made))
+    given = [key for key in dict.fromkeys(id(symbol) for use in own for symbol in use.outputs) if key in later]
 
     def compute(inputs: list[tf.Tensor]) -> list[tf.Tensor]:
         inner = dict(zip(needed, inputs, strict=True))
-        for node in own:
-            run_node(node, inner, training)
+        for use in own:
+            use.run(inner, training)
         return [inner[key] for key in given]
 
-    layers = dict.fromkeys(node.operation for node in own if isinstance(node.operation, keras.Layer))
+    layers = dict.fromkeys(use.layer for use in own if isinstance(use.layer, keras.Layer))
     outputs = run_part(RecomputedPart(compute, tuple(layers)), [tensors[key] for key in needed], tracing)
     tensors.update(zip(given, outputs, strict=True))
 

@@ -85,9 +85,10 @@ def assert_same(first: Trained, second: Trained) -> None:
     ("stages", "recipe"),
     [
         (("norm",), {"clip_norm": 0.5, "ema_momentum": 0.9, "label_smoothing": 0.1, "schedule": "cosine"}),
+        (("norm",), {"remat": "on"}),
         pytest.param(
             ("inner_dense", "norm", "head"),
-            {"precision": "mixed_float16", "force": "on", "freeze": ("enter",), "unfreeze_epoch": 2},
+            {"precision": "mixed_float16", "force": "on", "remat": "on", "freeze": ("enter",), "unfreeze_epoch": 2},
             marks=pytest.mark.campaign,
         ),
     ],
