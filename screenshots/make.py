@@ -82,7 +82,7 @@ BENCH = (
 """Measures with a short time limit, without other precisions."""
 
 SHOTS = {
-    "new-run": Shot(None, ("<130 to 155>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
+    "new-run": Shot(None, ("<130 to 155>", "<14 layers>"), (MEDIUM, SMALL, LARGE), (MEDIUM,)),
     "run-building": Shot(lambda runs: runs.building, ("<building>",), (SMALL,)),
     "run-live": Shot(lambda runs: runs.live, ("<validation>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "run-views": Shot(lambda runs: runs.live, ("<validation>", "y", "m", "m", "x", "v", "shift+left")),
@@ -115,7 +115,12 @@ SHOTS = {
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
-    "compare-many": Shot(None, ("r", "<✓>", "ctrl+a", "c", "<median>"), (MEDIUM, LARGE), (MEDIUM,)),
+    "compare-many": Shot(
+        None,
+        ("r", "<✓>", "slash", *"kind:training", "enter", "<9 of>", "ctrl+a", "c", "<median>"),
+        (MEDIUM, LARGE),
+        (MEDIUM,),
+    ),
     "compare-benches": Shot(
         None,
         ("r", "<✓>", "slash", *"kind:bench", "enter", "<2 of>", "ctrl+a", "c", "<Compare 2>"),

@@ -123,7 +123,7 @@ class _Plan:
         if request.group and request.at_once and self._groups[request.group] >= request.at_once:
             return f"{self._groups[request.group]} of {request.group} train already, the most at once"
         if at_once is not None and len(self._active) >= at_once:
-            return f"{_trains(self._active)}; at most {numbers.counted(at_once, 'run')} at once"
+            return f"at most {numbers.counted(at_once, 'run')} at once: {_trains(self._active)}"
         on_cpu = [run for run in self._active if not run.devices and not (run.is_starting and self._machine.in_use)]
         if candidate.need.kind == "cpu" and at_once is None and on_cpu:
             return f"{_trains(on_cpu)}; one at once on the CPU"

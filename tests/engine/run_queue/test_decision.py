@@ -45,7 +45,7 @@ def test_a_limit_counts_runs_on_accelerators_and_names_some() -> None:
 
     decision = decide([waits("a", 1)], active, FreeDevices(FREE, at_once=5))
 
-    assert decision.reasons == {"a": "run0, run1, run2 and 2 more train; at most 5 runs at once"}
+    assert decision.reasons == {"a": "at most 5 runs at once: run0, run1, run2 and 2 more train"}
 
 
 def test_each_accelerator_gets_a_run() -> None:

@@ -33,7 +33,7 @@ from accel_tui.widgets.visibility import is_covered
 _ABOVE = frozenset({"loss", "val loss", "steps/s", "duration"})
 """The results that the table of results has."""
 
-_MIN_WIDTH = 10
+_MIN_WIDTH = 8
 _SHARE = 0.44  # of a wide screen
 _CHARTS = 66  # width at which chart headers fit the values of three runs
 _FRAME = 4  # cells of the panel, of the scrollbar, and before the labels

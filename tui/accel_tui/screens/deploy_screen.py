@@ -46,7 +46,7 @@ _FOR = replace(
     choices=(HERE, *_FOLDERS),
     notes={HERE: "a server on this machine", **_FOLDERS},
     label="for",
-    doc="A server on this machine, or what a folder that stands alone is for.",
+    doc="A server here, or a folder with all that another machine needs.",
 )
 
 REPLACE = Answer("replace", "Replace", "r", is_destructive=True)

@@ -3,7 +3,7 @@
 import numpy as np
 from textual.geometry import Region
 
-from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
+from accel_tui.widgets.chart.cell_frame import CELL_STYLES, Frame, changed_cells
 
 
 def test_text_is_cut_at_the_edges() -> None:
@@ -66,3 +66,11 @@ def test_a_line_is_written_anew_and_lost_where_there_is_none() -> None:
     frame.write_line(0, [("loss", "title"), (" 9", "note")])
     assert frame.text(0) == "loss 9  "
     Frame.blank(0, 0).write_line(0, [("loss", "title")])
+
+
+def test_what_is_drawn_over_a_cell_that_is_half_tinted_has_the_tint_behind_it() -> None:
+    frame = Frame.blank(3, 1)
+    for x, part in enumerate("▄▘█"):
+        frame.write(x, 0, part, "loss-range" if part != "█" else "loss")
+    frame.cover(np.ones((1, 3), np.bool_), "metric")
+    assert [CELL_STYLES[style] for style in frame.styles[0]] == ["metric on loss-range", "metric", "metric"]

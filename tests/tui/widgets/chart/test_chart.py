@@ -18,6 +18,7 @@ from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.chart import MAX_DELAY_FACTOR, Chart, render
 from accel_tui.widgets.chart.chart_view import PLAIN, SMOOTHINGS, ChartOptions, ChartSeries, ChartView
 from accel_tui.widgets.chart.scale import epochs
+from accel_tui.widgets.chart.value_axis import max_ticks
 from tui.stand_ins import until
 
 
@@ -299,3 +300,15 @@ async def test_marks_and_another_scale_are_drawn_with_the_next_picture() -> None
         assert on_screen(chart) == wanted(chart)
         assert on_screen(chart)[-2].count("┴") + on_screen(chart)[-2].count("┼") == 2
         assert on_screen(chart)[-1].startswith("epoch ")
+
+
+async def test_an_axis_of_another_number_of_rows_is_not_kept() -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.series = (ChartSeries("training", points=((0, 1.9), (1, 3.1))),)
+        await pilot.pause()
+        app.chart.has_step_labels = False
+        await pilot.pause()
+        view = app.chart._view
+        assert view
+        assert len(view.y.ticks_on_rows(view.axis_rows, max_ticks(view.axis_rows))) > 2, "round numbers, not its ends"

@@ -8,6 +8,7 @@ import pytest
 from accel_tui.run_state.curve import CAPACITY, RecordedCurve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import plot_region
+from accel_tui.widgets.chart.cell_frame import CELL_STYLES
 from accel_tui.widgets.chart.chart import render
 from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
 from accel_tui.widgets.chart.cursor import column_of, step_at, value_at, with_cursor
@@ -46,6 +47,12 @@ def test_the_line_is_at_the_step_and_the_values_there_are_said() -> None:
     rows, _ = (plain.characters[1:10] != read.characters[1:10]).nonzero()
     assert len(rows) <= 9
     assert set(read.text(11).split()) - {"150"} <= set(plain.text(11).split())
+
+
+def test_the_area_below_a_curve_goes_on_behind_the_line() -> None:
+    one = replace(view(), has_tints=True)
+    read, column = with_cursor(render(one), one, 900), column_of(one, 900)
+    assert CELL_STYLES[read.styles[8, column or 0]] == "label on primary-area"
 
 
 def test_the_place_is_said_in_what_the_axis_counts() -> None:

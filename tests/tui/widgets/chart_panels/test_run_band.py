@@ -30,6 +30,8 @@ def test_the_band_has_the_percentiles_of_all_runs_where_enough_have_values() -> 
     at, _ = band([*CURVES[:3], curve("long", 0.5, 0.5, 0.5, 0.5)])
     assert at[-1] < 2.1, "one run is no band"
     assert band(CURVES[:2])[0].size == 0
+    at, _ = band([*CURVES[:3], curve("far", *[0.5] * 10_000)])
+    assert at.size > 100, "one long run leaves no gaps"
 
 
 def test_runs_that_end_early_count_as_far_as_they_got() -> None:

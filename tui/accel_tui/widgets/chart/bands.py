@@ -42,7 +42,8 @@ def band(curves: Sequence[BandCurve]) -> tuple[Floats, Floats]:
     known = [each for each in curves if len(each.values)]
     if len(known) < LEAST_RUNS:
         return np.empty(0), np.empty((len(QUANTILES), 0))
-    first, last = min(each.epochs[0] for each in known), max(each.epochs[-1] for each in known)
+    first = sorted(each.epochs[0] for each in known)[LEAST_RUNS - 1]
+    last = max(first, sorted(each.epochs[-1] for each in known)[-LEAST_RUNS])  # one run may be far longer than others
     at = np.linspace(first, last, _POINTS)
     values = np.array([np.interp(at, each.epochs, each.values, left=np.nan, right=np.nan) for each in known])
     enough = (~np.isnan(values)).sum(axis=0) >= LEAST_RUNS

@@ -38,6 +38,12 @@ _ON = " on "
 CELL_STYLES = tuple(f"{style}{_ON}{tint}" if tint else style for tint, style in product(TINTS, STYLES))
 """Styles of cells by the sum of the ids of style and tint."""
 
+PARTS = np.frombuffer(" ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█".encode("utf-32-le"), np.uint32)
+"""Cells that are tinted in part, by the bits of their quarters: top left, top right, bottom left, bottom right."""
+
+_HALVES = PARTS[np.bitwise_count(np.arange(len(PARTS))) >= 2]
+_TINT_OF_STYLE = np.array([TINT_ID.get(name, 0) for name in STYLES], np.uint16)
+
 _MERGE = 6  # cells; sending them again takes fewer bytes than moving the cursor and setting a colour
 
 
@@ -99,6 +105,15 @@ class Frame:
         """Give characters a style, and leave the tint behind them."""
         styles = self.styles[cells]
         self.styles[cells] = styles - styles % len(STYLES) + STYLE_ID[style]
+
+    def cover(self, cells: npt.NDArray[np.bool_], style: str) -> None:
+        """Give a style to cells whose characters are replaced next; a tint of at least half of one stays behind it."""
+        is_half = cells & np.isin(self.characters, _HALVES)
+        styles = self.styles[is_half] % len(STYLES)
+        self.styles[is_half] = np.where(
+            _TINT_OF_STYLE[styles] > 0, styles + _TINT_OF_STYLE[styles], self.styles[is_half]
+        )
+        self.restyle(cells, style)
 
     def tint(self, cells: npt.NDArray[np.bool_], tint: str) -> None:
         """Put a tint behind cells, in place of another one."""

@@ -286,6 +286,7 @@ class Chart(ChartMouse):
 
     def _draw_frame(self) -> Frame:
         before, size = self._view, self.outer_size  # not size, which is of the next layout while this one is painted
+        rows = value_axis_rows(size.height, has_step_labels=self.has_step_labels)
         view = ChartView(
             size.width,
             size.height,
@@ -295,8 +296,8 @@ class Chart(ChartMouse):
                 self.window,
                 self.options,
                 self.y_bounds,
-                before.y if before and (before.options, before.rows) == (self.options, size.height) else None,
-                value_axis_rows(size.height, has_step_labels=self.has_step_labels),
+                before.y if before and (before.options, before.axis_rows) == (self.options, rows) else None,
+                rows,
                 self.y_limits,
             ),
             self.series,

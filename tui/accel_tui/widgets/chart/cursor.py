@@ -42,7 +42,9 @@ def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
     for y in range(plot.y, plot.bottom):
         # Curves stay visible where the line crosses them.
         if not BLANK < frame.characters[y, column] <= BLANK + 0xFF:
-            frame.write(column, y, "┴" if has_axis and y == plot.bottom - 1 else "│", "label")
+            cell = frame.part(column, y, 1, 1)
+            cell.cover(np.ones((1, 1), bool), "label")
+            cell.characters[:] = ord("┴" if has_axis and y == plot.bottom - 1 else "│")
     if plot.bottom < view.rows:
         label = _place(view, step)
         _write_over(frame, plot.bottom, min(max(column - len(label) // 2, 0), view.columns - len(label)), label)

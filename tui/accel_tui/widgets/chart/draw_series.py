@@ -11,16 +11,15 @@ import numpy.typing as npt
 from accel_tui.run_state.curve import Floats, RecordedCurve
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.cell_frame import Frame
+from accel_tui.widgets.chart.cell_frame import PARTS, Frame
 from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
 
 POINT = "●"
 """Sign of a point, where the terminal shows no dots."""
 
 _ABOVE, _BELOW = "▲", "▼"  # by the edge of the plot
-_HALF = 4  # dots of a character
-_QUADRANTS = np.frombuffer(" ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█".encode("utf-32-le"), np.uint32)
-_QUADRANT_DOTS = np.array([0x03, 0x18, 0x44, 0xA0], np.uint8)  # in the order of the bits of their indices
+_LINE = 2  # dots that a line has in a cell
+_QUADRANT_DOTS = np.array([0x03, 0x18, 0x44, 0xA0], np.uint8)  # in the order of the bits of PARTS
 _LOWER_DOTS = np.uint8(0xE4)  # of its lower half
 _CELLS_A_POINT = 3  # closer points are joined to a line
 _DASH = np.array([[-1.0], [0.0], [1.0]])  # dot columns of a point, beside its own
@@ -48,10 +47,12 @@ def draw_series(plot: Frame, view: ChartView) -> None:
     inside = plot.part(0, 0, width, height - 1) if height > 1 and view.axis_rows else plot
     for series, found in curves:
         drawn = [next(patterns) for _ in found]
-        if view.has_tints and len(curves) == 1:  # those of several would hide one another
+        is_alone = len(curves) == 1  # ranges of several would hide one another's lines
+        if view.has_tints and is_alone:
             rows = len(inside.characters)
             inside.tint(_below(drawn[-1][:rows], found[-1][0]), f"{series.style}-area")
-            paint_range(inside, drawn[0][:rows], drawn[-1][:rows], series.style)
+            paint_range(inside, drawn[0][:rows], series.style)
+        if view.has_tints or not is_alone:
             drawn[0] = np.zeros_like(drawn[0])
         _paint_curve(plot, drawn, series.style)
     for series, found in curves:  # on top of all curves, so that no series hides a mark
@@ -98,13 +99,15 @@ def _below(line: raster.Patterns, heights: Floats) -> npt.NDArray[np.bool_]:
     return below
 
 
-def paint_range(plot: Frame, band: raster.Patterns, line: raster.Patterns, style: str, tint: str = "range") -> None:
-    """Tint the range of a curve's values, to a quarter of a cell; below the line, which fills cells, to a whole one."""
+def paint_range(plot: Frame, band: raster.Patterns, style: str, tint: str = "range") -> None:
+    """Tint the range of a curve's values, to a quarter of a cell."""
+    band = np.where(np.bitwise_count(band) > _LINE, band, np.uint8(0))
     quarters = sum(((band & dots) > 0).astype(np.uint8) << bit for bit, dots in enumerate(_QUADRANT_DOTS))
-    is_whole = (quarters == len(_QUADRANTS) - 1) | (line > 0) & (np.bitwise_count(band) >= _HALF)
+    is_whole = quarters == len(PARTS) - 1
     is_part = (quarters > 0) & ~is_whole
-    plot.characters[is_part] = _QUADRANTS[quarters[is_part]]
-    plot.restyle(is_part, f"{style}-{tint}")
+    plot.cover(is_part, f"{style}-{tint}")
+    plot.characters[is_part] = PARTS[quarters[is_part]]
+    plot.characters[is_whole & np.isin(plot.characters, PARTS)] = raster.BLANK
     plot.tint(is_whole, f"{style}-{tint}")
 
 
@@ -197,8 +200,8 @@ def _paint_points(plot: Frame, patterns: raster.Patterns, style: str, *, has_dot
     if has_dots:
         _paint(plot, raster.thick(patterns), style)
     else:
+        plot.cover(patterns > 0, style)
         plot.characters[patterns > 0] = ord(POINT)
-        plot.restyle(patterns > 0, style)
 
 
 def _mark_edges(plot: Frame, low: raster.Fractions, high: raster.Fractions, style: str) -> None:
@@ -213,8 +216,8 @@ def _mark_edges(plot: Frame, low: raster.Fractions, high: raster.Fractions, styl
 def _paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:
     """Draw braille patterns where they have dots."""
     mask = patterns > 0
+    plot.cover(mask, style)
     plot.characters[mask] = patterns[mask] + np.uint32(raster.BLANK)
-    plot.restyle(mask, style)
 
 
 def smoothed_values(values: Floats, weight: float) -> Floats:

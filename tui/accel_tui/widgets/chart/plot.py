@@ -137,25 +137,28 @@ def draw_part(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: b
         _draw_band(area, series, x, y, has_tints=has_tints)
         return
     rows, columns = area.characters.shape
-    style = STYLE_ID[series.style]
     across = x.fraction(np.asarray(series.x, np.float64))
     if series.kind == "rule":
         for cell in np.floor(across[(across >= 0) & (across <= 1)] * columns).astype(int).clip(0, columns - 1):
             is_free = ~np.isin(area.characters[:, cell], (*_BLOCKS, ord("▀")))  # bars have no gaps
-            area.characters[is_free, cell], area.styles[is_free, cell] = ord(series.sign or _SIGNS["rule"]), style
+            area.characters[is_free, cell], area.styles[is_free, cell] = (
+                ord(series.sign or _SIGNS["rule"]),
+                STYLE_ID[series.style],
+            )
         return
     up = y.fraction(np.asarray(series.y, np.float64))
     if series.kind == "mark":
         seen = (np.abs(across - 0.5) <= 0.5) & (np.abs(up - 0.5) <= 0.5)
         cells = np.floor(across[seen] * columns).astype(int).clip(0, columns - 1)
         lines = raster.dot_rows(up[seen], rows) // 4
-        area.characters[lines, cells], area.styles[lines, cells] = ord(_SIGNS["mark"]), style
+        area.characters[lines, cells], area.styles[lines, cells] = ord(_SIGNS["mark"]), STYLE_ID[series.style]
         return
     draw = dots.polyline if series.kind == "line" else dots.scatter
     patterns = draw(across, up, columns, rows)
     if series.covers:
+        area.cover(patterns > 0, series.style)
         area.characters[patterns > 0] = raster.BLANK
-    _paint(area, patterns, style)
+    _paint(area, patterns, series.style)
 
 
 def _bars(area: Frame, bars: Sequence[PlotSeries], x: Axis, y: Axis, *, has_tints: bool) -> None:
@@ -210,19 +213,19 @@ def _draw_band(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: 
     )
     covered = raster.trace(low, high, rows)
     if has_tints:
-        paint_range(area, covered, np.zeros_like(covered), series.style, "range" if series.covers else "area")
+        paint_range(area, covered, series.style, "range" if series.covers else "area")
     else:
-        _paint(area, covered & SPARSE, STYLE_ID[f"{series.style}-band"])
+        _paint(area, covered & SPARSE, f"{series.style}-band")
 
 
-def _paint(area: Frame, patterns: raster.Patterns, style: int) -> None:
+def _paint(area: Frame, patterns: raster.Patterns, style: str) -> None:
     """Add dots to the dots of the series below."""
     mask = patterns > 0
     below = np.where(area.characters >= raster.BLANK, area.characters - np.uint32(raster.BLANK), 0) & 0xFF
     has_dots = (area.characters >= raster.BLANK) & (area.characters <= raster.BLANK + 0xFF)
     both = np.where(has_dots, below, 0) | patterns
+    area.cover(mask, style)
     area.characters[mask] = both[mask] + np.uint32(raster.BLANK)
-    area.styles[mask] = style
 
 
 def _header(plot: Plot, columns: int) -> list[TextSpan]:
