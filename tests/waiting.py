@@ -34,7 +34,9 @@ async def eventually(
 ) -> None:
     """Wait for a condition, and let others run meanwhile with ``pause``."""
     deadline = time.monotonic() + TIMEOUT
+    began = time.thread_time()
     while not condition():
         if time.monotonic() > deadline:
             pytest.fail(f"timed out after {TIMEOUT:g} s waiting for {what()}")
-        await pause(0.01)
+        await pause(max(PAUSE, PAUSES * (time.thread_time() - began)))
+        began = time.thread_time()

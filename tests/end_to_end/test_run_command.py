@@ -30,6 +30,7 @@ print(json.dumps({
     "variables": {name: value for name, value in os.environ.items() if name not in ("_", "SHLVL")},
     "terminal": [os.isatty(descriptor) for descriptor in (0, 1, 2)], "input": sys.stdin.read(),
     "handlers": [str(__import__("signal").getsignal(number)) for number in range(1, 32)],
+    "start": [sys.mine, str(sys.modules["sitecustomize"])],
 }))
 """
 """Prints all that a script can see of how it was started."""
@@ -71,6 +72,13 @@ def scripts(program: Path, tmp_path: Path) -> Scripts:
     return Scripts(program, tmp_path / "scripts")
 
 
+@pytest.fixture
+def own_start(scripts: Scripts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the user has Python do at each start."""
+    scripts.write("site/sitecustomize.py", "import sys; sys.mine = 'mine'")
+    monkeypatch.setenv("PYTHONPATH", str(scripts.directory / "site"))
+
+
 def last() -> RunInfo:
     info = list_runs()[0].info
     assert info
@@ -94,6 +102,7 @@ def ended(wait_until: Callable[..., None], status: Status) -> None:
     "arguments",
     [pytest.param((), marks=pytest.mark.campaign), ("--lr", "1e-3", "--name", "x", "--", "-m", "two words")],
 )
+@pytest.mark.usefixtures("own_start")
 def test_a_script_sees_what_it_sees_with_python(scripts: Scripts, arguments: tuple[str, ...]) -> None:
     name = scripts.write("train.py", WORLD)
 
@@ -106,6 +115,7 @@ def test_a_script_sees_what_it_sees_with_python(scripts: Scripts, arguments: tup
     assert last().status is Status.FINISHED
 
 
+@pytest.mark.usefixtures("own_start")
 def test_a_module_sees_what_it_sees_with_python(scripts: Scripts) -> None:
     scripts.write("package/__init__.py", "")
     scripts.write("package/train.py", WORLD)
@@ -114,16 +124,6 @@ def test_a_module_sees_what_it_sees_with_python(scripts: Scripts) -> None:
     recorded = scripts.recorded("-m", "package.train", "--", "-m", "--", "x")
 
     assert json.loads(recorded.stdout) == json.loads(plain.stdout)
-
-
-def test_the_users_own_start_of_python_is_kept(scripts: Scripts, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripts.write("site/sitecustomize.py", "import sys; sys.mine = 'mine'")
-    name = scripts.write(
-        "train.py", "import os, sys; print(sys.mine, os.environ['PYTHONPATH'], sys.modules['sitecustomize'])"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(scripts.directory / "site"))
-
-    assert scripts.recorded(name).stdout == scripts.plainly(name).stdout
 
 
 @pytest.mark.parametrize(
@@ -174,34 +174,22 @@ def test_the_options_of_a_script_are_not_ours(scripts: Scripts, arguments: tuple
     assert last().name == "first try"
 
 
-def test_files_in_the_current_directory_do_not_reach_the_supervisor(scripts: Scripts) -> None:
-    for module in ("random", "queue", "socket", "types", "numpy", "platform", "sqlite3"):
-        scripts.write(f"{module}.py", "raise SystemExit('a file of the user')")
-    name = scripts.write("folder/train.py", "print('trained')")
-
-    assert scripts.recorded(name).stdout == "trained\n"
-    assert last().status is Status.FINISHED
-
-
-def test_a_long_directory_for_temporary_files_is_no_hindrance(
-    scripts: Scripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = tmp_path / ("x" * 120)
-    place.mkdir()
-    monkeypatch.setenv("TMPDIR", str(place))
-
-    assert scripts.recorded(scripts.write("train.py", "print('trained')")).stdout == "trained\n"
-
-
 @pytest.mark.parametrize(
     "closed", [*(pytest.param(each, marks=pytest.mark.campaign) for each in (">&-", "2>&-", "<&-")), ">&- 2>&- <&-"]
 )
-def test_closed_standard_streams_are_no_hindrance(scripts: Scripts, closed: str) -> None:
-    name = scripts.write("train.py", "open('ran', 'w')")
+def test_closed_streams_files_of_the_user_and_a_long_directory_for_temporary_files_are_no_hindrance(
+    scripts: Scripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    for module in ("random", "queue", "socket", "types", "numpy", "platform", "sqlite3"):
+        scripts.write(f"{module}.py", "raise SystemExit('a file of the user')")
+    name = scripts.write("folder/train.py", "open('ran', 'w'); print('trained')")
+    place = tmp_path / ("x" * 120)
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
     subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *scripts.command(name)], cwd=scripts.directory, check=True)
 
     assert (scripts.directory / "ran").exists()
-    assert last().status is Status.FINISHED
+    assert (last().status, log()) == (Status.FINISHED, "trained\n")
 
 
 def test_a_script_whose_reader_is_gone_ends_as_with_python(scripts: Scripts) -> None:

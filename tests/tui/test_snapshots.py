@@ -156,7 +156,7 @@ def page(pilot: Pilot[None]) -> str:
         chart._drawing = None  # axes keep to what they were while a run was read, be that in one piece or in several
         chart._repaint()
     lines = (line.rstrip() for line in text_of(pilot).splitlines())
-    shown = (re.sub(r" *\blab, process \d+", "  lab, process 1", line) for line in lines)
+    shown = (re.sub(r"(?<! ) *\blab, process \d+", "  lab, process 1", line) for line in lines)
     return "\n".join(re.sub(r"^ /\S+", " /HOME", line) for line in shown) + "\n"
 
 

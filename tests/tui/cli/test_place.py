@@ -11,8 +11,9 @@ from accel_engine.devices.device_types import Device
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.places import FORMS, PlaceRequest, placed_runs
 from accel_engine.places.own_process import is_to_start_again
-from accel_engine.places.place import JobState, Place, PlacedJob, told_devices
+from accel_engine.places.place import JobState, Place, PlacedJob, machine_devices
 from accel_engine.run import RunReader, Status, list_runs
+from accel_tui.cli import follow_run
 from tui.cli.conftest import Engine
 
 
@@ -24,7 +25,7 @@ class Lab(Place):
     cancelled: ClassVar[list[str]] = []
 
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
-        return told_devices(2 if request.gpus is None else request.gpus)
+        return machine_devices(2 if request.gpus is None else request.gpus)
 
     def files(self, job: PlacedJob) -> Mapping[str, str]:
         return {"job.sh": f"{job.gpus} GPUs\n"}
@@ -85,6 +86,13 @@ def test_stop_takes_it_from_its_place(run_command) -> None:
     assert run.info.status is Status.STOPPED
 
 
+def test_what_trains_it_again_does_so_there(run_command) -> None:
+    run_command("train --on lab:3 --data digits --model mlp --gpus 1 --detach")
+    (run,) = list_runs()
+    assert run.info is not None
+    assert follow_run._continue_message(run.info).endswith("accel-tui train --model mlp --on lab:3 --gpus 1")
+
+
 def test_only_its_files_are_written(run_command, here) -> None:
     done = run_command("train --on lab --data digits --model mlp --write files --gpus 1")
 
@@ -125,7 +133,7 @@ def test_a_run_that_its_place_starts_again_is_followed_on(run_command, monkeypat
         again.append(True)
         return is_to_start_again(directory)
 
-    monkeypatch.setattr("accel_tui.cli.place_run.is_to_start_again", is_waiting)
+    monkeypatch.setattr("accel_engine.places.placed_runs.is_to_start_again", is_waiting)
 
     class Preempted(Lab):
         def state(self, job: str) -> JobState:
