@@ -151,9 +151,11 @@ def test_hosts_train_together_and_end_together(ssh) -> None:
 def test_hosts_start_again_with_keep_alive(ssh) -> None:
     run = start("--hosts", "n0,n1", *TWO, *LONG, "--keep-alive", "on")
     run.wait_for("checkpoint", is_training)
+    worker = run.directory / "workers" / "1"
+    run.wait_for("checkpoint of the worker", lambda _: latest_checkpoint(worker) > 0)
     steps = latest_checkpoint(run.directory)
 
-    os.kill(pid_of(run.directory / "workers" / "1"), signal.SIGKILL)
+    os.kill(pid_of(worker), signal.SIGKILL)
 
     run.wait_for("restart", lambda run: any(isinstance(event, Recovered) for event in run.events))
     run.wait_for("new steps", lambda run: run.steps > steps and is_training(run))
