@@ -159,7 +159,7 @@ SHOTS = {
     ),
     "predict": Shot(
         lambda runs: runs.finished,
-        ("<Finished>", "P", "<examples>", *"scans.npz", "enter", "<probability>", "<▀>"),
+        ("<Finished>", "P", "<examples>", *"scans.npz", "enter", "<probability>"),
         (MEDIUM, SMALL, LARGE),
         (MEDIUM,),
     ),
