@@ -20,7 +20,7 @@ tests:
 campaign:
 	$(BIN)pytest -m campaign $(CAMPAIGN)
 
-# Trains all of docs/what-trains.md; `tests` trains a twelfth of it.
+# Trains all of docs/what-trains.md; `tests` trains a row in 24.
 gallery:
 	$(BIN)pytest -m "" tests/engine/training/test_gallery.py
 

@@ -82,7 +82,7 @@ class ArraySource(Source):
     def describe(self) -> DatasetEntry:
         """Find what headers, targets and first examples tell, without reading the other examples."""
         options = self._checked_options()
-        with opened(self._path) as file:
+        with opened(self.path) as file:
             if options.window is not None:
                 validation = self._of_validation(lambda other: other.headers)
                 return survey_arrays(self.entry, file.headers, options, validation)
@@ -127,7 +127,7 @@ class ArraySource(Source):
         """Read the arrays that are used, once they are found to fit in memory."""
         del progress
         options = self._checked_options()
-        with opened(self._path) as file:
+        with opened(self.path) as file:
             if options.window is not None:
                 return windowed_arrays(self.entry.name, _read_all(file), options, self._of_validation(_read_all))
             roles = _find_roles(file.headers, options)
@@ -136,11 +136,6 @@ class ArraySource(Source):
                 self.entry.name, parts.arrays, options, class_names=_class_names(file), names=parts.names
             )
         return replace(dataset, notes=(*roles.notes, *parts.notes, *dataset.notes))
-
-    @property
-    def _path(self) -> Path:
-        assert self.entry.path is not None  # noqa: S101 (an entry of such a file has a path)
-        return self.entry.path
 
     def _checked_options(self) -> DataOptions:
         for field in ("kinds",) if self.options.window is not None else _TABLE_FIELDS:

@@ -1,6 +1,7 @@
 """A source of data: what describes and loads the data that a plan names."""
 
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accel_engine.data.data_options import DataOptions, Progress
@@ -53,6 +54,12 @@ class Source(ABC):
     def __init__(self, entry: DatasetEntry, options: DataOptions) -> None:
         self.entry = entry
         self.options = options
+
+    @property
+    def path(self) -> Path:
+        """The file or folder, of a source that has one."""
+        assert self.entry.path is not None  # noqa: S101 (as said)
+        return self.entry.path
 
     def describe(self) -> DatasetEntry:
         """Complete the entry with what names, headers and first rows tell.

@@ -61,7 +61,7 @@ class ScriptProfiler:
 
     def enter(self, phase: Phase) -> None:
         """Note that the script enters a phase; from any thread."""
-        if not self._is_tracing:
+        if self._command is None:
             self._entered = []
         self._entered.append((phase, time.time_ns()))
 
@@ -76,7 +76,7 @@ class ScriptProfiler:
         Args:
             why: Why it ends early, as a sentence without a full stop; empty if it does not.
         """
-        command, self._command = self._command, None
+        entered, command, self._command = self._entered, self._command, None
         if command is None:
             return
         seconds, steps = time.monotonic() - self._began, self._steps() - self._first_step
@@ -87,7 +87,7 @@ class ScriptProfiler:
                 raise RunError("TensorFlow's profiler has written no trace")
             notes = [*self._notes, *(f"{reason}: the trace is shorter." for reason in (why or self._why,) if reason)]
             folder = str(max(new).relative_to(self._link.directory))
-            self._link.profiled(command, folder, seconds, steps, self._entered, notes)
+            self._link.profiled(command, folder, seconds, steps, entered, notes)
         except RunError as error:
             self._refuse(command, str(error))
         except Exception as error:  # noqa: BLE001 (whatever it is, the script continues)

@@ -170,7 +170,7 @@ class Recording:
             facts = TraceFacts(int(values["steps"]) or None, entered=entered, notes=notes, path=folder)
             found = reduce_trace(run.directory / folder, facts)
             if not found.operations:
-                raise RunError("the trace has no operations of TensorFlow")
+                raise RunError("the trace has no operations of TensorFlow in training: profile more seconds")
             run.write_diagnostics(found)
             run.answer_for_recorder(command, traced_text(found, float(values["seconds"])), obeyed=True)
         except Exception as error:  # noqa: BLE001 (the recording continues)

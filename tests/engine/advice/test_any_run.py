@@ -74,7 +74,7 @@ BUILT = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     loss=CURVES,
     accuracy=CURVES,

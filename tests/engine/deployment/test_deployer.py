@@ -108,7 +108,7 @@ def test_a_model_is_served_replaced_without_a_lost_request_and_taken_back(
 
     def ask() -> None:
         runtime = RestV2(transport_of(deployment), "small", binary=False)
-        while not stops.is_set():
+        while not stops.wait(0.01):
             try:
                 asked = runtime.send(runtime.prepare(EXAMPLES))
                 versions[asked.json()["model_version"]] += 1

@@ -1,10 +1,13 @@
 """An engine whose run is deleted while it trains ends."""
 
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+
+import psutil
 
 from accel_engine import run
 from accel_engine.events import Outcome, RunEnded
@@ -22,8 +25,12 @@ def test_the_engine_of_a_deleted_run_ends_and_leaves_nothing(
     engines.append(start(directory))
     wait_until(lambda: latest_checkpoint(directory), "a checkpoint")
     with closing(RunReader(directory)) as reader:
-        # Again while it is just saving a checkpoint there.
-        wait_until(lambda: shutil.rmtree(directory, ignore_errors=True) or not directory.exists(), "the deletion")
+        # At any moment, also while it saves a checkpoint there. Of half a deletion it would tell the missing file.
+        engines[0].send_signal(signal.SIGSTOP)
+        engine = psutil.Process(engines[0].pid)
+        wait_until(lambda: engine.status() == psutil.STATUS_STOPPED, "the engine to stop for a moment")
+        shutil.rmtree(directory)
+        engines[0].send_signal(signal.SIGCONT)
         assert engines[0].wait(120) == 1
         assert not directory.exists()
         ended = reader.poll().events[-1]

@@ -102,7 +102,7 @@ def test_a_seed_without_a_suggestion_of_its_own_is_counted() -> None:
     assert "1 of 2 seeds" in suggest([ramp(typical), noisy]).remark
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.floats(1e-3, 1e3), st.floats(0.1, 100.0), st.integers(0, 1000))
 def test_the_scale_of_losses_and_rates_does_not_matter(by: float, factor: float, seed: int) -> None:
     plain = suggest([ramp(typical, seed=seed, noise=0.01)])
@@ -112,7 +112,7 @@ def test_the_scale_of_losses_and_rates_does_not_matter(by: float, factor: float,
         assert after.rate == pytest.approx(factor * before.rate, rel=0.35)  # at most a step or two by rounding
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60))
 def test_any_losses_give_rates_of_the_ramp_or_a_reason(losses: list[float]) -> None:
     rates = RATES[: len(losses)]

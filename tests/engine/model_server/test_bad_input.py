@@ -149,7 +149,7 @@ def check_inputs(read: Callable[[], Any]) -> None:
     assert all(isinstance(text, str) for text in inputs["s"].reshape(-1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(JSON | JSON.map(lambda value: {"instances": value}) | JSON.map(lambda value: {"inputs": value}))
 def test_any_json_is_inputs_or_an_error(body: Any) -> None:
     check_inputs(lambda: rest_v1.inputs_of(body, SERVICE)[0])
@@ -169,7 +169,7 @@ TENSOR = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(TENSOR, max_size=3), st.binary(max_size=20))
 def test_any_tensors_are_inputs_or_an_error(tensors: list[dict[str, Any]], binary: bytes) -> None:
     check_inputs(lambda: open_inference.inputs_of({"inputs": tensors}, binary, SERVICE)[0])

@@ -126,7 +126,7 @@ def test_what_is_no_tensor_of_an_input_is_refused(tensor_given: Any, dtype: str,
         to_array("x", tensor_given, ArraySpec((2,), dtype), 1000)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     dtype=st.sampled_from([*KINDS, "float64", "string"]),
     number=st.none() | st.integers(0, 30),

@@ -1,4 +1,4 @@
-"""The rows of docs/what-trains.md reach what it says: all of them with ``make gallery``, else every twelfth one."""
+"""The rows of docs/what-trains.md reach what it says: all of them with ``make gallery``, else one in 24."""
 
 from pathlib import Path
 

@@ -15,8 +15,9 @@ from .conftest import Gym
 
 FILE = Path(__file__).with_name("source_models.py")
 
-STREAMS = ("tf_data", "py_dataset", "generator")
-ENDLESS = ("endless_tf_data", "endless_generator")
+STREAMS = ("tf_data", "py_dataset")
+OTHERS = ("generator", "endless_tf_data", "endless_generator")
+"""Streams of a generator continue in test_recipe_resuming.py, too."""
 
 
 def plan_of(source: str, **values: object) -> Plan:
@@ -46,19 +47,21 @@ def check_continuation(gym: Gym, plan: Plan, kind: str) -> None:
     np.testing.assert_array_equal(resumed.series["loss"], losses)
 
 
-@pytest.mark.parametrize("source", [*STREAMS, *(pytest.param(each, marks=pytest.mark.campaign) for each in ENDLESS)])
+@pytest.mark.parametrize("source", [*STREAMS, *(pytest.param(each, marks=pytest.mark.campaign) for each in OTHERS)])
 def test_a_stream_continues_where_it_was(gym: Gym, source: str) -> None:
     check_continuation(gym, plan_of(source), "streamed")
 
 
-@pytest.mark.parametrize("kind", [pytest.param("resident", marks=pytest.mark.campaign), "streamed"])
+@pytest.mark.campaign  # other arrays do in test_resuming.py
+@pytest.mark.parametrize("kind", ["resident", "streamed"])
 def test_arrays_continue_where_they_were(gym: Gym, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     if kind == "streamed":
         monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
     check_continuation(gym, plan_of("arrays"), kind)
 
 
-@pytest.mark.parametrize("lazy", [pytest.param(False, marks=pytest.mark.campaign), True], ids=["resident", "lazy"])
+@pytest.mark.campaign  # rows of any source are read by the same feeds
+@pytest.mark.parametrize("lazy", [False, True], ids=["resident", "lazy"])
 def test_windows_continue_where_they_were(
     gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lazy: bool
 ) -> None:
@@ -70,6 +73,7 @@ def test_windows_continue_where_they_were(
     check_continuation(gym, plan, "streamed" if lazy else "resident")
 
 
+@pytest.mark.campaign
 def test_files_that_are_read_lazily_continue_where_they_were(
     gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

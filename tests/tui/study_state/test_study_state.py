@@ -1,5 +1,6 @@
 """The state of a search as its study is read, piece by piece."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from accel_tui.formatting.table_columns import SortOrder, sort_rows
 from accel_tui.study_state import texts
 from accel_tui.study_state.state import StudyState, value_range
 from accel_tui.study_state.study_follower import read_state
+from accel_tui.study_state.texts import objective_form, objective_text
 from accel_tui.study_state.trial_columns import columns_of
 from example_study import DEFINITION, END, add_trial, confirm, write_study
 
@@ -159,3 +161,10 @@ def test_the_worst_tenth_does_not_hide_the_differences_of_the_others(directory: 
     assert curves[0].values.min() < low < high == curves[0].values.max()
     low, high = value_range(-curves[0].values, maximize=False)
     assert low == -curves[0].values.max()
+
+
+def test_the_values_of_a_column_have_one_form() -> None:
+    sizes = (300e6, 2.5e9)
+    form = objective_form("memory", sizes)
+    assert [form(each) for each in (*sizes, math.nan)] == ["0.28 GiB", "2.33 GiB", "—"]
+    assert objective_text("memory", 300e6) == "286 MiB"

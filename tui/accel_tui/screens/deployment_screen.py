@@ -11,7 +11,7 @@ from accel_engine.deployment.deployments import Deployment
 from accel_engine.deployment.status import StatusReader
 from accel_tui.host import Screens, open_screen
 from accel_tui.screens.asking import BackScreen
-from accel_tui.screens.deployments_screen import COLUMNS, INTERVAL, DeploymentDetail, DeploymentsTable
+from accel_tui.screens.deployments_screen import INTERVAL, DeploymentDetail, DeploymentsTable, columns_of
 from accel_tui.widgets.deployment_view import DeploymentCharts
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.log.log_view import LogView
@@ -75,7 +75,7 @@ class DeploymentScreen(BackScreen):
             found = [each for each in await asyncio.to_thread(self._reader.read) if self._is_it(each.deployment)]
         table = self.query_one(DeploymentsTable)
         table.empty = "It was deleted."
-        table.show_rows(found, COLUMNS)
+        table.show_rows(found, columns_of(found))
         for each in (self.query_one(DeploymentDetail), self.query_one(DeploymentCharts)):
             each.show_row(found[0] if found else None)
 

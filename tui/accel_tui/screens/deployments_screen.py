@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -55,39 +56,6 @@ class DeploymentsTable(Table[DeploymentStatus]):
         return row.deployment.name
 
 
-def _figure(make: Callable[[DeploymentStatus], str | None]) -> Callable[[DeploymentStatus, float], str]:
-    """A cell that is empty where a server does not run."""
-    return lambda row, _: (make(row) or "—") if row.total else ""
-
-
-def _rate(row: DeploymentStatus) -> str | None:
-    return (numbers.compact(float(row.figures.rate)) if row.figures.rate else "0") if row.figures else None
-
-
-def _p50(row: DeploymentStatus) -> str | None:
-    return _latency(row.figures.p50 if row.figures else None)
-
-
-def _p99(row: DeploymentStatus) -> str | None:
-    return _latency(row.figures.p99 if row.figures else None)
-
-
-def _latency(seconds: float | None) -> str | None:
-    return None if seconds is None else numbers.latency(seconds)
-
-
-def _batch(row: DeploymentStatus) -> str | None:
-    return f"{row.figures.batch:.1f}" if row.figures and row.figures.batch is not None else None
-
-
-def _errors(row: DeploymentStatus) -> str | None:
-    return f"{row.total.failed:,}" if row.total else None
-
-
-def _memory(row: DeploymentStatus) -> str | None:
-    return numbers.size(row.total.memory) if row.total and row.total.memory else None
-
-
 def _course(row: DeploymentStatus, width: int) -> str:
     """The requests a second of the latest readings."""
     rates = thinned([figures.rate if figures else math.nan for _, figures in row.course], width)
@@ -95,41 +63,54 @@ def _course(row: DeploymentStatus, width: int) -> str:
     return sparkline(rates, width, 0.0, highest) if highest else ""
 
 
-COLUMNS: tuple[Column[DeploymentStatus], ...] = (
-    Column("name", 14, lambda row, _: row.deployment.name, lambda row: (0.0, row.deployment.name), widest=24),
-    Column(
-        "health",
-        9,
-        lambda row, _: row.health,
-        lambda row: (0.0, row.health),
-        colour=lambda row: HEALTH_COLOURS.get(row.health, "note"),
-    ),
-    Column("requests/s", 10, _figure(_rate), right=True),
-    Column("course", 12, lambda _, __: "", draw=_course, colour=lambda _: "primary", drop_priority=6, widest=30),
-    Column("p50", 8, _figure(_p50), right=True, drop_priority=1),
-    Column("p99", 8, _figure(_p99), right=True),
-    Column("batch", 5, _figure(_batch), right=True, drop_priority=3),
-    Column(
-        "errors",
-        6,
-        _figure(_errors),
-        right=True,
-        colour=lambda row: "error" if row.total and row.total.failed else "",
-        drop_priority=1,
-    ),
-    Column("memory", 8, _figure(_memory), right=True, drop_priority=2),
-    Column(
-        "since",
-        8,
-        lambda row, now: numbers.ago(now - row.since) if row.since else "",
-        lambda row: (row.since, "") if row.since else None,
-        right=True,
-        descending=True,
-        drop_priority=4,
-    ),
-    Column("url", 21, lambda row, _: row.deployment.url, drop_priority=5, widest=ALL_ROOM),
-)
-"""The columns of the list; rates and latencies are of the last seconds, errors since the server was started."""
+def columns_of(rows: Sequence[DeploymentStatus]) -> tuple[Column[DeploymentStatus], ...]:
+    """The columns of the list; rates and latencies are of the last seconds, errors since the server was started."""
+
+    def figure(
+        title: str,
+        width: int,
+        text: Callable[[float], str],
+        value: Callable[[DeploymentStatus], float | None],
+        drop_priority: int = 0,
+    ) -> Column[DeploymentStatus]:
+        """Numbers in one form; empty where a server does not run."""
+        form = numbers.in_one_form(text, filter(None, map(value, rows)))
+
+        def cell(row: DeploymentStatus, _: float) -> str:
+            found = value(row)
+            shown = "—" if found is None else form(found) if found else "0"
+            return shown if row.total else ""
+
+        return Column(title, width, cell, right=True, drop_priority=drop_priority)
+
+    errors = figure("errors", 6, "{:,.0f}".format, lambda row: row.total.failed if row.total else None, 1)
+    return (
+        Column("name", 14, lambda row, _: row.deployment.name, lambda row: (0.0, row.deployment.name), widest=24),
+        Column(
+            "health",
+            9,
+            lambda row, _: row.health,
+            lambda row: (0.0, row.health),
+            colour=lambda row: HEALTH_COLOURS.get(row.health, "note"),
+        ),
+        figure("requests/s", 10, numbers.compact, lambda row: row.figures.rate if row.figures else None),
+        Column("course", 12, lambda _, __: "", draw=_course, colour=lambda _: "primary", drop_priority=6, widest=30),
+        figure("p50", 8, numbers.latency, lambda row: row.figures.p50 if row.figures else None, 1),
+        figure("p99", 8, numbers.latency, lambda row: row.figures.p99 if row.figures else None),
+        figure("batch", 5, "{:.1f}".format, lambda row: row.figures.batch if row.figures else None, 3),
+        replace(errors, colour=lambda row: "error" if row.total and row.total.failed else ""),
+        figure("memory", 8, numbers.size, lambda row: (row.total.memory or None) if row.total else None, 2),
+        Column(
+            "since",
+            8,
+            lambda row, now: numbers.ago(now - row.since) if row.since else "",
+            lambda row: (row.since, "") if row.since else None,
+            right=True,
+            descending=True,
+            drop_priority=4,
+        ),
+        Column("url", 21, lambda row, _: row.deployment.url, drop_priority=5, widest=ALL_ROOM),
+    )
 
 
 class DeploymentDetail(RowDetails):
@@ -235,7 +216,7 @@ class DeploymentsScreen(AskingScreen):
         self._table.empty = "\n".join((EMPTY, *map(printable, self._reader.problems)))
         self.set_class(not found, "-empty")
         self.query_one("#about", Static).update(_summary(found))
-        self._table.show_rows(found, COLUMNS)
+        self._table.show_rows(found, columns_of(found))
         self._describe()
 
     @on(DeploymentsTable.Moved)

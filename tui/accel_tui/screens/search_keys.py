@@ -1,8 +1,13 @@
-"""The keys of the Search screen, and what each needs."""
+"""The keys of the Search screen, what each needs, and what is asked before a search is changed."""
+
+from collections.abc import Mapping
 
 from textual.binding import Binding, BindingType
 
+from accel_engine.errors import UsageError
 from accel_engine.search.trial import Trial
+from accel_engine.words import numbers
+from accel_tui.screens.entry_screen import Entry, EntryScreen
 from accel_tui.screens.run_actions import SEARCH, run_bindings
 from accel_tui.study_state.state import StudyState
 from accel_tui.widgets.search.study_view import VIEWS
@@ -62,3 +67,50 @@ def is_offered(action: str, state: StudyState, trial: Trial | None) -> bool:
         case "resume_search":
             return state.definition is not None and not is_running
     return True
+
+
+MAX_COUNT = 100_000
+"""The largest number of trials or epochs."""
+
+
+class CountScreen(EntryScreen[int]):
+    """Asks for a number of trials or epochs.
+
+    Args:
+        title: What is changed.
+        detail: What is asked for.
+        noun: What is counted, in the singular.
+        count: The number at first.
+        effect: What happens with a number, with ``{}`` in its place.
+    """
+
+    def __init__(self, title: str, detail: str, noun: str, count: int, effect: str) -> None:
+        super().__init__(title, detail, Entry(f"{noun}s", str(count)))
+        self._noun, self._effect = noun, effect
+
+    def parse(self, texts: Mapping[str, str]) -> int:
+        """Parse the number."""
+        return parse_count(texts[f"{self._noun}s"], f"{self._noun}s")
+
+    def effect(self, value: int) -> str:
+        """Say what happens."""
+        return self._effect.format(numbers.counted(value, self._noun))
+
+
+def parse_count(text: str, noun: str) -> int:
+    """Parse a number from 1.
+
+    Args:
+        text: The text; commas and blanks between digits are ignored.
+        noun: What is counted, in the plural.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        count = int(text.strip().removeprefix("+").replace(",", "").replace(" ", ""))
+    except ValueError:
+        count = 0
+    if not 1 <= count <= MAX_COUNT:
+        raise UsageError(f"must be a number of {noun}, from 1 to {MAX_COUNT:,}")
+    return count

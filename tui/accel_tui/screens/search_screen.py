@@ -25,8 +25,7 @@ from accel_tui.host import Screens, open_screen
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
 from accel_tui.screens.run_actions import SEARCH, RunActionsScreen, TargetRun
 from accel_tui.screens.run_questions import STOP as STOP_TRIAL
-from accel_tui.screens.search_keys import BINDINGS, is_offered
-from accel_tui.screens.search_questions import ProlongScreen, TrialsScreen
+from accel_tui.screens.search_keys import BINDINGS, CountScreen, is_offered
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import Answered, StudyFollower, StudyRequest
 from accel_tui.study_state.trial_columns import columns_of
@@ -266,7 +265,9 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     async def action_prolong(self) -> None:
         """Ask for how many more epochs to train the trial under the cursor."""
         if trial := self._trial:
-            epochs = await self.ask(ProlongScreen(trial.number))
+            detail = "It continues from its last checkpoint. Number of epochs more:"
+            asked = CountScreen(f"Prolong trial {trial.number}", detail, "epoch", 5, "trains {} more")
+            epochs = await self.ask(asked)
             if epochs is not None:
                 self._follower.send(StudyRequest("prolong", trial.number, epochs))
 
@@ -274,7 +275,9 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     async def action_change_trials(self) -> None:
         """Ask for another number of trials."""
         if self.state.definition:
-            trials = await self.ask(TrialsScreen(self.state.definition.trials))
+            count = self.state.definition.trials
+            title = "Change the number of trials"
+            trials = await self.ask(CountScreen(title, "Number of trials:", "trial", count, "searches with {}"))
             if trials is not None:
                 self._follower.send(StudyRequest("set_trials", argument=trials))
 

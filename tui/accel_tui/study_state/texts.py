@@ -1,7 +1,7 @@
 """A search and its trials as text."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.search.definition import Objective
@@ -48,16 +48,18 @@ def objective_name(name: str) -> str:
 
 def objective_text(name: str, value: float) -> str:
     """The value of an objective with its unit; a dash if it is unknown."""
-    if not math.isfinite(value):
-        return "—"
-    match name:
-        case "time":
-            return f"{value:.2f} s" if value < 9.995 else numbers.duration(value)
-        case "memory":
-            return numbers.size(value)
-        case "latency":
-            return numbers.latency(value)
-    return numbers.metric(value)
+    return objective_form(name)(value)
+
+
+def objective_form(name: str, column: Iterable[float] = ()) -> Callable[[float], str]:
+    """How the values of an objective are written: as one, or all of a column in one form."""
+    forms = {"time": _seconds, "memory": numbers.size, "latency": numbers.latency}
+    text = numbers.in_one_form(forms.get(name, numbers.metric), column)
+    return lambda value: text(value) if math.isfinite(value) else "—"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if value < 9.995 else numbers.duration(value)
 
 
 def parameter_text(value: object) -> str:

@@ -8,7 +8,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ALL_ROOM, Column, SortKey
 from accel_tui.plan import field_labels
 from accel_tui.study_state.state import NO_CURVE, StudyState
-from accel_tui.study_state.texts import SYMBOLS, objective_name, objective_text, parameter_text, trial_state
+from accel_tui.study_state.texts import SYMBOLS, objective_form, objective_name, parameter_text, trial_state
 
 _WIDEST = 14
 _FIRST = 5  # parameters that matter more than the time and the number of epochs
@@ -58,10 +58,11 @@ def _objective(state: StudyState, name: str, drop_priority: int, *, descending: 
         return (value, "") if math.isfinite(value) else None
 
     title = objective_name(name)[:_WIDEST]
+    text = objective_form(name, (state.value(each, name) for each in state.trials.values()))
     return Column(
         title,
         max(8, len(title)),
-        lambda trial, _: objective_text(name, state.value(trial, name)),
+        lambda trial, _: text(state.value(trial, name)),
         key,
         right=True,
         descending=descending,

@@ -74,7 +74,7 @@ class HuggingFace(PreparedSource):
         left_out: list[str] = []
         for name, feature in features.items():
             if any(name not in table.column_names for table in tables.values()):
-                raise DataError(f"{self._root}: not all splits have the column {name}")
+                raise DataError(f"{self.path}: not all splits have the column {name}")
             spec, remark = _spec(feature, [table[name] for table in tables.values()], options.window)
             if spec is None:
                 left_out.append(f"{name} ({remark})")
@@ -131,10 +131,6 @@ class HuggingFace(PreparedSource):
                 del self._tables[use]
                 yield f"the {use} split has no labels: it is not used"
 
-    @property
-    def _root(self) -> Path:
-        return Path(self.entry.path or ".")
-
     @cached_property
     def _padded(self) -> list[str]:
         """Names of the columns of lists that are padded to one length, or cut; filled by the layout."""
@@ -143,10 +139,10 @@ class HuggingFace(PreparedSource):
     @cached_property
     def _splits(self) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Where each split is, and notes."""
-        found = {"train": self._root}
-        if (self._root / "dataset_dict.json").is_file():
-            names = read_json(self._root / "dataset_dict.json", _Splits).splits
-            found = {name: self._root / name for name in names}
+        found = {"train": self.path}
+        if (self.path / "dataset_dict.json").is_file():
+            names = read_json(self.path / "dataset_dict.json", _Splits).splits
+            found = {name: self.path / name for name in names}
         folders, notes = choose_splits(found, self.options)
         if self.options.validation_data:
             folders["validation"] = user_path(self.options.validation_data)
@@ -170,7 +166,7 @@ class ParquetFolder(HuggingFace):
 
     @cached_property
     def _splits(self) -> tuple[dict[str, Any], tuple[str, ...]]:
-        files, notes = choose_splits(_parquet_files(self._root), self.options)
+        files, notes = choose_splits(_parquet_files(self.path), self.options)
         if given := self.options.validation_data:
             found = _parquet_files(user_path(given))
             if not found:
@@ -188,7 +184,7 @@ class ParquetFolder(HuggingFace):
             raise DataError(f"{file} has features that cannot be understood: {error}") from error
         if not features:
             reason = "no features of Hugging Face, which say what its columns are: give one of its files as a table"
-            raise DataError(f"{self._root} is a folder of Parquet files with {reason}, e.g. {file}")
+            raise DataError(f"{self.path} is a folder of Parquet files with {reason}, e.g. {file}")
         return features
 
     @cached_property
@@ -197,12 +193,12 @@ class ParquetFolder(HuggingFace):
         files = self._splits[0]
         metadata = [_read_parquet(file, "read_metadata") for each in files.values() for file in each]
         size = sum(each.row_group(group).total_byte_size for each in metadata for group in range(each.num_row_groups))
-        check_fits_memory(f"reading {len(metadata)} Parquet files of {self._root}", size)
+        check_fits_memory(f"reading {len(metadata)} Parquet files of {self.path}", size)
         names = list(self._features)
         tables = {
             use: [_read_parquet(file, "read_table", columns=names) for file in each] for use, each in files.items()
         }
-        return {use: import_pyarrow(self._root).concat_tables(each) for use, each in tables.items()}
+        return {use: import_pyarrow(self.path).concat_tables(each) for use, each in tables.items()}
 
 
 def _parquet_files(root: Path) -> dict[str, list[Path]]:

@@ -43,7 +43,7 @@ class TensorFlowDatasets(PreparedSource):
         usable = {name: each.feature for name, each in found.items() if each.feature is not None}
         left_out = [f"{name} ({each.kind})" for name, each in found.items() if each.feature is None]
         if not usable:
-            raise DataError(f"none of the features of {self._root} can be read: {', '.join(left_out)}")
+            raise DataError(f"none of the features of {self.path} can be read: {', '.join(left_out)}")
         _, notes = self._splits
         if left_out:
             notes += (f"features left out: {', '.join(left_out)}",)
@@ -60,7 +60,7 @@ class TensorFlowDatasets(PreparedSource):
             specs,
             roles,
             tuple(name for name, each in usable.items() if each.encoding == "image"),
-            _class_names(self._root, target) if target in labels else (),
+            _class_names(self.path, target) if target in labels else (),
             notes,
             (*changes, *padding(padded, self.options.window)),
             str(self._info.get("name", "")),
@@ -77,25 +77,21 @@ class TensorFlowDatasets(PreparedSource):
             if len(records[use]) != expected:
                 has = f"has {len(records[use]):,} records of {expected:,}"
                 raise DataError(
-                    f"the split {self._splits[0][use].name} of {self._root} {has}: files are damaged or missing"
+                    f"the split {self._splits[0][use].name} of {self.path} {has}: files are damaged or missing"
                 )
         usable = {name: each.feature for name, each in self._features.items() if each.feature is not None}
         return feature_columns(records, usable, self.layout.specs)
 
-    @property
-    def _root(self) -> Path:
-        return Path(self.entry.path or ".")
-
     @cached_property
     def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = read_json(self._root / "dataset_info.json", dict[str, Any])
+        info: dict[str, Any] = read_json(self.path / "dataset_info.json", dict[str, Any])
         if (stored := info.get("fileFormat", "tfrecord")) != "tfrecord":
-            raise DataError(f"{self._root} is stored as {stored}; prepare it with file_format='tfrecord'")
+            raise DataError(f"{self.path} is stored as {stored}; prepare it with file_format='tfrecord'")
         return info
 
     @cached_property
     def _features(self) -> dict[str, _Found]:
-        features = read_json(self._root / "features.json", dict[str, Any])
+        features = read_json(self.path / "features.json", dict[str, Any])
         with self._understood():
             return dict(_features(features, (), self.options.window))
 
@@ -109,7 +105,7 @@ class TensorFlowDatasets(PreparedSource):
 
     @cached_property
     def _files(self) -> dict[str, list[Path]]:
-        return {use: _files(self._root, split.name) for use, split in self._splits[0].items()}
+        return {use: _files(self.path, split.name) for use, split in self._splits[0].items()}
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
@@ -118,7 +114,7 @@ class TensorFlowDatasets(PreparedSource):
             yield
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             name = "features.json or dataset_info.json"
-            raise DataError(f"{self._root} has a {name} that cannot be understood: {error}") from error
+            raise DataError(f"{self.path} has a {name} that cannot be understood: {error}") from error
 
 
 class _Split(NamedTuple):

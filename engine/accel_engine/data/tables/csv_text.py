@@ -73,7 +73,7 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
     before = _comments(rest)
     rest = rest[len("".join(before)) :]
     if not special and (title := _title(rest)):
-        before, rest = [*before, title], rest[len(title) :]
+        before, rest = [*before, *filter(str.strip, title.splitlines())], rest[len(title) :]
     separator = special[1] if special else "\t" if tabs else _separator(rest)
     first, second = (tuple(map(str.strip, row)) for row in _first_rows(rest, separator))
     skipped = len(text[: len(text) - len(rest)].splitlines())
@@ -97,17 +97,25 @@ def _comments(text: str) -> list[str]:
     return lines[:-1] if are_names else lines
 
 
-def _title(text: str) -> str:
-    """The line of a title above the names of the columns, as reports of spreadsheets have; empty if there is none."""
+_TITLE_LINES = 5
+"""Lines, at most, above the names of the columns."""
+
+
+def _title(text: str, most: int = _TITLE_LINES) -> str:
+    """The lines of a title above the names of the columns, as reports of spreadsheets have; empty if there is none."""
     line = re.match(r"[^\r\n]*[\r\n]+", text)
     body = text[line.end() :] if line else ""
-    if not line or not body.strip():
+    if not line or not body.strip() or not most:
         return ""
     separator = _separator(body)
     title, (first, second) = _first_rows(line[0], separator)[0], _first_rows(body, separator)
-    is_alone = sum(map(bool, title)) == 1 and len(title) in (1, len(first))
+    if sum(map(bool, title)) != 1:
+        return ""
     are_names = len(first) == len(second) > 2 and all(first) and _is_header(first) and not _is_header(second)
-    return line[0] if is_alone and are_names else ""
+    if are_names and len(title) in (1, len(first)):
+        return line[0]
+    more = _title(body, most - 1)
+    return line[0] + more if more else ""
 
 
 def _separator(text: str) -> str:

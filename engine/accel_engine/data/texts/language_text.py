@@ -45,11 +45,6 @@ class LanguageText(Source):
     takes_window = has_tokens = True
 
     @cached_property
-    def _path(self) -> Path:
-        assert self.entry.path is not None  # noqa: S101 (an entry of a text file has a path)
-        return self.entry.path
-
-    @cached_property
     def _replaces(self) -> bool:
         return self.options.invalid_examples == "skip"
 
@@ -57,8 +52,8 @@ class LanguageText(Source):
         """Complete the entry with the number of tokens and of examples, and the characters at the start of the file."""
         window = _tokens_per_example(self.options)
         is_of_characters = self.options.tokenizer == "characters"
-        start = next(read_texts(self._path, replace=self._replaces or not is_of_characters, chunk=_START))
-        tokens = self._count(self._path)
+        start = next(read_texts(self.path, replace=self._replaces or not is_of_characters, chunk=_START))
+        tokens = self._count(self.path)
         counts: list[int | None] = [None, None, None]
         if tokens is not None:
             counts = [_block_count(part, window) for part in _divide_tokens(tokens, self.options)]
@@ -128,15 +123,15 @@ class LanguageText(Source):
     def _read_bytes(self, validation: Path | None, progress: Progress) -> "_Read":
         del progress
         try:
-            tokens = np.fromfile(self._path, np.uint8)
+            tokens = np.fromfile(self.path, np.uint8)
             return tokens, np.fromfile(validation, np.uint8) if validation else None, BYTES, ()
         except OSError as error:
-            raise DataError(f"{error.filename or self._path}: {error.strerror}") from error
+            raise DataError(f"{error.filename or self.path}: {error.strerror}") from error
 
     def _read_characters(self, validation: Path | None, progress: Progress) -> "_Read":
         encoder = CharacterEncoder(replace=self._replaces)
-        length = encoder.count(self._path)
-        tokens = encoder.encode(self._path, length, _divide_tokens(length, self.options)[0], progress)
+        length = encoder.count(self.path)
+        tokens = encoder.encode(self.path, length, _divide_tokens(length, self.options)[0], progress)
         other = encoder.encode(validation, encoder.count(validation), 0, no_progress) if validation else None
         return tokens, other, encoder.vocabulary, tuple(_changes(encoder))
 

@@ -58,6 +58,7 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "a column called #": ("#,b\n1,x\n2,y\n", {"#": [1, 2], "b": ["x", "y"]}),
     "hours of Americans": ("a\n1/31/23 1:05 PM\n2/1/23 12:00 AM\n", {"a": [1675170300, 1675209600]}),
     "a title in the first cell": ("Sales,,\na,b,c\n1,x,3\n2,y,4\n", {"a": [1, 2], "b": ["x", "y"], "c": [3, 4]}),
+    "a title of two lines": ("Sales\nAsia,,\n\na,b,c\n1,x,3\n2,y,4\n", {"a": [1, 2], "b": ["x", "y"], "c": [3, 4]}),
     "a title and an empty line": ("Sales\n\na;b;c\n1;x;3\n2;y;4\n", {"a": [1, 2], "b": ["x", "y"], "c": [3, 4]}),
     "zip codes": ("a,b\n01234,x\n99999,y\n", {"a": ["01234", "99999"], "b": ["x", "y"]}),
 }  # fmt: skip

@@ -411,3 +411,15 @@ def test_names_stand_at_the_ends_of_lines_in_their_order_and_arrows_where_a_line
         line[60 - view.end_width + 1 :].strip() for line in lines(render(view))[1:-1] if len(line) > 60 - view.end_width
     ]
     assert [end for end in ends if end] == ["▲d 7.0000", "b 1.0200", "a 1.0000", "c 0.9800", "▼e -5.0000"]
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_several_curves_are_lines_without_the_ranges_that_one_has(is_alone: bool) -> None:
+    noise = np.random.default_rng(3).normal(1, 0.2, 4000)
+    series = [ChartSeries("a", curve(*noise)), ChartSeries("b", curve(*(noise + 0.3)), style="secondary")]
+    shown = series[:1] if is_alone else series
+    view = ChartView(40, 12, step_axis(4000), Axis(0, 2), tuple(shown), "loss", "", has_tints=False)
+    frame = render(view)
+    styles = {STYLES[number % len(STYLES)] for number in frame.styles[frame.characters >= 0x2800]}
+    assert ("primary-band" in styles) is is_alone
+    assert {each.style for each in shown} <= styles

@@ -47,10 +47,12 @@ def draw_series(plot: Frame, view: ChartView) -> None:
     inside = plot.part(0, 0, width, height - 1) if height > 1 and view.axis_rows else plot
     for series, found in curves:
         drawn = [next(patterns) for _ in found]
-        if view.has_tints and len(curves) == 1:  # those of several would hide one another
+        is_alone = len(curves) == 1  # ranges of several would hide one another's lines
+        if view.has_tints and is_alone:
             rows = len(inside.characters)
             inside.tint(_below(drawn[-1][:rows], found[-1][0]), f"{series.style}-area")
             paint_range(inside, drawn[0][:rows], series.style)
+        if view.has_tints or not is_alone:
             drawn[0] = np.zeros_like(drawn[0])
         _paint_curve(plot, drawn, series.style)
     for series, found in curves:  # on top of all curves, so that no series hides a mark

@@ -102,8 +102,8 @@ def plain_losses(plan: Plan, chained: list[keras.Layer], loss: keras.losses.Loss
     return losses
 
 
-def test_steps_equal_those_of_keras_layers_and_continue_exactly(gym: Gym, models: str) -> None:
-    plan = Plan(
+def plan_of_chain(models: str) -> Plan:
+    return Plan(
         model=f"{models}:classifier",
         data="synthetic:8x8x3:10:160",
         augmentation=CHAIN.split(","),
@@ -115,7 +115,11 @@ def test_steps_equal_those_of_keras_layers_and_continue_exactly(gym: Gym, models
         seed=5,
     )
 
-    whole = gym.train(plan)
+
+def test_steps_equal_those_of_keras_layers(gym: Gym, models: str) -> None:
+    plan = plan_of_chain(models)
+
+    whole = gym.train_once(plan)
 
     assert whole.ended.outcome is Outcome.FINISHED, whole.ended.reason
     losses = plain_losses(
@@ -126,6 +130,11 @@ def test_steps_equal_those_of_keras_layers_and_continue_exactly(gym: Gym, models
     # The forward pass and the gradient of the weights, without randaugment's convolutions.
     assert whole.all(WorkCounted)[-1].flops == 2 * 2 * 16 * 192 * 10
 
+
+@pytest.mark.campaign  # of other layers, a whole recipe does so in test_recipe_resuming.py
+def test_a_run_with_all_layers_continues_exactly(gym: Gym, models: str) -> None:
+    plan = plan_of_chain(models)
+    whole = gym.train_once(plan)
     killed = gym.train(plan, at={8: [("stop_now",)]})
     assert killed.ended.steps >= 8
     resumed = gym.train(plan, run=killed.directory)

@@ -72,8 +72,9 @@ def fit_losses(plan: Plan) -> tuple[list[float], list[float]]:
     return losses, validated
 
 
-def test_steps_equal_those_of_keras_and_continue_exactly_in_both_phases(gym: Gym, model: str) -> None:
-    plan = Plan(
+def thawing(model: str) -> Plan:
+    """Nine steps, three of them with a frozen backbone."""
+    return Plan(
         model=model,
         epochs=3,
         batch_size=256,
@@ -86,7 +87,11 @@ def test_steps_equal_those_of_keras_and_continue_exactly_in_both_phases(gym: Gym
         checkpoint_every="1 epoch",
     )
 
-    whole = gym.train(plan)
+
+def test_steps_equal_those_of_keras_in_both_phases(gym: Gym, model: str) -> None:
+    plan = thawing(model)
+
+    whole = gym.train_once(plan)
 
     assert whole.ended.outcome is Outcome.FINISHED, whole.ended.reason
     losses, validated = fit_losses(plan)
@@ -100,15 +105,22 @@ def test_steps_equal_those_of_keras_and_continue_exactly_in_both_phases(gym: Gym
     ]
     table = {layer.name: layer.trainable for layer in read(whole.directory).layers.layers if layer.trainable}
     assert table == {"backbone": 1072, "hidden": 1040, "norm": 32, "head": 170}
-    for steps in (2, 5):
-        stopped = gym.train(plan, at={steps: [("stop",)]})
-        assert stopped.ended.steps < 9
-        resumed = gym.train(plan, run=stopped.directory)
-        np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
-        assert resumed.ended.metrics == whole.ended.metrics
-        assert resumed.all(ModelBuilt)[-1].trainable == (170 if steps == 2 else 1242)
-        noted = sum("frozen layers:" in each.message for each in resumed.all(Warned))
-        assert noted == (2 if steps == 2 else 1), "again only while they are frozen"
+
+
+# A whole recipe continues after its layers have thawed in test_recipe_resuming.py.
+@pytest.mark.parametrize(
+    ("steps", "trainable", "noted"), [(2, 170, 2), pytest.param(5, 1242, 1, marks=pytest.mark.campaign)]
+)
+def test_a_run_continues_exactly_in_both_phases(gym: Gym, model: str, steps: int, trainable: int, noted: int) -> None:
+    plan = thawing(model)
+    whole = gym.train_once(plan)
+    stopped = gym.train(plan, at={steps: [("stop",)]})
+    assert stopped.ended.steps < 9
+    resumed = gym.train(plan, run=stopped.directory)
+    np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
+    assert resumed.ended.metrics == whole.ended.metrics
+    assert resumed.all(ModelBuilt)[-1].trainable == trainable
+    assert sum("frozen layers:" in each.message for each in resumed.all(Warned)) == noted  # only while they are frozen
 
 
 def test_the_head_is_the_last_layer_with_weights() -> None:
