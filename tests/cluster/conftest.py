@@ -25,7 +25,7 @@ SCRIPT = Path(__file__).with_name("cluster.sh")
 
 DIRECTORY = Path(os.environ.get("DIR", "/tmp/accel-cluster"))
 
-SECONDS = 240.0
+SECONDS = 480.0
 """How long anything may take; machines with few cores are slow to start TensorFlow twice."""
 
 

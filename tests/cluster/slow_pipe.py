@@ -12,6 +12,9 @@ import time
 
 BLOCK = 1 << 12
 
+LATE_SECONDS = 0.5
+"""How late a busy machine may wake this process without a lower rate than was asked for."""
+
 
 def carry(source: int, sink: int, delay: float, rate: float) -> None:
     """Pass on what comes, late and slowly; a full queue makes the source wait, as a router's does."""
@@ -31,7 +34,7 @@ def carry(source: int, sink: int, delay: float, rate: float) -> None:
     free = time.monotonic()
     while True:
         data = os.read(source, BLOCK)
-        free = max(free, time.monotonic()) + len(data) / rate
+        free = max(free, time.monotonic() - LATE_SECONDS) + len(data) / rate
         time.sleep(max(0.0, free - time.monotonic()))
         waiting.put((time.monotonic() + delay, data))
         if not data:

@@ -28,6 +28,7 @@ from accel_engine.hosts.runs_there import start
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, find, request
 from accel_engine.run.engine.commands import read_answer
+from cluster.conftest import SECONDS
 from recorded_run import execute, started
 from waiting import wait_until
 
@@ -205,13 +206,13 @@ def mirror_of(engine: Engine) -> Path:
 def assert_nothing_lost(engine: Engine, mirror: Path, reader: RunReader) -> None:
     """End the run, and compare all of it."""
     engine.is_over.set()
-    wait_until(lambda: reader.info().status is Status.FINISHED, timeout=60)
+    wait_until(lambda: reader.info().status is Status.FINISHED, timeout=SECONDS)
     for table in ("event", "chunk", "summary", "sample", "diagnostics", "media"):
         query = f"SELECT * FROM {table} ORDER BY 1, 2, 3"
         assert execute(mirror, query) == execute(engine.writer.directory, query), table
 
 
-@pytest.mark.parametrize("seconds", [5, 60])
+@pytest.mark.parametrize("seconds", [5, 60, pytest.param(600, marks=pytest.mark.campaign)])
 def test_a_cable_that_is_pulled(machine: Machine, engine: Engine, seconds: int) -> None:
     """A short break is bridged by TCP; after a long one, the screen has said so and the link is opened again."""
     mirror = mirror_of(engine)
@@ -226,8 +227,8 @@ def test_a_cable_that_is_pulled(machine: Machine, engine: Engine, seconds: int) 
         finally:
             machine.mend()
         steps = engine.steps
-        wait_until(lambda: execute(mirror, "SELECT max(first_step) FROM chunk")[0][0] >= steps, timeout=60)
-        wait_until(lambda: not problem_of(mirror), timeout=60)
+        wait_until(lambda: execute(mirror, "SELECT max(first_step) FROM chunk")[0][0] >= steps, timeout=SECONDS)
+        wait_until(lambda: not problem_of(mirror), timeout=SECONDS)
         if seconds == 5:
             assert said == {""}
         else:
@@ -353,15 +354,13 @@ def test_a_slow_link(host: Host, engine: Engine, tmp_path: Path) -> None:
     mirror = mirror_of(engine)
     mirrored_runs.show_on_screen()  # which does not wait for all of it
     with closing(RunReader(mirror)) as reader:
-        begun = time.monotonic()
         number = request(mirror, "checkpoint")
-        wait_until(lambda: read_answer(mirror, number) is not None, timeout=30)
-        answered = time.monotonic() - begun
-        copied = "SELECT coalesce(sum(count), 0) FROM chunk"
-        assert execute(mirror, copied)[0][0] < 400_000
-        assert answered < 6
-        until = time.monotonic() + 90
-        while execute(mirror, copied)[0][0] <= 400_000:
-            assert time.monotonic() < until, f"{execute(mirror, copied)} steps; {problem_of(mirror)}"
-            time.sleep(0.5)
+        wait_until(lambda: read_answer(mirror, number) is not None, timeout=SECONDS)
+
+        def copied() -> int:
+            return int(execute(mirror, "SELECT coalesce(sum(count), 0) FROM chunk")[0][0])
+
+        assert copied() < 400_000
+        while (before := copied()) < 400_000:
+            wait_until(lambda before=before: copied() > before, f"more than {before} steps", timeout=SECONDS)
         assert_nothing_lost(engine, mirror, reader)

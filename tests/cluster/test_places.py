@@ -1,20 +1,21 @@
 """Runs at real places: Slurm, machines over SSH, and Ray, each on two hosts."""
 
 import importlib.util
+import json
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from accel_engine.events import Recovered, RunEnded, WorkersMet
-from accel_engine.run import RunReader, Status
+from accel_engine.run import RunReader, Status, list_runs
 from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.search.study_reader import StudyReader
 from cluster.conftest import SECONDS, Placed, program, start
 from waiting import wait_until
 
@@ -166,6 +167,91 @@ def test_a_host_that_does_not_answer_is_named(ssh) -> None:
     assert "nowhere.invalid cannot be asked over SSH" in done.stderr
 
 
+def search(*words: str, at: str = "") -> "subprocess.CompletedProcess[str]":
+    """Search with two trials, which both fit the cluster, in the background."""
+    ranges = ("--over", "learning_rate=1e-3..1e-1:log", "--confirm", "0", "--pruner", "off")
+    return program("search", "--data", "digits", "--model", "mlp", *ranges, "--name", "s", *words, at=at)
+
+
+def trials(count: int) -> list[Placed]:
+    """The runs of a search, once there are so many."""
+    wait_until(lambda: len(list_runs()) >= count, f"{count} trials", timeout=SECONDS)
+    return [Placed(run.directory) for run in list_runs()]
+
+
+def test_slurm_trains_the_trials_of_a_search(cluster) -> None:
+    done = search("--on", "slurm:main", "--trials", "3", "--epochs", "2", "--json")
+
+    assert done.returncode == 0, done.stderr
+    ended = json.loads(done.stdout.splitlines()[-1])
+    assert (ended["outcome"], ended["states"]) == ("finished", {"finished": 3})
+    assert all(run.info.place is not None and run.info.place.place == "slurm:main" for run in trials(3))
+
+
+def test_a_trial_waits_in_slurm_with_its_reason_is_continued_when_lost_and_stopped_with_the_search(cluster) -> None:
+    done = search("--on", "slurm:main", "--trials", "3", "--at-once", "3", *LONG, "--detach")
+    assert done.returncode == 0, done.stderr
+    trials(3)
+    directory = Path(os.environ["ACCEL_TUI_HOME"], "studies", "s")
+    with StudyReader(directory) as study:
+
+        def states() -> list[str]:
+            study.refresh()
+            return [f"{trial.state.value}: {trial.reason}" for trial in study.trials.values()]
+
+        wait_until(lambda: any("of Slurm waits" in state for state in states()), "a reason", timeout=SECONDS)
+        wait_until(lambda: any(is_training(run) for run in trials(3)), "a checkpoint", timeout=SECONDS)
+        lost = next(run for run in trials(3) if is_training(run))
+        steps, job = latest_checkpoint(lost.directory), lost.job
+
+        os.kill(pid_of(lost.directory), signal.SIGKILL)
+
+        lost.wait_for("another job", lambda run: (place := run.info.place) is not None and place.job != job)
+        for other in trials(3):  # so that it gets a node
+            if other.directory != lost.directory and is_training(other):
+                assert program("stop", other.directory.name).returncode == 0
+        lost.wait_for("new steps", lambda run: run.steps > steps and is_training(run))
+        assert program("stop", "s").returncode == 0
+        wait_until(lambda: study.database.part.ended is not None, "the end of the search", timeout=SECONDS)
+        assert all(state.startswith("stopped") for state in states()), states()
+    wait_until(lambda: not slurm("squeue", "--noheader"), "the end of all jobs", timeout=SECONDS)
+
+
+def test_a_race_runs_on_a_node_of_slurm(cluster) -> None:
+    done = program(
+        "race", "--on", "slurm:main", "--data", "digits", "--model", "mlp", "--vary", "xla", "--seconds", "0.5"
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "CONFIGURATION" in done.stdout
+
+
+def test_a_race_over_ssh_ends_with_ctrl_c(ssh) -> None:
+    command = [sys.executable, "-m", "accel_tui", "race", "--on", "hosts:n0", "--data", "digits", "--model", "mlp"]
+    with subprocess.Popen([*command, "--seconds", "600"], stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stderr
+        process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130, err
+    assert b"Not measured" in out
+
+
+def ray_node(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
+    """Start a node of Ray; again where a busy machine takes longer than the 30 s that Ray gives itself."""
+    for _ in range(5):
+        with log.open("w") as stream:
+            process = subprocess.Popen(command, stdout=stream, stderr=stream)
+
+        def has_begun() -> bool:
+            return "Ray runtime started" in log.read_text()
+
+        wait_until(lambda process=process: has_begun() or process.poll() is not None, "Ray", timeout=SECONDS)
+        if has_begun():
+            return process
+    pytest.fail(log.read_text())
+
+
 @pytest.fixture
 def ray(cluster: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A Ray cluster of the two hosts."""
@@ -179,12 +265,7 @@ def ray(cluster: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     try:
         for host, words in (("n0", head), ("n1", other)):
             at = ["nsenter", f"--net=/run/netns/{host}", *command, *words, "--block"]
-            with (temporary / f"{host}.log").open("w") as log:
-                started.append(subprocess.Popen(at, stdout=log, stderr=log))
-            for _ in range(60):
-                if "Ray runtime started" in (temporary / f"{host}.log").read_text():
-                    break
-                time.sleep(1)
+            started.append(ray_node(at, temporary / f"{host}.log"))
         yield
     finally:
         for each in reversed(started):
@@ -196,6 +277,23 @@ def test_ray_trains_on_two_nodes(ray) -> None:
     run = start("--on", "ray", "--nodes", "2", *TWO, "--epochs", "2", at="n0")
     run.wait_for("end", has_ended)
     assert run.info.status is Status.FINISHED
+
+
+def test_ray_trains_the_trials_of_a_search_on_its_nodes(ray) -> None:
+    done = search("--on", "ray", "--cpus", "2", "--trials", "3", "--epochs", "2", "--json", at="n0")
+
+    assert done.returncode == 0, done.stderr
+    ended = json.loads(done.stdout.splitlines()[-1])
+    assert (ended["outcome"], ended["states"]) == ("finished", {"finished": 3})
+    assert len(trials(3)) == 3
+
+
+def test_a_race_runs_on_a_node_of_ray(ray) -> None:
+    words = ("--on", "ray", "--data", "digits", "--model", "mlp", "--vary", "xla", "--seconds", "0.5")
+    done = program("race", *words, at="n0")
+
+    assert done.returncode == 0, done.stderr
+    assert "CONFIGURATION" in done.stdout
 
 
 def test_a_run_that_ray_has_no_room_for_waits_and_is_cancelled(ray) -> None:

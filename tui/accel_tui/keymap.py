@@ -91,7 +91,7 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("u", "undo: a cure, the new version of a deployment", "advice.undo deployments.undo"),
     ("U", "update: another model takes over a deployment", "deployments.update"),
     ("v", "values at a cursor", "charts.cursor"),
-    ("V", "evaluate, validate", "*.evaluate diagnostics.validate"),
+    ("V", "evaluate, validate, check a host", "*.evaluate diagnostics.validate hosts.check"),
     ("w", "diagnostics", "*.diagnostics diagnostics.back"),
     ("W", "write to a file: predictions, charts", "predict.save charts.save app.save-charts"),
     ("x", "x axis", "charts.x"),

@@ -143,6 +143,11 @@ def carried_value(link: HostLink, name: str, value: Any) -> Any:
     return f"{carry(link, name, user_path(path).absolute())}{colon}{function}"
 
 
+def carried_name(value: str) -> str:
+    """Of a path on a host to what was carried there: the checksum of its folder, and the path within it; else empty."""
+    return value.rpartition(f"/{_FOLDER}/")[2] if f"/{_FOLDER}/" in value else ""
+
+
 def _refuse_module(name: str, value: str, module: str) -> None:
     file = Path(module.replace(".", "/") + ".py") if module else None
     if file and file.is_file():

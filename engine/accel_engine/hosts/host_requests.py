@@ -237,6 +237,28 @@ class StartRequest(HostRequest[StartedThere]):
 
 
 @dataclass(frozen=True, slots=True)
+class CureResult:
+    """What :mod:`accel_engine.advice.cures.apply_cure` has done to a run."""
+
+    method: str
+    changes: Mapping[str, JsonValue]
+    before: Mapping[str, JsonValue]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CureRequest(HostRequest[CureResult]):
+    """Apply a cure to a run, or take its last one back."""
+
+    run: RunId
+    changes: Mapping[str, JsonValue]
+    """The fields of the plan, with their new values; empty to take the last cure back."""
+    finding: str = ""
+    function: ClassVar[str] = "accel_engine.hosts.runs_there:answer_cure"
+    result: ClassVar[type] = CureResult
+
+
+@dataclass(frozen=True, slots=True)
 class CarriedFile:
     """A file that travels."""
 
@@ -313,7 +335,7 @@ class AskRequest(HostRequest[AskedResult]):
     """The name of the request, as of :func:`accel_engine.requests.protocol.request.find_request`."""
     line: str
     """The request, as a channel has it; :data:`RUNS` and :data:`FOLDER` stand for directories there."""
-    function: ClassVar[str] = "accel_engine.hosts.answered_requests:answer"
+    function: ClassVar[str] = "accel_engine.hosts.engine_answers:answer"
     result: ClassVar[type] = AskedResult
     parts: ClassVar[tuple[type, ...]] = (AskedMessage, Doing)
 
@@ -323,7 +345,7 @@ class EndAskRequest(HostRequest[Done]):
     """End what an :class:`AskRequest` asks, and delete its files."""
 
     key: str
-    function: ClassVar[str] = "accel_engine.hosts.answered_requests:end"
+    function: ClassVar[str] = "accel_engine.hosts.engine_answers:end"
     result: ClassVar[type] = Done
 
 
@@ -355,7 +377,7 @@ class RunFilesRequest(HostRequest[RunFiles]):
     """Which files a run has."""
 
     run: RunId
-    function: ClassVar[str] = "accel_engine.hosts.answered_requests:run_files"
+    function: ClassVar[str] = "accel_engine.hosts.engine_answers:run_files"
     result: ClassVar[type] = RunFiles
 
 
@@ -376,7 +398,7 @@ class FilePartRequest(HostRequest[FilePart]):
     offset: int
     run: RunId = ""
     key: str = ""
-    function: ClassVar[str] = "accel_engine.hosts.answered_requests:file_part"
+    function: ClassVar[str] = "accel_engine.hosts.engine_answers:file_part"
     result: ClassVar[type] = FilePart
 
 
@@ -407,6 +429,7 @@ REQUESTS: tuple[type[HostRequest[object]], ...] = (
     RemoveRequest,
     CancelRequest,
     StartRequest,
+    CureRequest,
     MissingRequest,
     ContentRequest,
     FolderOfFilesRequest,

@@ -2,16 +2,17 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from accel_engine.devices.device_types import Device, Sample
+from accel_engine.doctor.check import CheckReport
 from accel_engine.errors import AccelError
 from accel_engine.hosts.connection import HostRefusedError
 from accel_engine.hosts.host_list import Host, read_hosts
-from accel_engine.hosts.host_requests import QueuedRun
+from accel_engine.hosts.host_requests import CheckRequest, Ping, QueuedRun
 from accel_engine.hosts.link import HostLink, link_to
 from accel_engine.hosts.mirrored_runs import list_mirror
 from accel_engine.run.runs.listing import RunList, RunSummary
@@ -104,6 +105,40 @@ def about_clock(host: str, ahead: float) -> str:
     if abs(ahead) < CLOCK_SECONDS:
         return ""
     return f"{host}: its clock is {numbers.duration(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} the one here"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedLink:
+    """What a check of a host has found."""
+
+    connected: float
+    """Seconds until it was connected."""
+    answered: float
+    """Seconds from a message to its answer."""
+    versions: Mapping[str, str]
+    """Its packages, by name."""
+    clock: str
+    """How its clock differs from the one here, in words; empty if it does not."""
+    reports: tuple[CheckReport, ...]
+    """What the doctor there has found."""
+
+
+def check_host(name: str) -> CheckedLink:
+    """Check a host: the connection, versions, the clock, and the machine by its doctor; blocks.
+
+    Raises:
+        UsageError: There is none of this name.
+        RunError: It cannot be reached.
+    """
+    begun = time.monotonic()
+    connection = link_to(name).connection()
+    connected = time.monotonic()
+    connection.ask(Ping())
+    answered = time.monotonic()
+    reports: list[CheckReport] = []
+    versions = connection.ask(CheckRequest(), reports.append).versions
+    clock = about_clock(name, connection.ahead)
+    return CheckedLink(connected - begun, answered - connected, versions, clock, tuple(reports))
 
 
 def read_all() -> tuple[HostReading, ...]:

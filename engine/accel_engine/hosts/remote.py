@@ -62,7 +62,7 @@ def main(home: str = "") -> int:
     sink.flush()
     with suppress(BrokenPipeError):
         _answer_all(Channel(CompressedSource(source), CompressedSink(sink)))
-    if answered := sys.modules.get("accel_engine.hosts.answered_requests"):
+    if answered := sys.modules.get("accel_engine.hosts.engine_answers"):
         answered.delete_folders()
     sys.stderr.flush()
     os._exit(0)  # threads may still wait for news
@@ -72,7 +72,7 @@ def _answer_all(channel: Channel) -> None:
     watch = _Watch()
     try:
         while (received := channel.receive(*REQUESTS)) is not None:
-            watch.heard()
+            watch.note_message()
             message, number = received
             if isinstance(message, Problem):
                 channel.send(message, number)
@@ -104,7 +104,7 @@ class _Watch:
         self._last = time.monotonic()
         threading.Thread(target=self._watch, daemon=True).start()
 
-    def heard(self) -> None:
+    def note_message(self) -> None:
         self._last = time.monotonic()
 
     def _watch(self) -> None:

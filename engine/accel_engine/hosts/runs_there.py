@@ -1,19 +1,34 @@
-"""Starts and continues runs on a host, and brings what they have made here."""
+"""Starts, continues and changes runs on a host, and brings runs and what they have made here."""
 
+import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
+from contextlib import closing, suppress
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from accel_engine.errors import AccelError, UsageError
+from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.files import private_directory
 from accel_engine.hosts.carried_files import PATH_FIELDS, carried_value
+from accel_engine.hosts.engine_requests import fetch_file
 from accel_engine.hosts.host_list import read_hosts
-from accel_engine.hosts.host_requests import StartedThere, StartRequest
+from accel_engine.hosts.host_requests import (
+    CureRequest,
+    CureResult,
+    FilePartRequest,
+    RunFilesRequest,
+    StartedThere,
+    StartRequest,
+)
 from accel_engine.hosts.link import HostLink, link_to
 from accel_engine.hosts.mirrored_runs import list_runs_of
 from accel_engine.hosts.reading import HostReading, read_all
 from accel_engine.requests.protocol.request import Send
-from accel_engine.run.directory.run_paths import host_of
+from accel_engine.run import RunReader
+from accel_engine.run.directory.run_paths import host_of, run_name, runs_directory
+from accel_engine.run.store.database import DATABASE, RunDatabase
+from accel_engine.run.store.meta import HOST_STATE, HOST_SUMMARY
+from accel_engine.versioned_database import READING, connect, database_errors
 
 
 def start(host: str, values: Mapping[str, Any], *, queued: bool = False) -> tuple[Path, Sequence[str]]:
@@ -46,6 +61,33 @@ def continue_there(
     return _started(link, link.ask(StartRequest(carried, directory.name, queued)))
 
 
+def cure_there(directory: Path, changes: Mapping[str, Any], finding: str = "") -> CureResult:
+    """Apply a cure to a mirrored run, on its host; without changes, take its last cure back.
+
+    Raises:
+        RunError: It cannot be done; why.
+    """
+    return link_to(host_of(directory)).ask(CureRequest(directory.name, dict(changes), finding))
+
+
+def answer_cure(request: CureRequest, send: Send) -> CureResult:
+    """Apply a cure to a run on this machine, or take its last cure back."""
+    del send
+    from accel_engine.advice.cures import apply_cure  # these are slow to import, and seldom needed
+    from accel_engine.hosts.answers import directory_of
+    from accel_engine.process.detached import leave
+
+    directory = directory_of(request.run)
+    if request.changes:
+        values = {name: tuple(each) if isinstance(each, list) else each for name, each in request.changes.items()}
+        done = apply_cure.apply(directory, values, finding=request.finding)
+    else:
+        done = apply_cure.undo(directory)
+    if done.process:
+        leave(done.process)
+    return CureResult(done.method.value, dict(done.changes), dict(done.before), done.text)
+
+
 def _started(link: HostLink, answer: StartedThere) -> tuple[Path, Sequence[str]]:
     if answer.refusal:
         raise UsageError(f"{link.host.name}: {answer.refusal}")
@@ -56,6 +98,61 @@ def _started(link: HostLink, answer: StartedThere) -> tuple[Path, Sequence[str]]
 def _carried(link: HostLink, name: str, value: Any) -> Any:
     """The value of a field of a plan there."""
     return carried_value(link, name, value) if name in PATH_FIELDS else value
+
+
+def fetch_run(directory: Path) -> Path:
+    """Make a mirrored run one of this machine, and return its directory.
+
+    Raises:
+        RunError: It still trains, is here already, or cannot be read or written.
+    """
+    target = runs_directory() / directory.name
+    if target.exists():
+        raise RunError(f"run {directory.name} is here already: {target}")
+    with closing(RunReader(directory)) as reader:
+        info = reader.info()
+        if info.status.live:
+            raise RunError(f"run {info.id} is {info.status}: bring it when it has ended, or only its files, with --to")
+        private_directory(target.parent)
+        with TemporaryDirectory(prefix=".fetch-", dir=target.parent) as hidden:
+            unfinished = Path(hidden, directory.name)
+            private_directory(unfinished)
+            _copy_database(directory, unfinished)
+            fetch_files(directory, unfinished)
+            unfinished.rename(target)
+    return target
+
+
+def _copy_database(directory: Path, to: Path) -> None:
+    """Copy the database of a mirror, which has all of the run, without what only a mirror has."""
+    with (
+        database_errors(f"run {directory.name}", READING),
+        closing(connect(directory / DATABASE)) as source,
+        closing(sqlite3.connect(to / DATABASE)) as copy,
+    ):
+        source.backup(copy)
+        copy.execute("PRAGMA journal_mode = WAL").fetchone()
+    (to / DATABASE).chmod(0o600)
+    with RunDatabase(to) as database:
+        database.execute("DELETE FROM command")
+        database.set_meta(**{HOST_STATE: None, HOST_SUMMARY: None})
+
+
+def fetch_files(directory: Path, folder: Path) -> tuple[int, int]:
+    """Bring the files of a mirrored run but its database into a folder; returns their number and bytes.
+
+    Raises:
+        RunError: The host cannot be reached, or a file cannot be read or written.
+    """
+    link = link_to(host_of(directory))
+    files = link.ask(RunFilesRequest(directory.name)).files
+    size = 0
+    for file in files:
+        relative = PurePosixPath(file.path)
+        if relative.is_absolute() or ".." in relative.parts or not relative.parts:
+            raise RunError(f"{run_name(directory)} has a file with the invalid name {file.path!r}")
+        size += fetch_file(link, FilePartRequest(file.path, 0, directory.name), folder / relative)
+    return len(files), size
 
 
 def choose_host() -> HostReading:

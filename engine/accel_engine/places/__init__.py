@@ -87,13 +87,17 @@ class PlaceRequest:
         None, OptionSpec("With --on: processor cores of each machine.", int, minimum=1, metavar="N")
     )
     host_memory: int | None = option(
-        None, OptionSpec("With --on: memory of each machine, such as 32G.", int, metavar="SIZE", read=_mib)
+        None, OptionSpec("With --on: memory of each machine, such as 32G.", int, metavar="SIZE", read=_mib, unit="M")
     )
     """MiB."""
     walltime: float | None = option(
         None,
         OptionSpec(
-            "With --on: time of a job, such as 2h; the run goes on in another.", float, metavar="TIME", read=_seconds
+            "With --on: time of a job, such as 2h; the run goes on in another.",
+            float,
+            metavar="TIME",
+            read=_seconds,
+            unit="s",
         ),
     )
     """Seconds."""

@@ -1,14 +1,16 @@
-"""``python -m accel_engine.places start|end|kill|answer RUN [PLAN]``: what a place's engine runs on its machines.
+"""``python -m accel_engine.places start|end|kill|answer|run RUN [PLAN]``: what a place's engine runs on its machines.
 
 ``start`` becomes the engine of the run, or of one of its other workers, as the environment says. ``end`` says by its
 exit status whether the run is to be started again: 75 if it is. With a plan file, the first process makes the run,
 and RUN is the link to it. ``kill`` ends the run's engines on this machine; ``answer`` prints what the machine has.
+``run HOME WORDS`` runs a command of the program with that directory, and interrupts it when its own input ends.
 """
 
 import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
@@ -33,6 +35,8 @@ def main() -> int:
     """Start the engine, or judge how it ended; returns the exit status."""
     os.umask(0o077)
     action, directory = sys.argv[1] if sys.argv[1:] else "", Path(sys.argv[2]) if sys.argv[2:] else Path()
+    if action == "run" and len(sys.argv) > 3:
+        return _run(directory, sys.argv[3:])
     if action not in ("start", "end", "kill", "answer") or not 3 <= len(sys.argv) <= 4:
         print(__doc__, file=sys.stderr)  # noqa: T201 (a person has started it)
         return USAGE
@@ -62,6 +66,23 @@ def main() -> int:
     os.dup2(log, 2)
     os.execv(command[0], command)  # noqa: S606
     return 0
+
+
+def _run(home: Path, words: list[str]) -> int:
+    """Run a command of the program until its end, or the end of the input; returns its exit status."""
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"} | {
+        "ACCEL_TUI_HOME": str(home)
+    }
+    command = [sys.executable, "-P", "-m", "accel_tui", *words]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)
+
+    def watch() -> None:
+        while os.read(0, 1):  # not of sys.stdin, whose lock it would hold when this process exits
+            pass
+        process.send_signal(signal.SIGINT)
+
+    threading.Thread(target=watch, daemon=True).start()
+    return process.wait()
 
 
 def _show(command: list[str], own: Path, log: int) -> int:

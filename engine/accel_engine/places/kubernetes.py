@@ -17,7 +17,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.json_values import JsonValue, decode_or_none
 from accel_engine.keep_alive.watcher import MAX_RESTARTS
 from accel_engine.places import PlaceRequest
-from accel_engine.places.place import JobState, Place, PlacedJob, run_tool, told_devices
+from accel_engine.places.place import JobState, Place, PlacedJob, machine_devices, run_tool
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.directory.run_paths import home
 from accel_engine.strategies.cluster_spec import BASE_PORT
@@ -49,7 +49,7 @@ class Kubernetes(Place):
         if not request.volume:
             raise UsageError("--on kubernetes needs --volume CLAIM[:PATH]: the volume claim on which runs are written")
         if not request.tpu_topology:
-            return told_devices(request.gpus or 0)
+            return machine_devices(request.gpus or 0)
         if request.gpus:
             raise UsageError("--gpus and --tpu-topology exclude each other")
         chips = math.prod(map(int, request.tpu_topology.partition(":")[2].split("x")))
@@ -58,7 +58,7 @@ class Kubernetes(Place):
                 f"--tpu-topology {request.tpu_topology}: a slice of several machines is not started here, only one of "
                 f"at most {MAX_CHIPS} chips"
             )
-        return (*told_devices(0), *(Device(f"tpu:{index}", "tpu", "TPU", cores=1) for index in range(chips)))
+        return (*machine_devices(0), *(Device(f"tpu:{index}", "tpu", "TPU", cores=1) for index in range(chips)))
 
     def has_run_here(self, request: PlaceRequest) -> bool:
         """See :meth:`Place.has_run_here`: whether the volume is mounted here, with this program's directory in it."""

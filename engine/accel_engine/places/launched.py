@@ -71,7 +71,8 @@ class LaunchedPlace(Place):
     def submit(self, job: PlacedJob) -> str:
         """See :meth:`Place.submit`; the job's name is the run's directory."""
         what = f"the process that starts run {job.directory.name}"
-        set_place(job.directory, PlacedRun(str(self.name), str(job.directory), waits=STARTING))
+        options = self.options(job.request)
+        set_place(job.directory, PlacedRun(str(self.name), str(job.directory), waits=STARTING, options=options))
         command = ("-m", "accel_engine.places.launcher", str(job.directory))
         process = start_detached(what, *command, log=job.directory / LOG)
         while not is_locked(job.directory, LAUNCHER_LOCK):

@@ -2,10 +2,12 @@
 
 import math
 import subprocess
+import sys
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accel_engine.devices.device_types import Device
@@ -13,7 +15,9 @@ from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.memory_estimate import GRAPH, TENSORFLOW, data_bytes
+from accel_engine.plan.options import command_words
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.run.directory.run_paths import home
 from accel_engine.text import printable_line, shell_command
 
 START_AND_END = 600.0
@@ -23,6 +27,8 @@ CPU_MEMORY, GPU_MEMORY = 2048, 8192
 """MiB of a machine at least: a GPU's libraries take more."""
 
 _MEMORY_STEP = 512 << 20
+
+_POLL_SECONDS = 0.2
 
 TOOL_SECONDS = 60.0
 """How long a command of a place's engine, such as ``sbatch``, may take."""
@@ -108,6 +114,15 @@ class Place(ABC):
         """
         return request.nodes or 1
 
+    def options(self, request: PlaceRequest) -> tuple[str, ...]:
+        """The options of commands that ask for the same."""
+        nodes = None if request.nodes == self.nodes(PlaceRequest()) else request.nodes
+        return ("--on", str(self.name), *command_words(replace(request, nodes=nodes)))
+
+    def room(self, request: PlaceRequest) -> int:  # noqa: ARG002 (others look at it)
+        """How many such runs it could train at the same time, by what :meth:`describe` has found."""
+        return 1
+
     def has_run_here(self, request: PlaceRequest) -> bool:  # noqa: ARG002 (others look at it)
         """Whether the run is made here, in a directory that the place's machines see under the same path."""
         return True
@@ -115,6 +130,23 @@ class Place(ABC):
     def log_command(self, job: str) -> list[str]:
         """The command that prints what a job prints, for a run that is not here."""
         raise UsageError(f"{self.name} shows no log of {job}")
+
+    def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:  # noqa: ARG002
+        """Run a command of this program on one of its machines, with what it prints shown here.
+
+        Args:
+            job: Asks for the machine; its directory is not looked at.
+            words: The command.
+            should_stop: Whether to end it; asked all the time.
+
+        Returns:
+            Its exit status.
+
+        Raises:
+            UsageError: The place runs no commands.
+            RunError: It cannot be asked.
+        """
+        raise UsageError(f"{self.name} runs no commands, but trains runs: run this on one of its machines")
 
     @abstractmethod
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
@@ -157,9 +189,55 @@ class Place(ABC):
         """
 
 
-def told_devices(gpus: int, model: str = "") -> tuple[Device, ...]:
+def room_on(machines: int, gpus: int, request: PlaceRequest) -> int:
+    """How many runs some machines can train at the same time: one each, or as many as their GPUs are enough for.
+
+    Args:
+        machines: How many there are.
+        gpus: GPUs of each.
+        request: What a run asks for.
+    """
+    return max(1, machines // (request.nodes or 1) * max(1, gpus // (request.gpus or gpus or 1)))
+
+
+def machine_devices(gpus: int, model: str = "") -> tuple[Device, ...]:
     """The devices of a machine with some GPUs, of which nothing else is known."""
     return (Device("cpu:0", "cpu", "CPU"), *(Device(f"gpu:{index}", "gpu", model or "GPU") for index in range(gpus)))
+
+
+def program_command(words: Sequence[str], python: str = sys.executable) -> list[str]:
+    """What runs a command of this program on a machine of a place, until the end of its input."""
+    return [python, "-P", "-m", "accel_engine.places", "run", str(home().absolute()), *words]
+
+
+def run_attached(
+    command: Sequence[str], package: str, should_stop: Callable[[], bool], waits: Callable[[], bool] = lambda: False
+) -> int:
+    """Run a program that passes input and output of :func:`program_command` on; returns its exit status.
+
+    Its input ends to stop it, as a signal would reach each process of a job.
+
+    Args:
+        command: The program with its arguments.
+        package: What has the program, in words.
+        should_stop: Whether to stop.
+        waits: Whether the command has yet to begin, so that nobody looks at its input.
+
+    Raises:
+        UsageError: The program is not installed.
+    """
+    try:
+        process = subprocess.Popen(list(command), stdin=subprocess.PIPE, start_new_session=True)
+    except OSError as error:
+        raise UsageError(f"cannot run {command[0]}: {error.strerror}: {package} has it") from error
+    assert process.stdin  # noqa: S101 (it is a pipe)
+    while process.poll() is None:
+        if should_stop() and not process.stdin.closed:
+            if waits():
+                process.terminate()
+            process.stdin.close()
+        time.sleep(_POLL_SECONDS)
+    return process.returncode
 
 
 def run_tool(command: Sequence[str], package: str, *, stdin: str | None = None, what: str = "") -> str:

@@ -5,6 +5,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 from accel_engine.deploy_folder.rendering import dns_label
@@ -17,7 +18,7 @@ from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceName, PlaceRequest, parse_place
 from accel_engine.places.kubernetes import Kubernetes
 from accel_engine.places.launched import LaunchedPlace
-from accel_engine.places.own_process import set_place
+from accel_engine.places.own_process import is_to_start_again, may_start_again, set_place
 from accel_engine.places.place import JobState, Place, PlacedJob
 from accel_engine.places.ray_cluster import RayCluster
 from accel_engine.places.slurm import Slurm
@@ -25,6 +26,7 @@ from accel_engine.places.ssh_hosts import SshHosts
 from accel_engine.places.written_places import SkyPilot, Xpk
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve_to_train
+from accel_engine.run import RunReader
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.meta import PlacedRun
 from accel_engine.run.writing.waiting_run import end_waiting
@@ -32,6 +34,9 @@ from accel_engine.strategies.tpu_endpoint import ELSEWHERE
 
 ASK_SECONDS = 5.0
 """How long an answer of a place's engine is used before it is asked again, as many may watch."""
+
+END_SECONDS = 60.0
+"""How long a job that is cancelled may take to end."""
 
 _PORT = 12345
 """A port in an example of the cluster of a job, which has no addresses yet."""
@@ -118,23 +123,44 @@ def submit(
         UsageError: The place cannot start such a run.
         RunError: The place does not take the run, or the run cannot be written.
     """
-    resolved = _resolved(plan, request, devices)
-    place.files(PlacedJob(resolved, request, Path("run")))  # raises before there is a run
+    resolved = check(place, request, plan, devices)
     directory = open_run()
+    try:
+        hand_over(place, request, resolved, directory)
+    except AccelError:
+        _undo(directory, is_new=is_new)
+        raise
+    return directory
+
+
+def check(place: Place, request: PlaceRequest, plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
+    """Check that a place can start a plan; returns it placed on the devices of one of its machines.
+
+    Raises:
+        PlanError: The plan does not fit the place.
+        UsageError: The place cannot start such a run.
+    """
+    resolved = _resolved(plan, request, devices)
+    place.files(PlacedJob(resolved, request, Path("run")))
+    return resolved
+
+
+def hand_over(place: Place, request: PlaceRequest, resolved: ResolvedPlan, directory: Path) -> None:
+    """Give a run that waits to a place; the run stays as it is if the place does not take it.
+
+    Raises:
+        RunError: The place does not take the run, or the run cannot be written.
+    """
     job = PlacedJob(resolved, request, directory.absolute())
     try:
         for name, text in place.files(job).items():
             with replacing(directory / name) as unfinished:
                 unfinished.write_text(text, "utf-8")
-        number = place.submit(job)
-        if not isinstance(place, LaunchedPlace):  # whose process writes it from now on
-            set_place(directory, PlacedRun(str(place.name), number))
-    except (AccelError, OSError) as error:
-        _undo(directory, is_new=is_new)
-        if isinstance(error, OSError):
-            raise RunError(f"cannot write {error.filename}: {error.strerror}") from error
-        raise
-    return directory
+    except OSError as error:
+        raise RunError(f"cannot write {error.filename}: {error.strerror}") from error
+    number = place.submit(job)
+    if not isinstance(place, LaunchedPlace):  # whose process writes it from now on
+        set_place(directory, PlacedRun(str(place.name), number, options=place.options(request)))
 
 
 def submit_plan(place: Place, request: PlaceRequest, plan: Plan, devices: Sequence[Device]) -> str:
@@ -200,6 +226,39 @@ def cancel(placed: PlacedRun) -> None:
         RunError: It cannot be asked.
     """
     place_of(placed).cancel(placed.job)
+
+
+def starts_again(directory: Path, *, newest: bool = False) -> bool | None:
+    """Whether the place of a run that has ended starts it again; if so, the run waits for that.
+
+    Args:
+        directory: The run's directory.
+        newest: As for :func:`state_of`.
+
+    Returns:
+        ``None`` while the run's job has yet to say so; ``False`` also if that is unknown.
+    """
+    try:
+        with closing(RunReader(directory, steps=False)) as reader:
+            info = reader.info(watched=False)
+        if info.status.live:
+            return True
+        if info.place is None or not may_start_again(directory):
+            return False
+        state = state_of(info.place, newest=newest)
+        return is_to_start_again(directory) if state.waits else None if state.runs else False
+    except AccelError:
+        return False
+
+
+def end_job(placed: PlacedRun) -> None:
+    """End the job of a run that has ended, so that another one can train the run; waits until it is over, if it can."""
+    until = time.monotonic() + END_SECONDS
+    with suppress(AccelError):
+        if not state_of(placed, newest=True).is_over:
+            cancel(placed)
+        while time.monotonic() < until and not state_of(placed, newest=True).is_over:
+            time.sleep(1.0)
 
 
 def place_of(placed: PlacedRun) -> Place:

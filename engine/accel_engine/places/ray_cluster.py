@@ -5,7 +5,9 @@ Ray gives machines and devices; the engine processes are the same as everywhere,
 
 import os
 import socket
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,8 +16,8 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LaunchedPlace, Member
-from accel_engine.places.place import PlacedJob, told_devices
-from accel_engine.places.ray_process import NodeProcess
+from accel_engine.places.place import PlacedJob, machine_devices, program_command, room_on
+from accel_engine.places.ray_process import NodeCommand, NodeProcess
 from accel_engine.run.directory.run_paths import home
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.version import __version__
@@ -26,7 +28,13 @@ ANSWER_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
 """How long a cluster's address may take to accept a connection."""
 
+INTERRUPTED = 130
+"""Exit status of a command that is ended while it waits for a node."""
+
 _POLL_SECONDS = 1.0
+
+_LOOK_SECONDS = 0.3
+"""How often a command is asked for what it has printed."""
 
 _ASK_SECONDS = 10.0
 """How long a node may take to say whether its process lives."""
@@ -36,6 +44,7 @@ class RayCluster(LaunchedPlace):
     """A Ray cluster: the one that this machine belongs to, or the one at an address."""
 
     _group: Any = None
+    _room: int = 1
 
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
         """See :meth:`Place.describe`: the GPUs of the node that has most."""
@@ -51,20 +60,19 @@ class RayCluster(LaunchedPlace):
         if request.gpus and gpus[wanted - 1] < request.gpus:
             least = f"the {wanted} nodes with most have" if wanted > 1 else "no node has more than"
             raise UsageError(f"--gpus {request.gpus}: of the Ray cluster, {least} {gpus[wanted - 1]}")
-        return told_devices(gpus[wanted - 1] if request.gpus is None else request.gpus)
+        self._room = room_on(len(nodes), gpus[wanted - 1], request)
+        return machine_devices(gpus[wanted - 1] if request.gpus is None else request.gpus)
+
+    def room(self, request: PlaceRequest) -> int:  # noqa: ARG002 (it was asked about)
+        """See :meth:`Place.room`."""
+        return self._room
 
     def start(self, job: PlacedJob, tell: Callable[[str], bool]) -> list[Member]:
         """See :meth:`LaunchedPlace.start`."""
         gpus, ray = job.request.gpus or 0, self._connect()
         if not self._reserve(ray, job, gpus, tell):
             return []
-        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
-
-        members = []
-        for index in range(job.nodes):
-            strategy = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=index)
-            options = {"num_cpus": job.request.cpus or 1, "num_gpus": gpus, "scheduling_strategy": strategy}
-            members.append(ray.remote(NodeProcess).options(**options).remote())
+        members = [self._actor(ray, job, gpus, index, NodeProcess) for index in range(job.nodes)]
         try:
             answers = ray.get([each.answer.remote(str(job.directory)) for each in members], timeout=ANSWER_SECONDS)
         except Exception as error:  # Ray has many
@@ -79,6 +87,46 @@ class RayCluster(LaunchedPlace):
             more = {"TF_CONFIG": cluster.processes[index].to_tf_config()} if cluster else {}
             member.start.remote(str(job.directory), common | more, os.getcwd())
         return [_Remote(ray, member, answer[2]) for member, answer in zip(members, answers, strict=True)]
+
+    def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:
+        """See :meth:`Place.run`: by an actor with the devices, whose output comes with each look."""
+        gpus, ray = job.request.gpus or 0, self._connect()
+        said = ""
+
+        def tell(what: str) -> bool:
+            nonlocal said
+            if what != said:
+                print(what, file=sys.stderr, flush=True)  # noqa: T201 (as Slurm's srun does)
+            said = what
+            return not should_stop()
+
+        try:
+            if not self._reserve(ray, job, gpus, tell):
+                return INTERRUPTED
+            actor = self._actor(ray, job, gpus, 0, NodeCommand)
+            ray.get(actor.start.remote(program_command(words), os.getcwd()))
+            is_told, status = False, None
+            while status is None:
+                if should_stop() and not is_told:
+                    is_told = True
+                    actor.end.remote()
+                texts, status = ray.get(actor.news.remote())
+                for is_error, text in texts:
+                    print(text, end="", file=sys.stderr if is_error else sys.stdout, flush=True)
+                time.sleep(0.0 if texts else _LOOK_SECONDS)
+        except ray.exceptions.RayError as error:
+            raise RunError(f"{self.name}: the node was lost: {_first_line(error)}") from error
+        finally:
+            self.close()
+        return int(status)
+
+    def _actor(self, ray: Any, job: PlacedJob, gpus: int, index: int, kind: type) -> Any:
+        """An actor on a node of the reserved ones."""
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+        strategy = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=index)
+        options = {"num_cpus": job.request.cpus or 1, "num_gpus": gpus, "scheduling_strategy": strategy}
+        return ray.remote(kind).options(**options).remote()
 
     def close(self) -> None:
         """See :meth:`LaunchedPlace.close`."""

@@ -3,9 +3,10 @@
 import math
 import os
 import re
+import secrets
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,16 @@ from accel_engine.deploy_folder.rendering import Block, Value, clean, dns_label,
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest
-from accel_engine.places.place import JobState, Place, PlacedJob, run_tool, told_devices
+from accel_engine.places.place import (
+    JobState,
+    Place,
+    PlacedJob,
+    machine_devices,
+    program_command,
+    room_on,
+    run_attached,
+    run_tool,
+)
 from accel_engine.run.directory.run_paths import home
 from accel_engine.text import suggestion
 
@@ -75,6 +85,8 @@ class _Node:
     """MiB."""
     gpus: int = 0
     """GPUs of the node that has most."""
+    count: int = 1
+    """The number of nodes."""
 
 
 class Slurm(Place):
@@ -101,17 +113,34 @@ class Slurm(Place):
         found = [(int(each["count"]), each["model"] or "") for row in rows for each in _GPUS.finditer(row[1])]
         most, model = max(found, default=(0, ""))
         cores, memory = ([int(row[at].rstrip("+")) for row in rows if row[at].rstrip("+").isdecimal()] for at in (3, 4))
-        self._node = _Node(min(cores, default=0), min(memory, default=0), most)
         if request.gpus is not None and found and request.gpus > most:
             raise UsageError(f"--gpus {request.gpus}: no node of the partition {rows[0][0]} has more than {most}")
         machines = sum(int(row[5]) for row in rows if row[5].isdecimal())
+        self._node = _Node(min(cores, default=0), min(memory, default=0), most, machines)
         if machines and (request.nodes or 1) > machines:
             raise UsageError(f"--nodes {request.nodes}: the partition {rows[0][0]} has {machines}")
-        return told_devices(most if request.gpus is None else request.gpus, model)
+        return machine_devices(most if request.gpus is None else request.gpus, model)
+
+    def room(self, request: PlaceRequest) -> int:
+        """See :meth:`Place.room`."""
+        return room_on(self._node.count, self._node.gpus, request)
 
     def files(self, job: PlacedJob) -> Mapping[str, str]:
         """See :meth:`Place.files`."""
         return {SCRIPT: rendered("job.sh", self._values(job), "places/job.sh")}
+
+    def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:
+        """See :meth:`Place.run`: by ``srun``, which says that it waits."""
+        for option in job.request.place_options:
+            _checked(option)
+        name = f"accel-tui-{words[0]}-{secrets.token_hex(4)}"
+        where = ["--nodes=1", "--ntasks=1", f"--job-name={name}", f"--chdir={os.getcwd()}"]
+        command = ["srun", *where, *self._resources(job), *job.request.place_options, *program_command(words)]
+
+        def waits() -> bool:
+            return "RUNNING" not in run_tool(["squeue", "--noheader", f"--name={name}", "--format=%T"], _PACKAGE)
+
+        return run_attached(command, _PACKAGE, should_stop, waits)
 
     def submit(self, job: PlacedJob) -> str:
         """See :meth:`Place.submit`."""
@@ -166,10 +195,9 @@ class Slurm(Place):
             MAX_CORES, max(1, int(self._node.cores * share)) if self._node.cores else 0
         )
 
-    def _values(self, job: PlacedJob) -> dict[str, Value]:
-        request, plan = job.request, job.resolved.plan
-        folder = job.plan_file.parent if job.plan_file else job.directory
-        resources = []
+    def _resources(self, job: PlacedJob) -> list[str]:
+        """The options that ask for each machine."""
+        request, resources = job.request, []
         if self.name.detail:
             resources.append(f"--partition={self.name.detail}")
         if job.gpus:
@@ -184,12 +212,17 @@ class Slurm(Place):
             )
         if job.seconds:
             resources.append(f"--time={math.ceil(job.seconds / 60)}")
+        return resources
+
+    def _values(self, job: PlacedJob) -> dict[str, Value]:
+        request, plan = job.request, job.resolved.plan
+        folder = job.plan_file.parent if job.plan_file else job.directory
         return {
             "what": Block(clean(plan.title if job.plan_file else f"run {job.directory.name}")),
             "script": Block(shell_text(str(folder / SCRIPT))),
             "name": f"accel-tui-{dns_label(plan.title) if job.plan_file else job.directory.name}",
             "nodes": job.nodes,
-            "resources": _lines(resources),
+            "resources": _lines(self._resources(job)),
             "options": _lines([_checked(each) for each in request.place_options]),
             "folder": os.getcwd(),
             "log": _file_pattern(folder / LOG),

@@ -5,7 +5,7 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,9 @@ from accel_engine.json_values import Text, decode_or_none
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LOG, LaunchedPlace, Member
-from accel_engine.places.place import PlacedJob, run_tool, told_devices
+from accel_engine.places.place import PlacedJob, machine_devices, program_command, run_attached, run_tool
 from accel_engine.process.engine_process import find_installation
-from accel_engine.run.directory.run_paths import home
+from accel_engine.run.directory.run_paths import home, host_function
 from accel_engine.run.store.database import DATABASE
 from accel_engine.ssh import ssh_command, ssh_program
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -57,6 +57,35 @@ def answer(directory: Path | None) -> HostAnswer:
         return HostAnswer(__version__, problem, gpus, listener.getsockname()[1])
 
 
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """A machine that ``ssh`` reaches."""
+
+    name: str
+    """As the user calls it."""
+    target: str
+    """The destination of ``ssh``."""
+    python: str
+    """The Python there that has accel-tui."""
+    note: str = ""
+    """Follows the name when it cannot be reached."""
+
+    def ask(self, *words: str) -> str:
+        """What a command of :mod:`accel_engine.places` prints there."""
+        command = shlex.join([self.python, "-P", "-m", "accel_engine.places", *words])
+        there = ssh_command(self.target, command, has_input=False)
+        return run_tool(there, _PACKAGE, what=f"{self.name} cannot be asked over SSH{self.note}")
+
+    @property
+    def address(self) -> str:
+        """Its name or address by the user's configuration of ``ssh``, by which the others reach it."""
+        for line in run_tool([ssh_program(), "-G", self.target], _PACKAGE).splitlines():
+            key, _, value = line.partition(" ")
+            if key == "hostname" and value:
+                return value.strip()
+        return self.target
+
+
 class SshHosts(LaunchedPlace):
     """Some machines, each with one process of the run; the first one has the chief."""
 
@@ -83,24 +112,46 @@ class SshHosts(LaunchedPlace):
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
         """See :meth:`Place.describe`: the GPUs of the host that has fewest, as all train the same."""
         if request.gpus is not None:
-            return told_devices(request.gpus)
+            return machine_devices(request.gpus)
         answers = self._ask(None)
         least = min(answers, key=lambda each: len(each.gpus))
-        return told_devices(len(least.gpus), least.gpus[0] if least.gpus else "")
+        return machine_devices(len(least.gpus), least.gpus[0] if least.gpus else "")
+
+    @property
+    def _machines(self) -> list[_Machine]:
+        """The hosts, of which those that the user has added are known by their names."""
+        added = {host.name: host for host in host_function("host_list:read_hosts")()}
+        known = ", ".join(added)
+        return [
+            _Machine(name, added[name].target, added[name].python or sys.executable)
+            if name in added
+            else _Machine(
+                name, name, sys.executable, f" (a destination of ssh: the hosts are {known})" if known else ""
+            )
+            for name in self.hosts
+        ]
+
+    def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:  # noqa: ARG002 (the host is named)
+        """See :meth:`Place.run`."""
+        if len(self.hosts) > 1:
+            raise UsageError(f"{self.name} names {len(self.hosts)} machines: give one")
+        machine = self._machines[0]
+        there = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(program_command(words, machine.python))}"
+        return run_attached(ssh_command(machine.target, there), _PACKAGE, should_stop)
 
     def start(self, job: PlacedJob, tell: Callable[[str], bool]) -> list[Member]:
         """See :meth:`LaunchedPlace.start`."""
         tell(f"asking {', '.join(self.hosts)}")
-        answers = self._ask(job.directory)
-        addresses = [f"{_address(host)}:{each.port}" for host, each in zip(self.hosts, answers, strict=True)]
+        machines, answers = self._machines, self._ask(job.directory)
+        addresses = [f"{machine.address}:{each.port}" for machine, each in zip(machines, answers, strict=True)]
         cluster = ClusterSpec(tuple(addresses)) if len(addresses) > 1 else None
         if not tell(f"starting on {', '.join(self.hosts)}"):
             return []
         log = (job.directory / LOG).open("ab")
         with log:
             return [
-                _Connected(host, self._command(host, job.directory, cluster, index), log.fileno(), job.directory)
-                for index, host in enumerate(self.hosts)
+                _Connected(machine, self._command(machine, job.directory, cluster, index), log.fileno(), job.directory)
+                for index, machine in enumerate(machines)
             ]
 
     def _ask(self, directory: Path | None) -> list[HostAnswer]:
@@ -110,24 +161,24 @@ class SshHosts(LaunchedPlace):
             RunError: One cannot be reached.
             UsageError: One cannot train.
         """
-        words = [sys.executable, "-P", "-m", "accel_engine.places", "answer", str(directory or "")]
-        with ThreadPoolExecutor(len(self.hosts)) as threads:
-            texts = list(threads.map(lambda host: _run(host, words), self.hosts))
+        machines = self._machines
+        with ThreadPoolExecutor(len(machines)) as threads:
+            texts = list(threads.map(lambda machine: machine.ask("answer", str(directory or "")), machines))
         answers = []
-        for host, text in zip(self.hosts, texts, strict=True):
+        for machine, text in zip(machines, texts, strict=True):
             found = decode_or_none(text.strip().rpartition("\n")[2], HostAnswer)
             if found is None:
                 raise UsageError(
-                    f"{host} has no accel-tui at {sys.executable}: the machines need the same installation"
+                    f"{machine.name} has no accel-tui at {machine.python}: install it there under that path"
                 )
             if found.version != __version__:
-                raise UsageError(f"{host} has accel-tui {found.version}, and this machine {__version__}")
+                raise UsageError(f"{machine.name} has accel-tui {found.version}, and this machine {__version__}")
             if found.problem:
-                raise UsageError(f"{host}: {found.problem}")
+                raise UsageError(f"{machine.name}: {found.problem}")
             answers.append(found)
         return answers
 
-    def _command(self, host: str, directory: Path, cluster: ClusterSpec | None, index: int) -> list[str]:
+    def _command(self, machine: _Machine, directory: Path, cluster: ClusterSpec | None, index: int) -> list[str]:
         """The command that starts the process of a host."""
         variables = {"ACCEL_TUI_HOME": str(home().absolute()), STARTED_BY_PLACE: str(self.name)}
         if cluster is not None:
@@ -135,17 +186,17 @@ class SshHosts(LaunchedPlace):
             variables["TF_CONFIG"] = member.to_tf_config()
         settings = [f"{name}={value}" for name, value in variables.items()]
         unset = () if cluster else ("-u", "TF_CONFIG")
-        start = [sys.executable, "-P", "-m", "accel_engine.places", "start", str(directory)]
+        start = [machine.python, "-P", "-m", "accel_engine.places", "start", str(directory)]
         words = shlex.join(["env", *unset, *settings, *start])
-        return ssh_command(host, f"cd {shlex.quote(os.getcwd())} && exec {words}", has_input=False)
+        return ssh_command(machine.target, f"cd {shlex.quote(os.getcwd())} && exec {words}", has_input=False)
 
 
 class _Connected:
     """A process on a host, as far as the connection tells."""
 
-    def __init__(self, host: str, command: list[str], log: int, directory: Path) -> None:
-        self.name = host
-        self._directory = directory
+    def __init__(self, machine: _Machine, command: list[str], log: int, directory: Path) -> None:
+        self.name = machine.name
+        self._machine, self._directory = machine, directory
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
@@ -154,22 +205,7 @@ class _Connected:
         return self._process.poll()
 
     def end(self) -> None:
-        words = [sys.executable, "-P", "-m", "accel_engine.places", "kill", str(self._directory)]
         try:
-            _run(self.name, words)
+            self._machine.ask("kill", str(self._directory))
         except (RunError, UsageError) as error:
             print(error, flush=True)  # noqa: T201 (this is the log of who starts it)
-
-
-def _run(host: str, words: list[str]) -> str:
-    command = ssh_command(host, shlex.join(words), has_input=False)
-    return run_tool(command, _PACKAGE, what=f"{host} cannot be asked over SSH")
-
-
-def _address(host: str) -> str:
-    """The name or address of a host by the user's configuration of ``ssh``, by which the others reach it."""
-    for line in run_tool([ssh_program(), "-G", host], _PACKAGE).splitlines():
-        key, _, value = line.partition(" ")
-        if key == "hostname" and value:
-            return value.strip()
-    return host

@@ -15,7 +15,7 @@ from accel_engine.keep_alive.watcher import MAX_RESTARTS
 from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.places.kubernetes import DEFAULT_CPUS, check_data, volume_path
 from accel_engine.places.own_process import AGAIN
-from accel_engine.places.place import Place, PlacedJob, told_devices
+from accel_engine.places.place import Place, PlacedJob, machine_devices
 from accel_engine.strategies.cluster_spec import BASE_PORT
 
 _MIB_PER_GB = 1000**3 / (1 << 20)
@@ -119,7 +119,7 @@ class SkyPilot(WrittenPlace):
             raise UsageError("--gpus: name the GPU, as --on skypilot:A100")
         if (request.nodes or 1) > 1 and not request.volume:
             raise UsageError("several machines need --volume CLAIM[:PATH]: a volume of SkyPilot that all can write")
-        return told_devices((1 if kind else 0) if request.gpus is None else request.gpus, kind)
+        return machine_devices((1 if kind else 0) if request.gpus is None else request.gpus, kind)
 
     def values(self, job: PlacedJob, name: str) -> tuple[str, Mapping[str, Value]]:
         """See :meth:`WrittenPlace.values`."""
@@ -165,7 +165,7 @@ class Xpk(WrittenPlace):
         if not request.volume.partition(":")[2]:
             raise UsageError("--on xpk needs --volume STORAGE:PATH: a storage of the cluster, and its mount point")
         if gpus := _GPU_MACHINE.fullmatch(self._device):
-            return told_devices(int(gpus[1]), self._device.rpartition("-")[0])
+            return machine_devices(int(gpus[1]), self._device.rpartition("-")[0])
         chips = _TPU_MACHINES.get(self._device, 0)
         if not chips:
             raise UsageError(
@@ -174,7 +174,7 @@ class Xpk(WrittenPlace):
             )
         if (request.nodes or 1) > 1:
             raise UsageError(f"--nodes {request.nodes}: only machines with GPUs train together, not {self._device}")
-        return (*told_devices(0), *(Device(f"tpu:{index}", "tpu", "TPU", cores=1) for index in range(chips)))
+        return (*machine_devices(0), *(Device(f"tpu:{index}", "tpu", "TPU", cores=1) for index in range(chips)))
 
     def values(self, job: PlacedJob, name: str) -> tuple[str, Mapping[str, Value]]:
         """See :meth:`WrittenPlace.values`."""

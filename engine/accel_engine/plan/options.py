@@ -35,6 +35,8 @@ class OptionSpec(FieldSpec):
     """Suffixes of the files that are completed, if it is a path; empty for folders only."""
     goes_with: tuple[str, tuple[str, ...]] | None = None
     """Another option and some of its values; forms hide it without any of these."""
+    unit: str = ""
+    """What follows its value in commands that this program writes."""
     repeats: bool = False
     """Whether a command may have it several times, each with one value."""
     is_required: bool = False
@@ -99,6 +101,19 @@ def text_of(value: Any) -> str:
     if isinstance(value, tuple):
         return ",".join(map(text_of, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def command_words(options: object) -> list[str]:
+    """The options of commands that give the values of a dataclass which are not its defaults."""
+    words, kind = list[str](), type(options)
+    for name, spec in specs_of(kind).items():
+        value = getattr(options, name)
+        if value == default_of(kind, name):
+            continue
+        flag = (spec.flags or (f"--{name.replace('_', '-')}",))[0]
+        for part in value if spec.repeats else (value,):
+            words += [flag, f"{text_of(part)}{spec.unit}"]
+    return words
 
 
 def option_problem(error: UsageError, text: str) -> str:

@@ -1,8 +1,8 @@
 """The runs of trials: ordinary runs, trained by engine processes that the search or the queue starts."""
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -59,28 +59,30 @@ class DirectStarter:
 
 
 class EngineRuns:
-    """Runs of this machine.
+    """Runs that engine processes train.
 
     Args:
         starter: Starts them.
+        devices: The devices of the machine that trains one; by default this machine's.
+
+    Attributes:
+        environment: Environment variables of engines, which may describe a cluster.
     """
 
-    def __init__(self, starter: TrialStarter) -> None:
+    def __init__(self, starter: TrialStarter, devices: Sequence[Device] | None = None) -> None:
         self._starter = starter
+        self.devices = detect().devices if devices is None else devices
+        self.environment: Mapping[str, str] = os.environ
         self._followed: dict[str, _FollowedRun] = {}
-
-    @cached_property
-    def _devices(self) -> Sequence[Device]:
-        """The devices of the machine: finding them takes some milliseconds, and the search looks often."""
-        return detect().devices
 
     def slots(self) -> int:
         """The number of accelerators; 1 without any."""
-        return max(1, sum(device.kind != "cpu" for device in self._devices))
+        return max(1, sum(device.kind != "cpu" for device in self.devices))
 
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
         """Create a run that waits, tagged with the search's name."""
-        return prepare_run(plan, self._devices, queued=True, study=study, trial=trial).name
+        environment = self.environment
+        return prepare_run(plan, self.devices, queued=True, study=study, trial=trial, environment=environment).name
 
     def find(self, study: str) -> Mapping[str, int | None]:
         """The numbers of the trials by the ids of their runs, oldest first."""
@@ -105,7 +107,8 @@ class EngineRuns:
         except RunError as error:
             raise DataError(str(error)) from error
         if latest_checkpoint(directory):
-            prepare_continuation(directory, changes, queued=True)
+            how: Any = {"devices": self.devices, "environment": self.environment}
+            prepare_continuation(directory, changes, queued=True, **how)
             return
         with closing(RunReader(directory, steps=False)) as reader:
             values = {**reader.info().plan_values, **changes}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accel_engine import models
 from accel_engine.devices import detect
@@ -14,7 +15,7 @@ from accel_engine.models.data_description import describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.monitor import measured_names, wrong_monitor
-from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve, resolve_to_train
 from accel_engine.plan.task_choices import metric_name
 from accel_engine.process.engine_process import require_installation
 from accel_engine.run.directory.run_paths import make_private
@@ -37,7 +38,10 @@ from accel_engine.search.study_paths import (
     studies_directory,
     study_directory,
 )
-from accel_engine.search.trial_plan import check_plans
+from accel_engine.search.trial_plan import plans_to_check
+
+if TYPE_CHECKING:  # the first frame does not need it
+    from accel_engine.search.runs_at_place import RunsAtPlace
 
 PATHS = ("model", "initial_weights")
 """Fields whose choices may be paths, which must not depend on the working directory."""
@@ -88,8 +92,16 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
     )
 
 
-def begin_study(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
-    """Write the definition of a search, for a process to run it; returns the search's directory.
+def begin_study(definition: StudyDefinition, devices: Sequence[Device], place: "RunsAtPlace | None" = None) -> Path:
+    """Write the definition of a search, for a process to run it.
+
+    Args:
+        definition: What is searched.
+        devices: The devices of the machine that trains a trial.
+        place: Where trials train; ``None`` for this machine.
+
+    Returns:
+        The search's directory.
 
     Raises:
         EngineMissingError: Optuna or TensorFlow is missing.
@@ -103,22 +115,22 @@ def begin_study(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
         raise exists_already(definition.name)
     if definition.storage:
         check_journal(definition.storage)
-    check_plans(definition, devices)
-    require_installation()
+    _check_plans(definition, devices, place)
     require_optuna()
     from accel_engine.search.storage import create_study
 
-    create_study(directory, definition)
+    create_study(directory, definition, **(place.part if place else {}))
     return directory
 
 
-def start_study(plan: Plan, given: Collection[str], options: SearchOptions) -> Path:
+def start_study(plan: Plan, given: Collection[str], options: SearchOptions, place: "RunsAtPlace | None" = None) -> Path:
     """Begin a search, and start the process that runs it. Blocks.
 
     Args:
         plan: The plan; its monitor is the search's.
         given: Fields that a user has chosen, also where they have their default.
         options: All else.
+        place: Where trials train; ``None`` for this machine.
 
     Returns:
         The search's directory.
@@ -126,19 +138,26 @@ def start_study(plan: Plan, given: Collection[str], options: SearchOptions) -> P
     Raises:
         AccelError: The search cannot be defined, begun or started.
     """
-    directory = begin_study(define(plan, given, options), detect().devices)
+    directory = begin_study(define(plan, given, options), place.devices if place else detect().devices, place)
     resume_study(directory)
     return directory
 
 
-def join_study(storage: str, name: str, devices: Sequence[Device], at_once: int | None = None) -> Path:
+def join_study(
+    storage: str,
+    name: str,
+    devices: Sequence[Device],
+    at_once: int | None = None,
+    place: "RunsAtPlace | None" = None,
+) -> Path:
     """Join a search that another machine has begun; returns the directory of this machine's part.
 
     Args:
         storage: Path of a journal file, or URL of a database.
         name: Name of the search; empty for the only one on the storage.
-        devices: The devices of this machine.
-        at_once: Most trials at the same time on this machine; by default as many as it has devices.
+        devices: The devices of the machine that trains a trial.
+        at_once: Most trials at the same time of this machine; by default as many as it, or the place, has room for.
+        place: Where this machine's trials train; ``None`` for here.
 
     Raises:
         EngineMissingError: Optuna or TensorFlow is missing.
@@ -158,12 +177,23 @@ def join_study(storage: str, name: str, devices: Sequence[Device], at_once: int 
                 raise UsageError(
                     f"there is another search {definition.name} here, with another storage: it cannot join"
                 )
+            if place:
+                raise UsageError(f"the search {definition.name} is here already, and keeps its place: leave out --on")
         return directory
-    check_plans(definition, devices)
-    require_installation()
+    _check_plans(definition, devices, place)
     make_private(directory)
-    create_study_database(directory, storage, at_once=at_once or 0)
+    create_study_database(directory, storage, limits={"at_once": at_once or 0}, **(place.part if place else {}))
     return directory
+
+
+def _check_plans(definition: StudyDefinition, devices: Sequence[Device], place: "RunsAtPlace | None") -> None:
+    """Check that every choice and both ends of every range can be trained, and that TensorFlow is installed."""
+    for plan in plans_to_check(definition):
+        if place:
+            place.check(plan)
+        else:
+            resolve_to_train(plan, devices)
+    require_installation()
 
 
 def default_monitor(resolved: ResolvedPlan) -> str:

@@ -209,8 +209,13 @@ def define_study(study: Study, definition: StudyDefinition) -> None:
     study.set_user_attr(DEFINITION, to_plain(replace(definition, storage="")))
 
 
-def create_study(directory: Path, definition: StudyDefinition) -> None:
+def create_study(directory: Path, definition: StudyDefinition, **part: Any) -> None:
     """Create a search: Optuna's study in its storage, then the part of this machine.
+
+    Args:
+        directory: The search's directory.
+        definition: What is searched.
+        part: Fields of the part of this machine.
 
     Raises:
         UsageError: There is a search of this name, here or on the storage.
@@ -228,7 +233,7 @@ def create_study(directory: Path, definition: StudyDefinition) -> None:
             if not definition.storage:
                 (directory / JOURNAL).unlink(missing_ok=True)  # of a process that was killed here
                 _create_on(str(directory / JOURNAL), definition)
-            create_study_database(directory, definition.storage)
+            create_study_database(directory, definition.storage, **part)
     except BlockingIOError:
         raise exists_already(directory.name) from None
 

@@ -14,6 +14,7 @@ from accel_engine import clock
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.json_values import JsonValue, Number, Text, decode, encode
+from accel_engine.places import HERE, PlaceRequest
 from accel_engine.search.definition import Confirmation
 from accel_engine.search.study_paths import DATABASE, JOURNAL
 from accel_engine.versioned_database import (
@@ -79,6 +80,10 @@ class StudyPart:
     """The object of its last line of JSON, ``search_ended``; ``None`` while it is not at its end."""
     confirmation: Confirmation | None = None
     """The best plan, trained again; ``None`` before."""
+    place: Text = HERE
+    """Where its trials train, as :func:`accel_engine.places.parse_place` takes it."""
+    place_request: PlaceRequest = field(default_factory=PlaceRequest)
+    """What each asks of that place."""
     lost_members: tuple[Text, ...] = ()
     """The members that no longer respond."""
 
@@ -124,18 +129,18 @@ class StudyDatabase(CommandDatabase):
         return [self.decode("command", row.id, _decoded, row) for row in self.unanswered(CommandRow)]
 
 
-def create_study_database(directory: Path, storage: str, **limits: Any) -> None:
+def create_study_database(directory: Path, storage: str, **fields: Any) -> None:
     """Create the file.
 
     Args:
         directory: The search's directory.
         storage: As :attr:`StudyPart.storage`.
-        limits: As :attr:`StudyPart.limits`.
+        fields: Other fields of :class:`StudyPart`.
 
     Raises:
         RunError: It cannot be written.
     """
-    part = StudyPart(clock.now(), uuid.uuid4().hex, storage, limits)
+    part = StudyPart(clock.now(), uuid.uuid4().hex, storage, **fields)
     with database_errors(_title(directory), WRITING), replacing(directory / DATABASE) as unfinished:
         create_database(unfinished, COMMAND, schema=SCHEMA_VERSION, part=encode(part))
 

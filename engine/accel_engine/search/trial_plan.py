@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from accel_engine.devices.device_types import Device
-from accel_engine.plan import DEFAULTS, Plan, resolved_plan
+from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.field_rules import Need
 from accel_engine.plan.interval import parse_interval
 from accel_engine.plan.monitor import is_better_lower
@@ -87,15 +86,14 @@ def identity(definition: StudyDefinition, values: Mapping[str, Any]) -> str:
     return json.dumps(trial_plan(definition, values).to_mapping(), sort_keys=True)
 
 
-def check_plans(definition: StudyDefinition, devices: Sequence[Device]) -> None:
-    """Check that every choice and both ends of every range can be trained, with the first values of the others.
+def plans_to_check(definition: StudyDefinition) -> Iterator[Plan]:
+    """Yield a plan for every choice and both ends of every range, with the first values of the others.
 
     Raises:
-        PlanError: One cannot; or the plan cannot.
-        DataError: The data cannot be read.
+        PlanError: The values contradict each other.
     """
     for values in _corners(definition.parameters):
-        resolved_plan.resolve_to_train(trial_plan(definition, values), devices)
+        yield trial_plan(definition, values)
 
 
 def _corners(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:

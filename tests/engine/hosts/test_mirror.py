@@ -3,12 +3,14 @@
 import os
 import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from accel_engine.advice.cures.apply_cure import apply
 from accel_engine.devices import Reading, Sample
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Outcome, RunEnded
@@ -120,6 +122,21 @@ def test_commands_are_given_to_the_engine_once(far_writer: RunWriter, wait_until
     assert len(execute(far_writer.directory, "SELECT id FROM command")) == 3
 
 
+def test_a_cure_is_applied_on_the_host(far_writer: RunWriter, wait_until: Callable[..., None]) -> None:
+    """Test one by command, and one that a run cannot have."""
+    list_runs_of("gpu1")
+    mirror = find("gpu1:last")
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(apply, mirror, {"learning_rate": 0.01}, finding="slow-descent")
+        wait_until(lambda: done.done() or far_writer.commands(), timeout=60)
+        (there,) = far_writer.commands()
+        assert (there.name, there.argument, there.reason) == ("learning_rate", 0.01, "advice slow-descent")
+        far_writer.answer(there, obeyed=True, answer="the rate is 0.01")
+        assert done.result().text == f"run {mirror.name}: the rate is 0.01"
+    with pytest.raises(RunError, match=r"gpu1: .*batch_size"):
+        apply(mirror, {"batch_size": 7})
+
+
 def test_the_last_command_of_a_run_has_its_answer(far_writer: RunWriter, wait_until: Callable[..., None]) -> None:
     """Test that a stop is answered before the run is seen to have ended."""
     list_runs_of("gpu1")
@@ -174,7 +191,7 @@ def test_a_host_that_is_not_reached_is_said(host: Host, far_writer: RunWriter, c
 
 def test_an_unknown_host_is_wrong_usage(host: Host) -> None:
     """Test a reference to a host that is not in the list."""
-    with pytest.raises(UsageError, match="no runs yet"):
+    with pytest.raises(UsageError, match=r"no host 'gpu2'; .*gpu1"):
         find("gpu2:last")
 
 

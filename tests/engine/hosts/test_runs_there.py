@@ -12,15 +12,14 @@ import pytest
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.hosts import carried_files, host_requests
-from accel_engine.hosts.asked_requests import CallThere
 from accel_engine.hosts.carried_files import THERE, carry
 from accel_engine.hosts.encoded_message import from_text, to_text
-from accel_engine.hosts.fetched_run import fetch_run
+from accel_engine.hosts.engine_requests import CallThere
 from accel_engine.hosts.host_list import Host
 from accel_engine.hosts.host_requests import FilePartRequest, FolderOfFilesRequest
 from accel_engine.hosts.link import link_to
 from accel_engine.hosts.mirrored_runs import list_runs_of
-from accel_engine.hosts.runs_there import continue_there, start
+from accel_engine.hosts.runs_there import continue_there, fetch_run, start
 from accel_engine.process.start_run import prepare_continuation
 from accel_engine.requests.evaluate import EvaluationRequest
 from accel_engine.requests.export_model import ExportRequest, ExportTarget

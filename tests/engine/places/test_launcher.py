@@ -13,11 +13,12 @@ from accel_engine import clock
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Outcome, RunEnded
+from accel_engine.hosts.host_list import Host, add_host
 from accel_engine.places import FORMS, PlaceName, PlaceRequest, placed_runs
 from accel_engine.places.launched import REQUEST, LaunchedPlace, Member
 from accel_engine.places.launcher import Launcher
 from accel_engine.places.own_process import set_place
-from accel_engine.places.place import PlacedJob, told_devices
+from accel_engine.places.place import PlacedJob, machine_devices
 from accel_engine.places.ssh_hosts import SshHosts
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, Status, create
@@ -47,7 +48,7 @@ class Nodes(LaunchedPlace):
     starts: ClassVar[int] = 0
 
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
-        return told_devices(request.gpus or 0)
+        return machine_devices(request.gpus or 0)
 
     def start(self, job: PlacedJob, tell: Callable[[str], bool]) -> list[Member]:
         assert tell("nodes are asked")
@@ -189,14 +190,38 @@ def test_hosts_that_cannot_be_used_are_refused(ssh, names: str, told: str) -> No
     assert told in str(refused.value)
 
 
+def test_hosts_that_the_user_has_added_are_known_by_their_names(ssh, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    add_host(Host("lab", "me@host7", str(python)))
+    (found,) = hosts("lab")._ask(None)
+    assert found.version == __version__
+    (machine,) = hosts("lab")._machines
+    assert (machine.target, machine.python, machine.address) == ("me@host7", str(python), "10.0.0.7")
+    with pytest.raises(RunError, match=r"away cannot be asked over SSH \(a destination of ssh: the hosts are lab\): "):
+        hosts("lab,away").describe(PlaceRequest())
+
+
 def test_the_number_of_nodes_follows_from_the_hosts() -> None:
     assert hosts("a,b").nodes(PlaceRequest()) == 2
     with pytest.raises(UsageError, match="--nodes 3: hosts:a,b names 2"):
         hosts("a,b").nodes(PlaceRequest(nodes=3))
 
 
+def test_a_command_of_the_program_ends_with_its_input(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "accel_engine.places", "run", str(tmp_path), "devices", "--watch", "--json"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdin
+        process.stdout.readline()
+        process.stdin.close()
+        process.stdout.read()
+    assert process.returncode in (0, 130)
+
+
 def test_the_entry_of_processes_explains_itself() -> None:
     command = [sys.executable, "-m", "accel_engine.places", "begin", "x"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
     assert done.returncode == 2
-    assert "start|end|kill|answer RUN" in done.stderr
+    assert "start|end|kill|answer|run RUN" in done.stderr

@@ -200,5 +200,19 @@ def test_a_pipeline_is_for_what_no_cheaper_change_makes_fit() -> None:
     assert "strategy" not in advice(replace(training, size=replace(size, stages=())), alone - 100 * MIB)
 
 
+def test_state_in_host_memory_comes_before_a_mixed_precision_and_a_pipeline() -> None:
+    half = (StageShare(0.5, 0.5), StageShare(0.5, 0.5))
+    size = replace(SIZE, parameters=30 * MIB, trainable=30 * MIB, saved=MIB, stages=(half,), widest=MIB)
+    training = replace(GPU, size=size, accelerators=("gpu:0", "gpu:1"))
+    moved = high(training, offload="optimizer")
+    assert high(training) - moved == 8 * 28 * MIB  # two of thirty weights are on the device at a time
+    assert advice(training, moved) == "--offload optimizer"
+    assert "offload" not in advice(replace(training, plan=GPU.plan.replace(optimizer="sgd")), moved - 200 * MIB)
+    facts = replace(EXACT, can_offload=True, tries_xla=True)
+    assert cures(Plan(), facts) == [2, 4, 8, "on", "optimizer", "off", 16, 32, 64]
+    assert "optimizer" not in cures(Plan(strategy="mirrored"), facts)
+    assert "optimizer" not in cures(Plan(xla="on"), facts)
+
+
 def test_a_pipeline_without_memory_takes_more_micro_batches_than_it_chose() -> None:
     assert cures(Plan(strategy="pipeline"), replace(EXACT, micro_batches=8, can_recompute=False)) == [16, 32, 64]

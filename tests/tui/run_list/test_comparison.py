@@ -99,6 +99,17 @@ def test_files_of_one_name_in_two_folders_are_told_apart() -> None:
     assert row.texts == ("net.py:build", "mlp")
 
 
+def test_a_file_that_was_carried_to_hosts_is_the_one_here_of_its_name() -> None:
+    here, there = "/x/net.py:build", "/home/me/from-other-machines/1a/net.py:build"
+    compared = compare_runs([side("a", model=here), side("b", model=there)])
+    assert (compared.plan, compared.equal["model"]) == ((), here)
+    other_host = there.replace("/home/me", "/root")
+    assert compare_runs([side("a", model=there), side("b", model=other_host)]).plan == ()
+    changed = there.replace("1a", "2b")
+    (row,) = compare_runs([side("a", model=here), side("b", model=there), side("c", model=changed)]).plan
+    assert len(set(row.texts)) == 3
+
+
 def test_the_best_of_each_result_is_marked_where_there_is_one() -> None:
     found = compare_runs(
         [

@@ -8,9 +8,10 @@ import pytest
 from textual.geometry import Size
 from textual.pilot import Pilot
 
+from accel_engine.doctor.check import CheckFinding, CheckReport, CheckResult
 from accel_engine.hosts import reading
 from accel_engine.hosts.host_list import Host, add_host, read_hosts
-from accel_engine.hosts.reading import HostReading
+from accel_engine.hosts.reading import CheckedLink, HostReading
 from accel_engine.places import HERE
 from accel_engine.run import Status
 from accel_tui.host import Screens
@@ -131,6 +132,19 @@ async def test_hosts_are_added_changed_and_removed(hosts: StandInHosts) -> None:
         assert [host.name for host in read_hosts()] == ["gpu1", "gpu2"]
         await pilot.press("escape")
         await until(pilot, lambda: sorted(hosts.stopped) == ["gpu1", "gpu2", "gpu3", "gpu3"], "the end of all links")
+
+
+async def test_a_host_is_checked(hosts: StandInHosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = CheckReport("gpu.driver", CheckFinding(CheckResult.FAIL, "the driver is old", fix="Update it."), 0.1)
+    found = CheckedLink(0.5, 0.01, {"keras": "0.1"}, "", (report,))
+    monkeypatch.setattr(hosts_screen, "check_host", lambda _: found)
+    async with BareApp().run_test(size=(120, 40)) as pilot:
+        screen = await opened(pilot)
+        screen.query_one(HostsTable).go_to_host("gpu1")
+        await pilot.press("V")
+        await shows(pilot, "gpu1: connected in 0.5 s", "keras 0.1 (here ", "gpu.driver: the driver is old. Update it.")
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is screen, "the screen of hosts")
 
 
 async def test_without_hosts_it_says_how_to_add_one() -> None:

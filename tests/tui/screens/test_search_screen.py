@@ -262,7 +262,8 @@ async def test_several_searches_are_a_list_and_one_opens_at_once(study: Path) ->
 async def test_a_form_with_ranges_searches(home: Path, monkeypatch: pytest.MonkeyPatch, study: Path) -> None:
     started: list[Any] = []
 
-    def start_study(plan: Plan, given: Collection[str], options: SearchOptions) -> Path:
+    def start_study(plan: Plan, given: Collection[str], options: SearchOptions, place: object) -> Path:
+        assert place is None
         started.append((plan, given, options))
         return study
 

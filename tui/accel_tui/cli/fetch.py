@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from accel_engine.errors import UsageError
-from accel_engine.hosts.fetched_run import fetch_files, fetch_run
+from accel_engine.hosts.runs_there import fetch_files, fetch_run
 from accel_engine.run import find
 from accel_engine.run.directory.run_paths import host_of
 from accel_engine.words import numbers

@@ -14,6 +14,7 @@ from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update, request
 from accel_engine.run.directory.log_file import lines_of
 from accel_engine.run.directory.run_paths import LOG, host_of, latest_checkpoint
+from accel_engine.text import shell_command
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.signals import signal_handlers
 from accel_tui.formatting.runs import DIRECTORY_LOST, lost_reason
@@ -124,8 +125,13 @@ def follow(
 def _continue_message(info: RunInfo) -> str:
     """How to continue a stopped run, or to train it again if it has no checkpoint."""
     if latest_checkpoint(info.directory) or info.plan is None:
-        return f"continue it with: accel-tui continue {info.id}"
-    return f"it has no checkpoint yet; train it again with: {info.plan.command()}"
+        return f"continue it with: accel-tui continue {info.id}{_where(info)}"
+    return f"it has no checkpoint yet; train it again with: {info.plan.command()}{_where(info)}"
+
+
+def _where(info: RunInfo) -> str:
+    """The options of a command that trains a run where it was trained, after a blank; empty for this machine."""
+    return f" {shell_command(list(info.place.options))}" if info.place and info.place.options else ""
 
 
 def _failed_message(info: RunInfo, ended: RunEnded) -> str:
@@ -157,13 +163,13 @@ def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
         if info.memory_loss or info.last_words
         else f"the engine of run {info.id} exited unexpectedly"
     )
-    queue = " --queue" if was_queued else ""
+    again = _where(info) or (" --queue" if was_queued else "")
     when = f"after step {steps:,}"
     lines = [f"{what} ({when})" if info.last_words else f"{what} {when}", *last_line, f"Log: {log}"]
     if checkpoint := latest_checkpoint(info.directory):
-        lines.append(f"Continue from the checkpoint of step {checkpoint:,}: accel-tui continue {info.id}{queue}")
+        lines.append(f"Continue from the checkpoint of step {checkpoint:,}: accel-tui continue {info.id}{again}")
     elif info.plan:
-        lines.append(f"Train it again: {info.plan.command()}{queue}")
+        lines.append(f"Train it again: {info.plan.command()}{again}")
     return "\n".join(lines)
 
 

@@ -1,26 +1,23 @@
 """``accel-tui hosts``: other machines that OpenSSH reaches; and ``accel-tui remote``, which answers on them."""
 
 import sys
-import time
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from accel_engine.doctor.check import CheckReport, CheckResult
+from accel_engine.doctor.check import CheckResult
 from accel_engine.errors import AccelError
 from accel_engine.hosts import mirrored_runs
 from accel_engine.hosts.host_list import Host, add_host, find_host, read_hosts, remove_host
-from accel_engine.hosts.host_requests import CheckRequest, Ping
 from accel_engine.hosts.installation import EXTRAS
 from accel_engine.hosts.installation import install as install_on
-from accel_engine.hosts.link import link_to
-from accel_engine.hosts.reading import HostReading, about_clock, read_all
-from accel_engine.process.engine_process import package_versions
-from accel_engine.text import printable_line
+from accel_engine.hosts.reading import HostReading, check_host, read_all
+from accel_engine.text import printable, printable_line
 from accel_engine.words import numbers
 from accel_tui.cli.doctor import TextReports
 from accel_tui.cli.output import json_option, print_to_stderr, table, write, write_json
+from accel_tui.run_list.host_rows import check_lines
 
 EPILOG = """\b
 Examples:
@@ -91,24 +88,13 @@ def check(names: tuple[str, ...]) -> int:
 
 def _check(host: Host) -> int:
     """Check a host; returns the status for the shell."""
-    begun = time.monotonic()
     try:
-        connection = link_to(host.name).connection()
+        found = check_host(host.name)
     except AccelError as error:
         print_to_stderr(str(error))
         return 1
-    connected, begun = time.monotonic() - begun, time.monotonic()
-    connection.ask(Ping())
-    answered = time.monotonic() - begun
-    reports: list[CheckReport] = []
-    versions = connection.ask(CheckRequest(), reports.append).versions
-    here = package_versions()
-    write(f"{host.name}: connected in {connected:.1f} s, answers in {numbers.latency(answered)}")
-    for name, version in versions.items():
-        differs = f" (here {here[name]})" if name in here and here[name] != version else ""
-        write(printable_line(f"  {name} {version}{differs}"))
-    write(f"  {about_clock(host.name, connection.ahead) or 'its clock agrees with the one here'}\n")
-    shown = list(TextReports([report.check for report in reports]).all(iter(reports)))
+    write(printable("\n".join(check_lines(host.name, found))) + "\n")
+    shown = list(TextReports([report.check for report in found.reports]).all(iter(found.reports)))
     return int(any(report.finding.verdict is CheckResult.FAIL for report in shown))
 
 

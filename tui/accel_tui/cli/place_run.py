@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import AccelError, UsageError
-from accel_engine.places import PlaceName, PlaceRequest
-from accel_engine.places.own_process import is_to_start_again, may_start_again
+from accel_engine.errors import UsageError
+from accel_engine.places import PlaceName, PlaceRequest, placed_runs
 from accel_engine.places.place import Place
 from accel_engine.places.placed_runs import (
     check_strategy,
     cluster_environment,
     open_place,
-    state_of,
     submit,
     submit_plan,
     write,
@@ -146,20 +144,6 @@ def starts_again(directory: Path) -> bool:
     The job's own script may be about to say so, which is waited for.
     """
     until = time.monotonic() + _JUDGEMENT_SECONDS
-    while time.monotonic() < until:
-        try:
-            with closing(RunReader(directory, steps=False)) as reader:
-                info = reader.info(watched=False)
-            if info.status.live:
-                return True
-            if info.place is None or not may_start_again(directory):
-                return False
-            state = state_of(info.place, newest=True)
-            if state.is_over:
-                return False
-            if state.waits:
-                return is_to_start_again(directory)
-        except AccelError:
-            return False
+    while (found := placed_runs.starts_again(directory, newest=True)) is None and time.monotonic() < until:
         time.sleep(1.0)
-    return False
+    return bool(found)

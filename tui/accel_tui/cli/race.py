@@ -3,7 +3,7 @@
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,6 +12,7 @@ import click
 from rich.text import Text
 
 from accel_engine.devices.device_types import Device
+from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.plan import Plan, isolation, resolved_plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -29,6 +30,7 @@ from accel_tui.cli.options import takes
 from accel_tui.cli.output import paragraph, print_to_stderr, table, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given
 from accel_tui.cli.signals import INTERRUPTED, interruptible
+from accel_tui.cli.train import ON_PLACE, asked_of
 from accel_tui.formatting import race as race_text
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.settings.user_settings import load_settings
@@ -38,6 +40,7 @@ Examples:
   accel-tui race
   accel-tui race --model resnet20 --data cifar10 --seconds 10
   accel-tui race plan.toml --vary xla,precision,batch-size
+  accel-tui race plan.toml --on slurm:gpu --gpus 1
   accel-tui race plan.toml --json | tail -n 1 | jq .best
 
 \b
@@ -65,8 +68,17 @@ Show = Callable[[ConfigurationResult], object]
 @click.command(cls=PlanCommand, epilog=EPILOG)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
 @takes(RaceOptions, "options")
+@ON_PLACE
+@takes(PlaceRequest, "asked", without=("write",), if_given=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line; the last one has the results.")
-def race(plan_file: Path | None, options: RaceOptions, as_json: bool, **flags: Any) -> int:
+def race(
+    plan_file: Path | None,
+    options: RaceOptions,
+    place: PlaceName | None,
+    asked: Mapping[str, Any],
+    as_json: bool,
+    **flags: Any,
+) -> int:
     """Measure the configurations of a plan on this machine, and show the fastest.
 
     Each configuration changes one thing: the devices or the strategy, XLA, the precision, micro-batches,
@@ -76,7 +88,13 @@ def race(plan_file: Path | None, options: RaceOptions, as_json: bool, **flags: A
 
     The plan is read from PLAN.toml (or .json); options override it, as for 'accel-tui train'.
     Ctrl-C stops the race and shows the results so far.
+    With --on, a machine of a cluster is measured.
     """
+    if where := asked_of(place, asked):
+        from accel_tui.cli.measure_at_place import measure_at_place  # seldom needed
+
+        command, fields = ["race"], given(flags)
+        return measure_at_place(where, command, plan_file, fields, options, check_raceable, as_json=as_json)
     file = read_plan_file(plan_file) if plan_file else None
     resolved, devices = with_chosen_plan(load_settings(), file, given(flags), _checked)
     require_installation()

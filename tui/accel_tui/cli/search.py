@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
+from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.plan import SPECS
 from accel_engine.search.definition import SearchOptions
 from accel_tui.cli.options import takes
 from accel_tui.cli.plan_options import PlanCommand, given
-from accel_tui.cli.train import refuse_two_outputs
+from accel_tui.cli.train import ON_PLACE, asked_of, refuse_two_outputs
 
 EPILOG = """\b
 Examples:
@@ -18,6 +19,7 @@ Examples:
   accel-tui search plan.toml --over optimizer=adam,sgd --within 2h
   accel-tui search --over epochs=5..20 --objective time --json > trials.jsonl
   accel-tui search --resume digits-search
+  accel-tui search plan.toml --on slurm:gpu --gpus 1 --at-once 8
 
 \b
 Exit status:
@@ -38,6 +40,8 @@ OVER_HELP = "A field that varies: FIELD=LOW..HIGH, with :log or :step=X after it
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line; the last has the best plan.")
 @click.option("--plain", is_flag=True, help="Print log lines, on a terminal too.")
 @click.option("--detach", is_flag=True, help="Print the search's name and return; search in the background.")
+@ON_PLACE
+@takes(PlaceRequest, "asked", without=("write",), if_given=True)
 @takes(SearchOptions, "options", if_given=True)
 def search(
     plan_file: Path | None,
@@ -49,6 +53,8 @@ def search(
     as_json: bool,
     plain: bool,
     detach: bool,
+    place: PlaceName | None,
+    asked: Mapping[str, Any],
     **flags: Any,
 ) -> int:
     """Find the best plan: train trials with other values of its fields, and compare them.
@@ -58,6 +64,7 @@ def search(
 
     Ctrl-C stops the search and its trials, with checkpoints; a second one leaves at once, and does not wait for them.
     It runs in its own process: --resume shows it, or continues it after a stop or a crash.
+    With --on, each trial is a job of a cluster, which shares the directory of runs; the search runs here.
     """
     refuse_two_outputs(as_json, plain, detach)
     from accel_tui.cli import search_run, searches  # slow to import
@@ -69,10 +76,13 @@ def search(
         raise click.UsageError("--resume and --join use the search's own plan and ranges: leave out all others")
     if chosen and (resume is not None or join is not None):
         raise click.UsageError(f"the search keeps its plan: leave out --{next(iter(chosen)).replace('_', '-')}")
+    where = asked_of(place, asked)
     if resume is not None:
+        if where:
+            raise click.UsageError("the search keeps its place: leave out --on")
         directory = search_run.resume_search(resume, options)
     elif join is not None:
-        directory = search_run.join(join, options)
+        directory = search_run.join(join, options, where)
     else:
-        directory = search_run.define_search(plan_file, range_texts, options, chosen)
+        directory = search_run.define_search(plan_file, range_texts, options, chosen, where)
     return search_run.follow_search(directory, as_json=as_json, plain=plain, detach=detach)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
+from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.plan_file import read_plan_file
@@ -31,7 +32,8 @@ from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchN
 from accel_tui.cli.signals import signal_handlers
 from accel_tui.settings.user_settings import load_settings
 
-if TYPE_CHECKING:  # it imports Optuna
+if TYPE_CHECKING:  # slow to import
+    from accel_engine.search.runs_at_place import RunsAtPlace
     from accel_engine.search.study_reader import StudyReader
 
 _RESUMED = ("trials", "within", "at_once", "confirm", "patience")
@@ -45,7 +47,11 @@ EXIT_SECONDS = 5.0
 
 
 def define_search(
-    plan_file: Path | None, range_texts: Sequence[str], options: Mapping[str, Any], flags: Mapping[str, Any]
+    plan_file: Path | None,
+    range_texts: Sequence[str],
+    options: Mapping[str, Any],
+    flags: Mapping[str, Any],
+    where: tuple[PlaceName, PlaceRequest] | None = None,
 ) -> Path:
     """Define a search by a plan file, whose table ``[search]`` has its own options, and the options over it.
 
@@ -54,6 +60,7 @@ def define_search(
         range_texts: The texts of ``--over``.
         options: Those of :class:`SearchOptions` that are given.
         flags: Fields of the plan that are given.
+        where: The place where trials train, and what is asked of it; ``None`` for this machine.
 
     Raises:
         UsageError: Something is wrong.
@@ -64,15 +71,23 @@ def define_search(
     parameters = {each.name: each for each in (*written.parameters, *ranges)}
     chosen = replace(written, parameters=tuple(parameters.values()), **options)
     given = {**(file.values if file else {}), **flags}
+    place = runs_at(*where) if where else None
 
     def begin(plan: Plan, devices: Sequence[Device]) -> Path:
         definition = new_study.define(plan, given, chosen)
-        directory = new_study.begin_study(definition, devices)
+        directory = new_study.begin_study(definition, devices, place)
         for sentence in without_effect(definition):
             print_to_stderr(f"warning: {sentence}")
         return directory
 
-    return with_chosen_plan(load_settings(), file, flags, begin)
+    return with_chosen_plan(load_settings(), file, flags, begin, place.devices if place else None)
+
+
+def runs_at(name: PlaceName, request: PlaceRequest) -> "RunsAtPlace":
+    """The runs of trials at a place."""
+    from accel_engine.search.runs_at_place import RunsAtPlace  # seldom needed
+
+    return RunsAtPlace(name, request)
 
 
 def resume_search(name: str, options: Mapping[str, Any]) -> Path:
@@ -102,8 +117,8 @@ def resume_search(name: str, options: Mapping[str, Any]) -> Path:
     return directory
 
 
-def join(storage: str, options: Mapping[str, Any]) -> Path:
-    """Join a search of another machine.
+def join(storage: str, options: Mapping[str, Any], where: tuple[PlaceName, PlaceRequest] | None = None) -> Path:
+    """Join a search of another machine; its trials of this one train at a place, if there is one.
 
     Raises:
         UsageError: The storage has no such search, or an option cannot change.
@@ -112,7 +127,9 @@ def join(storage: str, options: Mapping[str, Any]) -> Path:
     fixed = [each for each in options if each not in ("name", "at_once")]
     if fixed:
         raise UsageError(f"--{fixed[0].replace('_', '-')} is set by the search that is joined: leave it out")
-    return new_study.join_study(storage, options.get("name") or "", detect().devices, options.get("at_once"))
+    place = runs_at(*where) if where else None
+    devices = place.devices if place else detect().devices
+    return new_study.join_study(storage, options.get("name") or "", devices, options.get("at_once"), place)
 
 
 def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:

@@ -31,6 +31,14 @@ Exit status:
   2  the plan or the command is wrong
 """
 
+ON_PLACE = click.option(
+    "--on",
+    "place",
+    metavar="PLACE",
+    callback=lambda context, option, text: read_place(context, option, text),
+    help=f"Train at a place: a host, any of them, {', '.join(FORMS.values())}.  [default: {HERE}]",
+)
+
 _OUTPUTS = (
     click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON object per line, with every series of each step."
@@ -41,13 +49,7 @@ _OUTPUTS = (
         "--queue", "queued", is_flag=True, help="Print the run's id and return; it trains when its turn comes."
     ),
     takes(QueueRequest, "request", if_given=True),
-    click.option(
-        "--on",
-        "place",
-        metavar="PLACE",
-        callback=lambda context, option, text: read_place(context, option, text),
-        help=f"Train at a place: a host, any of them, {', '.join(FORMS.values())}.  [default: {HERE}]",
-    ),
+    ON_PLACE,
     click.option(
         "--hosts",
         metavar="HOST,...",
@@ -131,19 +133,32 @@ def take_outputs(flags: dict[str, Any]) -> dict[str, Any]:
     if request and not queued:
         raise click.UsageError("--priority, --after and --devices-each go with --queue")
     refuse_two_outputs(*shown.values(), queued)
+    if queued and place and place.kind != HOST:
+        raise click.UsageError(f"--queue is the queue of this machine: {place} has its own")
+    return {
+        **shown,
+        "request": QueueRequest(**request) if queued else None,
+        "place": asked_of(place, asked),
+    }
+
+
+def asked_of(place: PlaceName | None, asked: Mapping[str, Any]) -> tuple[PlaceName, PlaceRequest] | None:
+    """A place with what is asked of it; ``None`` for this machine.
+
+    Args:
+        place: The place of --on.
+        asked: The fields of :class:`PlaceRequest` that are given.
+
+    Raises:
+        click.UsageError: Something is asked of this machine.
+    """
     if asked and place is None:
         named = ", ".join(
             f"--{name.replace('_', '-').removesuffix('s' if name == 'place_options' else '')}" for name in asked
         )
         here = "; on this machine, --devices gpu:0,gpu:1" if "gpus" in asked else ""
         raise click.UsageError(f"{named}: give a place with --on{here}")
-    if queued and place and place.kind != HOST:
-        raise click.UsageError(f"--queue is the queue of this machine: {place} has its own")
-    return {
-        **shown,
-        "request": QueueRequest(**request) if queued else None,
-        "place": (place, PlaceRequest(**asked)) if place else None,
-    }
+    return (place, PlaceRequest(**asked)) if place else None
 
 
 def train_or_queue(

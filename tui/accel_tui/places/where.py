@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from accel_engine import places
@@ -11,7 +11,7 @@ from accel_engine.hosts.host_list import find_host, read_hosts
 from accel_engine.hosts.reading import HostFollower, HostReading
 from accel_engine.hosts.runs_there import choose_host
 from accel_engine.places import ANY, HOST, PlaceName, PlaceRequest, parse_place
-from accel_engine.plan.options import OptionSpec, option, part_of, specs_of, text_of
+from accel_engine.plan.options import OptionSpec, command_words, option, part_of, specs_of
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.text import printable_fields, shell_command
 from accel_engine.words import numbers
@@ -35,9 +35,6 @@ _LABELS = {
     "host_memory": "memory each",
     "walltime": "time",
 }
-
-_UNITS = {"host_memory": "M", "walltime": "s"}
-"""What follows the numbers of options in a command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +73,7 @@ class Where(PlaceRequest):
     @property
     def arguments(self) -> Sequence[str]:
         """What ``accel-tui train`` takes for it."""
-        found, specs, plain = ["--on", self.place.strip()], specs_of(PlaceRequest), PlaceRequest()
-        for each in fields(PlaceRequest):
-            value = getattr(self, each.name)
-            if value == getattr(plain, each.name):
-                continue
-            flag = (specs[each.name].flags or (f"--{each.name.replace('_', '-')}",))[0]
-            for part in value if isinstance(value, tuple) else (value,):
-                found += [flag, f"{text_of(part)}{_UNITS.get(each.name, '')}"]
-        return found
+        return ["--on", self.place.strip(), *command_words(self.request)]
 
     def command(self, command: str) -> str:
         """A command that trains a plan here, for this place."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from accel_engine.hosts.carried_files import PATH_FIELDS, carried_name
 from accel_engine.plan import DEFAULTS
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo, RunSummary
@@ -171,6 +172,7 @@ def compare_runs(runs: Sequence[ComparedRun]) -> Comparison:
     plans = [compared.plan for compared in runs]
     field_names = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
     columns = {name: tuple(_comparable(plan.get(name, _UNKNOWN)) for plan in plans) for name in field_names}
+    columns |= {name: _same_files(columns[name]) for name in PATH_FIELDS if name in columns}
     if any(compared.run.info is None or compared.run.info.has_engine for compared in runs):
         defaults = {name: _comparable(DEFAULTS.get(name)) for name in field_names}
     else:  # scripts have no defaults
@@ -190,6 +192,23 @@ def compare_runs(runs: Sequence[ComparedRun]) -> Comparison:
         equal,
         {name: value for name, value in equal_fields.items() if name not in equal},
     )
+
+
+def _same_files(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Values of a field with a path, in which a file that was carried to hosts is the one here of its name.
+
+    Of several contents of that name it is unknown which one is here.
+    """
+    carried = {value: carried_name(value) for value in values if isinstance(value, str)}
+    contents = {name for name in carried.values() if name}
+    others = [value for value, name in carried.items() if not name]
+    known: dict[str, str] = {}
+    for content in contents:
+        name = content.partition("/")[2]
+        here = [value for value in others if value == name or value.endswith(f"/{name}")]
+        is_alone = sum(each.partition("/")[2] == name for each in contents) == 1
+        known[content] = here[0] if is_alone and len(here) == 1 else content
+    return tuple(known.get(carried.get(value, ""), value) if isinstance(value, str) else value for value in values)
 
 
 def find_mixed_kinds(runs: Sequence[RunInfo]) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from accel_engine.devices.device_types import Device
-from accel_engine.hosts.reading import HostReading
+from accel_engine.doctor.check import CheckResult
+from accel_engine.hosts.reading import CheckedLink, HostReading
 from accel_engine.places import HERE
+from accel_engine.process.engine_process import package_versions
 from accel_engine.run import RunSummary, Status
 from accel_engine.run.directory.run_paths import host_of
 from accel_engine.words import numbers
@@ -202,6 +204,23 @@ def _field(name: str) -> Callable[[RunSummary, float], str]:
 
 def _metric(run: RunSummary, _: float) -> str:
     return short_metric_name(run.monitor) if run.best is not None else ""
+
+
+def check_lines(name: str, found: CheckedLink) -> list[str]:
+    """What a check of a host has found, without its doctor's reports."""
+    here = package_versions()
+    lines = [f"{name}: connected in {found.connected:.1f} s, answers in {numbers.latency(found.answered)}"]
+    for package, version in found.versions.items():
+        differs = f" (here {here[package]})" if package in here and here[package] != version else ""
+        lines.append(f"  {package} {version}{differs}")
+    return [*lines, f"  {found.clock or 'its clock agrees with the one here'}"]
+
+
+def problem_lines(found: CheckedLink) -> list[str]:
+    """What the doctor of a host has found that is not right, with how to mend it."""
+    wrong = [each for each in found.reports if each.finding.verdict in (CheckResult.WARN, CheckResult.FAIL)]
+    lines = [f"{each.check}: {each.finding.summary}. {each.finding.fix}".strip() for each in wrong]
+    return lines or ["accel-tui doctor finds nothing wrong there."]
 
 
 def accelerators_text(reading: HostReading) -> str:

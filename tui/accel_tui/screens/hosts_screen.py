@@ -17,7 +17,7 @@ from textual.widgets import Static
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.hosts.host_list import Host, add_host, read_hosts, remove_host
 from accel_engine.hosts.host_requests import QueuedRun
-from accel_engine.hosts.reading import HostFollower, HostReading
+from accel_engine.hosts.reading import HostFollower, HostReading, check_host
 from accel_engine.places import HERE
 from accel_engine.run import RunSummary, Status, runs_directory
 from accel_engine.run.runs.listing import RunList
@@ -25,7 +25,16 @@ from accel_engine.run_queue import queue
 from accel_engine.text import printable, printable_fields
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
-from accel_tui.run_list.host_rows import ENDED, HostView, host_name, run_columns, summary_line, waiting_reasons
+from accel_tui.run_list.host_rows import (
+    ENDED,
+    HostView,
+    check_lines,
+    host_name,
+    problem_lines,
+    run_columns,
+    summary_line,
+    waiting_reasons,
+)
 from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, awaiting
 from accel_tui.screens.entry_screen import Entry, EntryScreen
 from accel_tui.widgets.device_heat_map import DeviceHeatMap
@@ -40,6 +49,8 @@ INTERVAL = 1.0
 
 ADD = "No other machines yet. Press a to add one that ssh reaches."
 """Text where there are no hosts but this machine."""
+
+CLOSE = Answer("close", "Close", "escape")
 
 REMOVE = Answer("remove", "Remove", "r", is_destructive=True)
 
@@ -153,6 +164,9 @@ class HostsScreen(AskingScreen):
             id="hosts.remove",
             tooltip="Forget the host, and what is copied of its runs; nothing changes there; asks first",
         ),
+        Binding(
+            "V", "check", "Check", id="hosts.check", tooltip="Check the connection, the versions, and the machine there"
+        ),
         Binding("I", "back", "Back", id="hosts.back", tooltip="Go back, with the key that opened this screen"),
     ]
 
@@ -198,7 +212,7 @@ class HostsScreen(AskingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer changes of a host where the cursor is on one."""
-        if action in ("edit", "remove"):
+        if action in ("edit", "remove", "check"):
             return self.is_mounted and self._table.current_host in self._hosts
         return True
 
@@ -289,6 +303,23 @@ class HostsScreen(AskingScreen):
         if entered := await self.ask(HostEntryScreen(host, self._hosts)):
             await self._change(partial(add_host, entered))
             self._table.go_to_host(entered.name)
+
+    @awaiting
+    async def action_check(self) -> None:
+        """Check the current host, and show what was found."""
+        name = self._table.current_host
+        self.notify(f"checking {name}; the doctor there takes some seconds…", timeout=60)
+        try:
+            found = await asyncio.to_thread(check_host, name)
+        except AccelError as error:
+            self.app.clear_notifications()
+            self.notify(str(error), title=f"{name} cannot be checked", severity="error", markup=False)
+            return
+        self.app.clear_notifications()
+        first, *rest = check_lines(name, found)
+        await self.ask(
+            QuestionScreen(printable(first), printable("\n".join([*rest, "", *problem_lines(found)])), (CLOSE,))
+        )
 
     @awaiting
     async def action_remove(self) -> None:

@@ -200,7 +200,7 @@ async def ask_where(screen: Screen[None], now: "Where | None") -> "Where | None"
         screen: The screen.
         now: Where they train now; ``None`` for this machine.
     """
-    from accel_engine.plan.options import text_of  # the first frame needs none of these
+    from accel_engine.plan.options import specs_of, text_of  # the first frame needs none of these
     from accel_tui.places.where import ROWS, Where, form_specs, place_choices
     from accel_tui.screens.entry_screen import OptionsScreen
     from accel_tui.widgets.jobs.option_form import OptionForm
@@ -210,8 +210,7 @@ async def ask_where(screen: Screen[None], now: "Where | None") -> "Where | None"
     picker = Picker(where.place, has_choices=True, is_list=False)
     picker.set_reactive(Picker.choices, place_choices())
     texts = {name: text_of(getattr(where, name)) for name in ROWS}
-    for name, unit in (("host_memory", "M"), ("walltime", "s")):
-        texts[name] += unit if texts[name] else ""
+    texts = {name: f"{text}{specs_of(Where)[name].unit if text else ''}" for name, text in texts.items()}
     form = OptionForm(Where, ROWS, specs=form_specs(), texts=texts, editors={"place": picker}, does="takes it")
     chosen: Where | None = await ask_user(screen, OptionsScreen("Where to train?", form, picker))
     return chosen
@@ -282,7 +281,11 @@ async def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
 
 
 async def ask_to_search(
-    screen: Screen[None], filled: ResolvedPlan, parameters: Sequence[Parameter], given: Collection[str]
+    screen: Screen[None],
+    filled: ResolvedPlan,
+    parameters: Sequence[Parameter],
+    given: Collection[str],
+    where: "Where | None" = None,
 ) -> None:
     """Ask for trials, monitor and time, then start a search, and open it.
 
@@ -291,6 +294,7 @@ async def ask_to_search(
         filled: The form.
         parameters: What varies.
         given: Fields that the user has changed.
+        where: The cluster that trains the trials; ``None`` for this machine.
     """
     from accel_tui.plan.search_start import ROWS, SearchStart, first_texts  # the first frame does not need them
     from accel_tui.screens.entry_screen import OptionsScreen
@@ -305,18 +309,20 @@ async def ask_to_search(
     options = chosen.with_parameters(parameters)
     plan = filled.plan.replace(monitor=options.monitor)
     try:
-        directory = await asyncio.to_thread(_start_search, plan, {*given} - {each.name for each in parameters}, options)
+        fixed = {*given} - {each.name for each in parameters}
+        directory = await asyncio.to_thread(_start_search, plan, fixed, options, where)
     except AccelError as error:
         screen.notify(str(error), title="The search was not started", severity="error", markup=False)
     else:
         open_screen(screen, Screens.SEARCH, directory)
 
 
-def _start_search(plan: Plan, given: Collection[str], options: SearchOptions) -> Path:
+def _start_search(plan: Plan, given: Collection[str], options: SearchOptions, where: "Where | None") -> Path:
     """Start a search, in a thread: its imports are slow."""
     from accel_engine.search.new_study import start_study
+    from accel_engine.search.runs_at_place import RunsAtPlace
 
-    return start_study(plan, given, options)
+    return start_study(plan, given, options, RunsAtPlace(where.name, where.request) if where and where.name else None)
 
 
 def explain_ranges(screen: Screen[None], count: int) -> None:

@@ -265,7 +265,7 @@ class NewRunScreen(DirtyRegionScreen):
 
     def action_race(self) -> None:
         if self._where:
-            self._only_here("A race measures this machine.")
+            self._only_here("A race measures this machine; accel-tui race --on measures one of a cluster.")
         elif (filled := self._valid()) is not None:
             open_screen(self, Screens.RACE, filled.plan)
 
@@ -280,10 +280,10 @@ class NewRunScreen(DirtyRegionScreen):
     @awaiting
     async def action_search(self) -> None:
         """Ask for trials, monitor and time, then search; without ranges, show the searches."""
-        if self.form.parameters and self._where:
-            self._only_here("A search that is started here trains on this machine.")
+        if self.form.parameters and self._where and self._where.is_host:
+            self._only_here("A search trains on this machine or on a cluster.")
         elif self.form.parameters and (filled := self._valid()) is not None:
-            await ask_to_search(self, filled, self.form.parameters, self.form.changed)
+            await ask_to_search(self, filled, self.form.parameters, self.form.changed, self._where)
         elif not self.form.parameters:
             await self.run_action("app.open_searches")
 
@@ -453,8 +453,9 @@ class NewRunScreen(DirtyRegionScreen):
     def _command_text(self, filled: ResolvedPlan) -> str:
         """The command that trains the form's plan, or searches."""
         if parameters := self.form.parameters:
-            return search_fields.search_command(filled.plan, parameters, always=settings_of(self).plan)
-        command = settings_of(self).command(filled.plan)
+            command = search_fields.search_command(filled.plan, parameters, always=settings_of(self).plan)
+        else:
+            command = settings_of(self).command(filled.plan)
         return self._where.command(command) if self._where else command
 
     def _update(self, filled: ResolvedPlan, *, is_new_place: bool = False) -> None:

@@ -19,7 +19,7 @@ from accel_engine.process import run_change
 from accel_engine.process.run_change import Launch, steps_taken
 from accel_engine.process.start_run import CONTINUABLE, for_a_new_run, prepare_continuation
 from accel_engine.run import RunInfo, request
-from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import host_function, host_of, latest_checkpoint
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.history import CureChange, History, stored_history
 from accel_engine.run.runs.plan_changes import CHANGEABLE
@@ -106,6 +106,8 @@ def apply(
     Raises:
         AccelError: It cannot be applied, why, and what to do instead; the run is as it was.
     """
+    if host_of(directory):
+        return _on_host(directory, changes, finding)
     run, reason = _read(directory), f"advice {finding}" if finding else "advice"
     info, plan = run.info, run.info.plan
     planned = with_planned_rate(changes, plan, run.replicas) if plan else dict(changes)
@@ -130,6 +132,8 @@ def undo(directory: Path, *, launch: Launch = run_change.launch) -> AppliedCure:
     Raises:
         AccelError: It cannot be taken back, and why.
     """
+    if host_of(directory):
+        return _on_host(directory, {}, "")
     run = _read(directory)
     info, change = run.info, next(reversed(run.history.cures), None)
     if change is None:
@@ -142,6 +146,12 @@ def undo(directory: Path, *, launch: Launch = run_change.launch) -> AppliedCure:
         return _by_command(directory, arguments, change.before, change.changes, why)
     _check_continuation(info, change.before)
     return _continued(info, change.before, change.changes, why, launch)
+
+
+def _on_host(directory: Path, changes: Mapping[str, Any], finding: str) -> AppliedCure:
+    """Let the host of a mirrored run apply a cure, or take the last one back."""
+    done = host_function("runs_there:cure_there")(directory, changes, finding)
+    return AppliedCure(Method(done.method), done.changes, done.before, done.text)
 
 
 def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:

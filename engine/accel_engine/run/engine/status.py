@@ -197,10 +197,10 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
         study=meta.get("study", ""),
         trial=meta.get("trial"),
     )
-    return _told_by_host(info, mirrored) if mirrored else info
+    return _with_state_there(info, mirrored) if mirrored else info
 
 
-def _told_by_host(info: RunInfo, state: HostState) -> RunInfo:
+def _with_state_there(info: RunInfo, state: HostState) -> RunInfo:
     """What is known of a mirrored run: this machine sees neither the locks nor the memory nor the clock of its own."""
     try:
         waiting = DiskProblem(state.waiting) if state.waiting else None

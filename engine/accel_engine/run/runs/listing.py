@@ -202,6 +202,8 @@ def find(reference: str) -> Path:
         within = [run for run in list_runs() if host_of(run.directory) == host]
         return _found(on_host, within, f"on {host}")
     runs = [run for run in list_runs() if reference != "last" or not host_of(run.directory)]
+    if colon and host and "/" not in reference and not named(runs, reference):
+        host_function("host_list:find_host")(host)  # raises, as there is none
     if not runs and "/" in reference:
         raise UsageError(f"no run in {path}")
     if not runs:

@@ -60,6 +60,8 @@ class PlacedRun:
     """What the process that starts it waits for; empty if nothing, or if a cluster's own queue knows it."""
     is_cancelled: bool = False
     """Whether that process is to end it."""
+    options: tuple[Text, ...] = ()
+    """The options of commands that start a run there again; empty if unknown."""
 
 
 _OtherTime = Annotated[float, msgspec.Meta(ge=-MAX_TIME, le=MAX_TIME)]

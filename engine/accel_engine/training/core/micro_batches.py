@@ -146,7 +146,7 @@ def weighted_means(parts: Sequence[tuple[int, list[Any], list[tf.Tensor]]]) -> t
     def mean(values: Sequence[Any]) -> Any:
         if values[0] is None:
             return None
-        return tf.add_n([tf.cast(share, value.dtype) * value for share, value in zip(shares, values, strict=True)])
+        return tf.add_n([tf.constant(share, value.dtype) * value for share, value in zip(shares, values, strict=True)])
 
     gradients = [mean(values) for values in zip(*(found for _, found, _ in parts), strict=True)]
     losses, *sums = zip(*(measured for _, _, measured in parts), strict=True)

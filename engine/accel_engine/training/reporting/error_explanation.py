@@ -63,7 +63,8 @@ def _memory_advice(plan: Plan, error: BaseException) -> str:
     advice = ["--on-oom adapt, which changes what is needed by itself"] if is_left and not several else []
     for remedy, value in advised(plan, facts):
         if is_left or not remedy.by_itself:
-            advice.append(f"{remedy.words}: {options_text({remedy.field: value})}")
+            again = ", which accel-tui continue takes from the last checkpoint on" if remedy.field == "strategy" else ""
+            advice.append(f"{remedy.words}: {options_text({remedy.field: value})}{again}")
     advice += [*_allocator_advice(error), "a smaller model"]
     split = f"{plan.micro_batches} micro-batches" if (plan.micro_batches or 1) > 1 else ""
     done = " and ".join(filter(None, (split, "rematerialization" if plan.remat == "on" else "")))

@@ -223,7 +223,7 @@ class Pipeline:
         found = list[Any]()
         for variable, gradient in zip(self._variables, _dense(gradients), strict=True):
             with tf.device(variable.value.device):
-                found.append(None if gradient is None else tf.cast(share, gradient.dtype) * gradient)
+                found.append(None if gradient is None else tf.constant(share, gradient.dtype) * gradient)
         return found
 
     def _add(self, sums: list[Any], found: Sequence[Any]) -> None:

@@ -1,18 +1,25 @@
 """A pipeline trains as one device does with the same micro-batches."""
 
+import math
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 
 from accel_engine.errors import PlanError
 from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
+from accel_engine.plan.array_bytes import FLOAT32_BYTES
+from accel_engine.plan.memory_estimate import Training, estimate_memory
+from accel_engine.plan.memory_remedies import cheapest_change
+from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import diagnostics
 from accel_engine.training.core.assembly import Assembly, assemble
+from accel_engine.training.measure_model import measure_model
 
 from ...conftest import MACHINE, Gym, Trained
 
@@ -193,24 +200,27 @@ def skips(input_shape, classes):
 """
 
 CAMPAIGN = {
-    "mlp": ("digits", 200),
-    "cnn": ("digits", 200),
-    "resnet20": ("digits", 20),
-    "unet": ("MASKS", 20),
-    "gpt": ("TEXT", 200),
-    "vit": ("digits", 200),
-    "lstm": ("SEQUENCES", 200),
-    "skips": ("digits", 200),
+    "mlp": "digits",
+    "cnn": "digits",
+    "resnet20": "digits",
+    "unet": "MASKS",
+    "gpt": "TEXT",
+    "vit": "digits",
+    "lstm": "SEQUENCES",
+    "skips": "digits",
 }
-"""Data for each model, in capitals made up here, and steps: with more, networks with batch normalization of few
-examples amplify the rounding of sums beyond 1e-5, as of two runs with other kernels."""
+"""Data for each model, in capitals made up here."""
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize(("name", "stages"), list(product(CAMPAIGN, (2, 4))))
-def test_many_steps_of_a_model_are_the_ones_of_one_device(gym: Gym, tmp_path: Path, name: str, stages: int) -> None:
+def test_many_steps_of_a_model_are_the_ones_of_one_device(
+    gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, stages: int
+) -> None:
+    # Of 32 bits, the rounding of sums grows beyond 1e-5 in networks with batch normalization of few examples.
+    monkeypatch.setattr(Plan, "policy", property(lambda _: "float64"))
     generator = np.random.default_rng(0)
-    data, steps = CAMPAIGN[name]
+    data = CAMPAIGN[name]
     if data == "TEXT":
         data = str(tmp_path / "story.txt")
         words = generator.choice(["one ", "two ", "three ", "four. "], 3000)
@@ -226,8 +236,32 @@ def test_many_steps_of_a_model_are_the_ones_of_one_device(gym: Gym, tmp_path: Pa
     gym.steps = 20
     model = f"{tmp_path / 'skips.py'}:skips" if name == "skips" else name
     plan = Plan(
-        model=model, data=data, batch_size=32, steps_per_epoch=steps, epochs=1, xla="off", micro_batches=4,
+        model=model, data=data, batch_size=32, steps_per_epoch=200, epochs=1, xla="off", micro_batches=4,
         validation="off", optimizer="sgd", momentum=0.9, learning_rate=0.001, window=16 if name == "gpt" else None,
     )  # fmt: skip
     count = min(stages, 3) if name == "mlp" else stages  # it has three layers
-    assert_same(gym.train(plan.replace(strategy="pipeline", virtual_cpus=count)), gym.train(plan))
+    before = keras.config.floatx()
+    keras.config.set_floatx("float64")
+    try:
+        assert_same(gym.train(plan.replace(strategy="pipeline", virtual_cpus=count)), gym.train(plan))
+    finally:
+        keras.config.set_floatx(before)
+
+
+def test_what_one_device_cannot_hold_is_proposed_for_two_and_placed_on_them(tmp_path: Path) -> None:
+    (tmp_path / "skips.py").write_text(SKIPS)
+    plan = Plan(model=f"{tmp_path / 'skips.py'}:skips", data="digits", batch_size=32, xla="off")
+    size, two = measure_model(plan), Placement(("gpu:0", "gpu:1"), stages=2)
+    memory = estimate_memory(Training(plan.replace(strategy="pipeline"), size, 32, two)).high
+    alone = Training(plan, size, 32, Placement(("gpu:0",)), memory=memory, accelerators=two.devices)
+    assert estimate_memory(alone).fits(memory) is False
+    change = cheapest_change(alone)
+    assert change is not None
+    assert change.values == {"strategy": "pipeline"}
+    found = assembled(plan.replace(virtual_cpus=2, **change.values))
+    assert found.stages is not None
+    every = (*found.model.variables, *found.model.optimizer.variables)
+    placed = [sum(math.prod(each.shape) for each in every if each.value.device[-5:] == f"CPU:{n}") for n in (0, 1)]
+    with_gradients = FLOAT32_BYTES * (sum(placed) + 2 * size.trainable)
+    assert max(placed) < 0.62 * sum(placed)
+    assert max(row.memory for row in found.stages.table) < memory < with_gradients
