@@ -152,15 +152,15 @@ SHOTS = {
             "<1 of>",
             "enter",
             "V",
-            "<confidence>",
+            "<most frequent>",
         ),
         (SMALL, MEDIUM),
         (MEDIUM,),
     ),
     "predict": Shot(
         lambda runs: runs.finished,
-        ("<Finished>", "P", "<examples>", *"scans.npz", "enter", "<PROBABILITY>"),
-        (SMALL, MEDIUM, LARGE),
+        ("<Finished>", "P", "<examples>", *"scans.npz", "enter", "<probability>"),
+        (MEDIUM, SMALL, LARGE),
         (MEDIUM,),
     ),
     "export": Shot(

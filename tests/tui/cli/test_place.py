@@ -1,6 +1,7 @@
 """``accel-tui train --on PLACE``, with a place that takes all runs."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
@@ -12,6 +13,7 @@ from accel_engine.events import Outcome, RunEnded
 from accel_engine.places import FORMS, PlaceRequest, placed_runs
 from accel_engine.places.own_process import is_to_start_again
 from accel_engine.places.place import JobState, Place, PlacedJob, machine_devices
+from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, list_runs
 from accel_tui.cli import follow_run
 from tui.cli.conftest import Engine
@@ -23,6 +25,7 @@ class Lab(Place):
     states: ClassVar[list[JobState]] = []
     jobs: ClassVar[list[PlacedJob]] = []
     cancelled: ClassVar[list[str]] = []
+    commands: ClassVar[list[tuple[Plan, Sequence[str]]]] = []
 
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
         return machine_devices(2 if request.gpus is None else request.gpus)
@@ -44,10 +47,14 @@ class Lab(Place):
     def cancel(self, job: str) -> None:
         self.cancelled.append(job)
 
+    def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:
+        self.commands.append((Plan.from_mapping(json.loads(Path(words[1]).read_text())), words))
+        return 3
+
 
 @pytest.fixture(autouse=True)
 def _lab(monkeypatch: pytest.MonkeyPatch, engines: object) -> None:
-    Lab.states, Lab.jobs, Lab.cancelled = [], [], []
+    Lab.states, Lab.jobs, Lab.cancelled, Lab.commands = [], [], [], []
     monkeypatch.setitem(placed_runs._PLACES, "lab", Lab)
     monkeypatch.setitem(FORMS, "lab", "lab[:ROOM]")
     monkeypatch.setattr(placed_runs, "ASK_SECONDS", -1.0)
@@ -91,6 +98,17 @@ def test_what_trains_it_again_does_so_there(run_command) -> None:
     (run,) = list_runs()
     assert run.info is not None
     assert follow_run._continue_message(run.info).endswith("accel-tui train --model mlp --on lab:3 --gpus 1")
+
+
+def test_a_race_runs_on_a_machine_of_the_place(run_command, here) -> None:
+    done = run_command("race --on lab --gpus 1 --data digits --model mlp --vary xla --seconds 2 --json")
+
+    assert done.status == 3
+    ((plan, words),) = Lab.commands
+    assert (plan.model, words[0], words[2:]) == ("mlp", "race", ["--seconds", "2", "--vary", "xla", "--json"])
+    assert not Path(words[1]).exists()
+    assert "leave out --nodes" in run_command("race --on lab --nodes 2").err
+    assert "--gpus: give a place with --on" in run_command("race --gpus 1").err
 
 
 def test_only_its_files_are_written(run_command, here) -> None:
