@@ -72,7 +72,9 @@ def main() -> None:
     strategy = tf.distribute.MirroredStrategy(
         [f"/CPU:{number}" for number in range(REPLICAS)], tf.distribute.ReductionToOneDevice()
     )
-    print("| Weights | Each updates all, ms | Each updates half, ms | Rate | Largest difference |\n|---|---|---|---|---|")
+    print(
+        "| Weights | Each updates all, ms | Each updates half, ms | Rate | Largest difference |\n|---|---|---|---|---|"
+    )
     for width in arguments.widths:
         ways = [make_step(strategy, width, sharded=sharded) for sharded in (False, True)]
         seconds: list[list[float]] = [[], []]
