@@ -26,7 +26,7 @@ async def capture_page(path: Path, program: Path) -> None:
                 await browser.do("Page.navigate", url=address)
                 await browser.until(lambda: "Start" in browser.frames("Received"))
                 await browser.press("r")
-                await browser.until(lambda: "finished" in browser.frames("Received"))
+                await browser.until(lambda: "runs by data" in browser.frames("Received"))
                 before = len(browser.frames("Received"))
                 await browser.do("Input.dispatchKeyEvent", type="keyDown", **ENTER)
                 await browser.until(lambda: "validation" in browser.frames("Received")[before:])

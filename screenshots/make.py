@@ -159,7 +159,7 @@ SHOTS = {
     ),
     "predict": Shot(
         lambda runs: runs.finished,
-        ("<Finished>", "P", "<examples>", *"scans.npz", "enter", "<probability>", "<▀>"),
+        ("<Finished>", "P", "<examples>", *"scans.npz", "enter", "<probability>"),
         (MEDIUM, SMALL, LARGE),
         (MEDIUM,),
     ),
@@ -369,8 +369,8 @@ async def capture(name: str, shot: Shot, runs: Runs | None) -> None:
             else:
                 await pilot.press(step)
         for theme, sizes in (("dark", shot.sizes), ("light", shot.light)):
-            if sizes and theme == "light":
-                app.theme = "accel-light"
+            if sizes:
+                app.theme = f"accel-{theme}"  # a key that came too late for a field may have changed it
             for size in sizes:
                 await pilot.resize_terminal(*size)
                 await pilot.pause(1.5)  # for two device samples, and the new layout

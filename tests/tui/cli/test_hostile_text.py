@@ -168,7 +168,13 @@ def clean(result: Outcomes) -> str:
     return result.out + result.err
 
 
-@pytest.mark.parametrize("command", WORDS)
+SLOW = ("profile",)
+"""Starts engine processes, which tell it what they tell ``estimate``."""
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(each, marks=pytest.mark.campaign) if each in SLOW else each for each in WORDS]
+)
 def test_no_command_writes_what_a_terminal_obeys(
     command: str, run: FakeEngine, run_command: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
