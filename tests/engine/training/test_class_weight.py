@@ -91,7 +91,7 @@ def train(gym: Gym, folder: Path, source: str, task: str, *class_weight: str, **
     [
         ("classification", "data"),
         ("one_hot", "stream"),
-        ("weighted", "data"),
+        pytest.param("weighted", "data", marks=pytest.mark.campaign),
         pytest.param("binary", "stream", marks=pytest.mark.campaign),
         pytest.param("classification", "stream", marks=pytest.mark.campaign),
         pytest.param("one_hot", "data", marks=pytest.mark.campaign),
@@ -117,8 +117,8 @@ def test_steps_equal_those_of_keras(gym: Gym, tmp_path: Path, task: str, form: s
     ("task", "replicas"),
     [
         ("binary", 1),
-        ("one_hot", 2),
         ("weighted", 2),
+        pytest.param("one_hot", 2, marks=pytest.mark.campaign),
         pytest.param("classification", 1, marks=pytest.mark.campaign),
         pytest.param("one_hot", 1, marks=pytest.mark.campaign),
         pytest.param("weighted", 1, marks=pytest.mark.campaign),

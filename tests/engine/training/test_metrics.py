@@ -93,7 +93,7 @@ def test_an_f1_score_of_one_output_is_a_scalar(gym: Gym, models: str) -> None:
     assert not trained.all(Warned)
 
 
-@pytest.mark.parametrize("outputs", [1, 2, 5])
+@pytest.mark.parametrize("outputs", [1, 2, pytest.param(5, marks=pytest.mark.campaign)])
 def test_metrics_of_two_classes_are_those_of_the_second(gym: Gym, models: str, outputs: int) -> None:
     names = ("precision", "recall", "auc", "f1_score")
     model = {1: f"{models}:uncompiled", 2: "mlp", 5: f"{models}:five_outputs"}[outputs]
