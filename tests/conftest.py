@@ -13,6 +13,8 @@ from waiting import wait_until
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells make background processes ignore Ctrl-C
 
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+
 gc.disable()  # during imports: TensorFlow and the tests create millions of objects that are never freed
 
 
@@ -31,11 +33,16 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """Leave what a file's tests have created out of further collections: TensorFlow keeps graphs for ever.
+    """Give the next test the signals as they were, and leave what a file's tests have created out of collections.
 
-    Runs collect garbage at their end, which took most of the time of tests of training after a while.
+    TensorFlow keeps graphs for ever, and runs collect garbage at their end, which took most of the time of tests of
+    training after a while.
     """
+    handlers = [(number, signal.getsignal(number)) for number in SIGNALS]
     result = yield
+    for number, handler in handlers:
+        if signal.getsignal(number) is not handler:  # as after a server of models that ran in this process
+            signal.signal(number, handler)
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
         gc.freeze()

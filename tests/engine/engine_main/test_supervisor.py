@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,13 +27,9 @@ NEXT = NewProcess(
 
 
 @pytest.fixture
-def supervisor(home: Path) -> Iterator[EngineSupervisor]:
+def supervisor(home: Path) -> EngineSupervisor:
     """The supervisor of a new run, which takes signals."""
-    numbers = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-    before = [signal.getsignal(number) for number in numbers]
-    yield EngineSupervisor(run.create(Plan()), TensorFlowImport())
-    for number, handler in zip(numbers, before, strict=True):
-        signal.signal(number, handler)
+    return EngineSupervisor(run.create(Plan()), TensorFlowImport())
 
 
 def trains(supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch, training: Callable[[], None]) -> RunEnded:
