@@ -9,7 +9,7 @@ Without options it is a warm engine: it imports TensorFlow, describes models for
 import argparse
 import os
 import sys
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from accel_engine import hangup, network_namespace
@@ -25,7 +25,7 @@ from accel_engine.keep_alive.restart import ensure_watched
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.requests.protocol.request import find_request, request_names
-from accel_engine.run import RunReader
+from accel_engine.run import read_run
 from accel_engine.run.directory.log_file import never_fail_to_print
 from accel_engine.run.directory.run_paths import LOG
 
@@ -93,6 +93,6 @@ def _wait_for_run(tensorflow: TensorFlowImport) -> Path | None:
 
 def _is_isolated(directory: Path) -> bool:
     """Whether a run's process belongs in a network namespace; the supervisor reports all errors."""
-    with suppress(AccelError), closing(RunReader(directory)) as reader:
-        return isolation.is_isolated(resolve(Plan.from_mapping(reader.info().plan_values), chosen=()))
+    with suppress(AccelError):
+        return isolation.is_isolated(resolve(Plan.from_mapping(read_run(directory).plan_values), chosen=()))
     return False

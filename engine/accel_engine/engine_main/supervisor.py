@@ -9,7 +9,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from concurrent import futures
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.placement import find_cluster
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.engine_process import package_versions
-from accel_engine.run import RunReader, RunWriter
+from accel_engine.run import RunWriter, read_run
 from accel_engine.run.directory.log_file import NOTED
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
@@ -181,8 +181,7 @@ class EngineSupervisor:
         os._exit(status)
 
     def _start_run(self) -> None:
-        with closing(RunReader(self._directory)) as reader:
-            self._values = reader.info().plan_values
+        self._values = read_run(self._directory).plan_values
         started = RunStarted(
             time=clock.now(),
             run=self._directory.name,

@@ -18,9 +18,9 @@ from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import scaling_factor
 from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.placement import check_measurable, find_cluster
-from accel_engine.process.run_change import PauseNote, paused, read_run, send_to_run, steps_taken
+from accel_engine.process.run_change import PauseNote, paused, send_to_run, steps_taken
 from accel_engine.requests.try_plan import TrialStart
-from accel_engine.run import RunInfo
+from accel_engine.run import RunInfo, read_run
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.history.history import read_history
 

@@ -12,7 +12,7 @@ from accel_engine.keep_alive.restart import Restart
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_remedies import MemoryFacts, next_repair
 from accel_engine.process import engine_process
-from accel_engine.run import RunReader, reopen
+from accel_engine.run import RunReader, read_run, reopen
 from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import WATCHER_LOCK, host_of
 from accel_engine.run.engine.memory_loss import MemoryLoss
@@ -53,8 +53,7 @@ def restart_with_less_memory(directory: Path) -> bool:
 
 
 def _is_live(directory: Path) -> bool:
-    with closing(RunReader(directory, steps=False)) as reader:
-        return reader.info(watched=False).status.live
+    return read_run(directory, watched=False).status.live
 
 
 def was_killed_for_memory(directory: Path, exit_status: int | None = None) -> bool:

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from accel_engine import clock
@@ -13,7 +13,7 @@ from accel_engine.events import ENGINE_LOST, Outcome, RunEnded
 from accel_engine.keep_alive.memory_restart import adapted, was_killed_for_memory
 from accel_engine.keep_alive.restart import Restart
 from accel_engine.process import engine_process
-from accel_engine.run import RunInfo, RunReader, RunWriter, Status, reopen
+from accel_engine.run import RunInfo, RunWriter, Status, read_run, reopen
 from accel_engine.run.directory import log_file
 from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference
@@ -112,8 +112,7 @@ class Watcher:
         return bool(reason) and self._start_again(info, reason, exit_status)
 
     def _info(self) -> RunInfo:
-        with closing(RunReader(self._directory, steps=False)) as reader:
-            return reader.info(watched=False)
+        return read_run(self._directory, watched=False)
 
     def _why_again(self, info: RunInfo, exit_status: int | None) -> str:
         """Why the engine is started again; empty if it is not."""

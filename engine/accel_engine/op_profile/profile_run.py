@@ -13,10 +13,10 @@ from accel_engine.op_profile.options import SEVERAL_PROCESSES, ProfileOptions
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve_to_train
 from accel_engine.process.engine_process import require_installation
-from accel_engine.process.run_change import read_run, steps_taken
+from accel_engine.process.run_change import steps_taken
 from accel_engine.process.start_run import for_a_new_run
 from accel_engine.requests.profile_plan import ProfilePhase, ProfileRequest
-from accel_engine.run import RunInfo, RunWriter, Status, diagnostics, request
+from accel_engine.run import RunInfo, RunWriter, Status, diagnostics, read_run, request
 from accel_engine.run.diagnostics import OpProfile
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import PROFILES, make_private

@@ -4,7 +4,6 @@ import json
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
@@ -13,7 +12,7 @@ from accel_engine.errors import RunError
 from accel_engine.places.own_process import set_place
 from accel_engine.places.place import JobState, Place, PlacedJob
 from accel_engine.process.detached import leave, start_detached
-from accel_engine.run import RunReader
+from accel_engine.run import read_run
 from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.store.meta import PlacedRun
 
@@ -85,8 +84,7 @@ class LaunchedPlace(Place):
     def state(self, job: str) -> JobState:
         """See :meth:`Place.state`."""
         directory = Path(job)
-        with closing(RunReader(directory, steps=False)) as reader:
-            info = reader.info(watched=False)
+        info = read_run(directory, watched=False)
         if is_locked(directory, LAUNCHER_LOCK):
             return JobState(runs=True, reason=f"{self.name}: {info.place.waits if info.place else STARTING}")
         return JobState(reason=f"the process that starts it has ended{last_line(directory)}")
@@ -94,8 +92,7 @@ class LaunchedPlace(Place):
     def cancel(self, job: str) -> None:
         """See :meth:`Place.cancel`; the process that has started it ends the others."""
         directory = Path(job)
-        with closing(RunReader(directory, steps=False)) as reader:
-            placed = reader.info(watched=False).place
+        placed = read_run(directory, watched=False).place
         if placed is None or not is_locked(directory, LAUNCHER_LOCK):
             raise RunError(f"the process that starts run {directory.name} has ended")
         set_place(directory, replace(placed, is_cancelled=True))

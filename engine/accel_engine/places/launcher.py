@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from accel_engine.places.place import PlacedJob
 from accel_engine.places.placed_runs import cluster_environment, place_of
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process.detached import work_alone
-from accel_engine.run import RunInfo, RunReader, Status
+from accel_engine.run import RunInfo, Status, read_run
 from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.runs.worker_runs import worker_runs_of
@@ -74,8 +74,7 @@ class Launcher:
             end_waiting(self._directory, f"its processes have ended{last_line(self._directory)}", Outcome.FAILED)
 
     def _info(self) -> RunInfo:
-        with closing(RunReader(self._directory, steps=False)) as reader:
-            return reader.info(watched=False)
+        return read_run(self._directory, watched=False)
 
     def _is_to_start(self) -> bool:
         info = self._info()

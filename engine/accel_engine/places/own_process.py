@@ -4,7 +4,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from accel_engine.keep_alive.restart import STARTED_BY_PLACE, Restart
 from accel_engine.keep_alive.watcher import MAX_RESTARTS
 from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
-from accel_engine.run import RunInfo, RunReader, Status, create, reopen
+from accel_engine.run import RunInfo, Status, create, read_run, reopen
 from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.process_identity import ProcessIdentity
@@ -208,8 +208,7 @@ def _wait_for(link: Path) -> None:
 def _info(directory: Path) -> RunInfo:
     if not (directory / DATABASE).is_file():
         raise UsageError(f"there is no run in {directory}: its directory must be the same on all machines of the place")
-    with closing(RunReader(directory, steps=False)) as reader:
-        return reader.info(watched=False)
+    return read_run(directory, watched=False)
 
 
 def _ended_before_its_time(directory: Path, info: RunInfo) -> bool:

@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from accel_engine.deploy_folder.rendering import dns_label
@@ -26,7 +26,7 @@ from accel_engine.places.ssh_hosts import SshHosts
 from accel_engine.places.written_places import SkyPilot, Xpk
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve_to_train
-from accel_engine.run import RunReader
+from accel_engine.run import read_run
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.meta import PlacedRun
 from accel_engine.run.writing.waiting_run import end_waiting
@@ -239,8 +239,7 @@ def starts_again(directory: Path, *, newest: bool = False) -> bool | None:
         ``None`` while the run's job has yet to say so; ``False`` also if that is unknown.
     """
     try:
-        with closing(RunReader(directory, steps=False)) as reader:
-            info = reader.info(watched=False)
+        info = read_run(directory, watched=False)
         if info.status.live:
             return True
         if info.place is None or not may_start_again(directory):

@@ -11,7 +11,7 @@ from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import PlanChanged
 from accel_engine.process.start_run import hand_over, prepare_continuation
-from accel_engine.run import RunInfo, RunReader, RunWriter, Status, request
+from accel_engine.run import RunReader, RunWriter, Status, read_run, request
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import host_of, latest_checkpoint
 from accel_engine.run.engine.commands import read_answer, withdraw
@@ -34,16 +34,6 @@ Launch: TypeAlias = "Callable[[Path], subprocess.Popen[str]]"
 def launch(directory: Path) -> "subprocess.Popen[str]":
     """Give a prepared run to a new engine process."""
     return hand_over(directory, None)
-
-
-def read_run(directory: Path) -> RunInfo:
-    """Read a run's plan and status.
-
-    Raises:
-        RunError: It cannot be read.
-    """
-    with closing(RunReader(directory)) as reader:
-        return reader.info()
 
 
 def send_to_run(directory: Path, name: str, argument: float | None = None, reason: str = "", purpose: str = "") -> str:

@@ -6,7 +6,6 @@ All functions block; the dashboard calls them from a thread.
 import os
 import subprocess
 from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from accel_engine.plan.plan_checks import without_ignored
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process import engine_process
 from accel_engine.process.warm_engine import USABLE, WarmEngine
-from accel_engine.run import RunReader, Status, create
+from accel_engine.run import Status, create, read_run
 from accel_engine.run.directory.checkpoint_files import check_any_whole
 from accel_engine.run.directory.disk_space import check_free_space, shortage
 from accel_engine.run.directory.run_paths import (
@@ -107,8 +106,7 @@ def prepare_continuation(
             warn(warning)
         return directory
     directory = run_to_continue(directory, environment)
-    with closing(RunReader(directory)) as reader:
-        info = reader.info()
+    info = read_run(directory)
     if info.status is Status.PAUSED:
         raise RunError(f"run {info.id} is paused: resume it with accel-tui resume {info.id}")
     if info.status.live:

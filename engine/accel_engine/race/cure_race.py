@@ -12,11 +12,12 @@ from accel_engine.measure.equal_examples import Learned, compare_learning
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_room import check_room_on, place_trial
 from accel_engine.measure.trial_statistics import LESS, PlanVerdict
-from accel_engine.process.run_change import paused, read_run
+from accel_engine.process.run_change import paused
 from accel_engine.race.comparison import with_rates
 from accel_engine.race.configuration import Configuration, ConfigurationResult, ConfigurationState, LearnedValue
 from accel_engine.race.configuration_trial import trial_result
 from accel_engine.race.configurations import REFERENCE
+from accel_engine.run import read_run
 from accel_engine.run.history.history import read_history
 from accel_engine.words import numbers
 

@@ -7,7 +7,7 @@ and, once trained, ``model.keras``.
 from accel_engine.run.directory.run_paths import home, runs_directory
 from accel_engine.run.engine.commands import Command, request
 from accel_engine.run.engine.status import RunInfo, Status
-from accel_engine.run.reading.reader import RunReader
+from accel_engine.run.reading.reader import RunReader, read_run
 from accel_engine.run.reading.update import Chunk, Update
 from accel_engine.run.runs.creation import create, reopen
 from accel_engine.run.runs.listing import RunList, RunSummary, find, list_runs
@@ -31,6 +31,7 @@ __all__ = [
     "find",
     "home",
     "list_runs",
+    "read_run",
     "reopen",
     "request",
     "runs_directory",

@@ -3,7 +3,6 @@
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, PartEnded, PartStarted, Phase, PhaseChanged, RunEnded
 from accel_engine.run.engine.commands import Command
-from accel_engine.run.reading.reader import RunReader
+from accel_engine.run.reading.reader import read_run
 from accel_engine.scripts.recorder_server import Recording
 from accel_engine.scripts.supervised_run import SupervisedRun
 
@@ -30,8 +29,7 @@ class ScriptRun(SupervisedRun):
 
     def __init__(self, directory: Path, report: Callable[[str], None]) -> None:
         super().__init__(directory, report)
-        with closing(RunReader(directory)) as reader:
-            self._values = reader.info().plan_values
+        self._values = read_run(directory).plan_values
         self._lock = threading.RLock()
         self._parts = 0
         self.part: PartStarted | None = None

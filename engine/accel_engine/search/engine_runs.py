@@ -14,7 +14,7 @@ from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.detached import leave
 from accel_engine.process.start_run import prepare_continuation, prepare_run
-from accel_engine.run import RunReader, Status, list_runs, reopen, request, runs_directory
+from accel_engine.run import RunReader, Status, list_runs, read_run, reopen, request, runs_directory
 from accel_engine.run.directory.checkpoint_files import check_any_whole
 from accel_engine.run.directory.run_paths import CHECKPOINTS, latest_checkpoint
 from accel_engine.run.history.history import History, fold, read_history
@@ -110,8 +110,7 @@ class EngineRuns:
             how: Any = {"devices": self.devices, "environment": self.environment}
             prepare_continuation(directory, changes, queued=True, **how)
             return
-        with closing(RunReader(directory, steps=False)) as reader:
-            values = {**reader.info().plan_values, **changes}
+        values = {**read_run(directory).plan_values, **changes}
         reopen(directory, Plan.from_mapping(values), queued=True)
 
     def observe(self, run: str) -> Observation:
@@ -287,6 +286,6 @@ class QueueStarter:
 
 
 def _status(directory: Path) -> Status:
-    with suppress(RunError), closing(RunReader(directory, steps=False)) as reader:
-        return reader.info().status
+    with suppress(RunError):
+        return read_run(directory).status
     return Status.LOST

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from accel_engine.places import HOST, PlaceName, PlaceRequest
 from accel_engine.places.place import Place
 from accel_engine.places.placed_runs import check, cluster_environment, end_job, hand_over, open_place, starts_again
 from accel_engine.plan import Plan
-from accel_engine.run import RunInfo, RunReader, Status, runs_directory
+from accel_engine.run import Status, read_run, runs_directory
 from accel_engine.run_queue.queue import cancel, why_waits
 from accel_engine.search.engine_runs import EngineRuns
 from accel_engine.search.trial_runs import Observation
@@ -80,7 +80,7 @@ class RunsAtPlace(EngineRuns):
     def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
         """Prepare an ended run to be continued by another job."""
         with suppress(RunError):
-            info = _info(runs_directory() / run)
+            info = read_run(runs_directory() / run, watched=False)
             if info.place and not info.status.live:
                 end_job(info.place)
         super().reopen(run, changes)
@@ -102,7 +102,7 @@ class _PlaceStarter:
 
     def start(self, directory: Path) -> str:
         """Give a run to the place, unless it has the run; returns why the run waits there."""
-        info = _info(directory)
+        info = read_run(directory, watched=False)
         if info.place:
             return why_waits(directory.name)
         count, time_of_last, reason = self._failures.get(directory.name, (0, 0.0, ""))
@@ -126,8 +126,3 @@ class _PlaceStarter:
         """End a run that waits."""
         with suppress(RunError, UsageError):  # it has just started, or ended
             cancel(directory.name)
-
-
-def _info(directory: Path) -> RunInfo:
-    with closing(RunReader(directory, steps=False)) as reader:
-        return reader.info(watched=False)

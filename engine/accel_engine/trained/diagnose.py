@@ -18,7 +18,7 @@ from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
 from accel_engine.requests.protocol.model_reference import EXAMPLES_AT_A_TIME
 from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
-from accel_engine.run import RunReader, RunWriter
+from accel_engine.run import RunWriter, read_run
 from accel_engine.run.diagnostics import DiagnosticsItem, ValidationReport
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.trained.open_trained import TrainedModel, open_trained
@@ -118,8 +118,7 @@ def examine(trained: TrainedModel, on_progress: Callable[[int, int], None]) -> t
 
 
 def _check_ended(directory: Path) -> None:
-    with closing(RunReader(directory)) as reader:
-        info = reader.info()
+    info = read_run(directory)
     if info.status.live:
         raise RunError(f"run {directory.name} is active: its own engine can validate it")
 

@@ -5,7 +5,6 @@ file without a run means. What is done with a trained model is a function over t
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,7 +27,7 @@ from accel_engine.models.saved_model import UNSAFE_NOTE, load_saved
 from accel_engine.models.traits import returns_logits
 from accel_engine.plan import Plan
 from accel_engine.requests.protocol.request import unheard
-from accel_engine.run import RunReader, diagnostics
+from accel_engine.run import diagnostics, read_run
 from accel_engine.run.diagnostics import DataFormat, Diagnostics, InputSpec
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.run.history.chosen_checkpoint import chosen_step
@@ -170,8 +169,7 @@ def _open_run(
     doing: Callable[[str], object],
 ) -> TrainedModel:
     """The model of a run with the weights of a step; see :func:`open_trained`."""
-    with closing(RunReader(reference)) as reader:
-        values = reader.info().plan_values
+    values = read_run(reference).plan_values
     recorded = diagnostics.read(reference)
     source = form_of_data(reference, values, recorded) if data is None else None
     if source is None:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from accel_engine.events import ModelBuilt
 from accel_engine.plan import SPECS
 from accel_engine.plan.changed_plan import BY_COMMAND, INTERVALS, command_argument, command_problem
 from accel_engine.plan.interval import parse_interval
-from accel_engine.run import RunInfo, RunReader, Status, find, list_runs, request
+from accel_engine.run import RunInfo, Status, find, list_runs, read_run, request
 from accel_engine.run.directory.run_paths import latest_checkpoint, run_name
 from accel_engine.run.engine.commands import read_answer, withdraw
 from accel_engine.run.history.history import read_history
@@ -96,7 +95,7 @@ def pause(run: str, wait: bool) -> int:
 def resume(run: str, wait: bool) -> int:
     """Ask the engine to resume; of an ended run, name the command that continues it."""
     directory = _find(run)
-    status = _info(directory).status
+    status = read_run(directory).status
     if not status.live:
         advice = (
             f"use accel-tui continue {directory.name} to continue from its last checkpoint"
@@ -164,7 +163,7 @@ def _arguments(directory: Path, changes: Mapping[str, Any]) -> dict[str, float]:
     Raises:
         UsageError: A value is invalid, or no command sets the field to it.
     """
-    plan, built = _info(directory).plan, read_history(directory, ModelBuilt).built
+    plan, built = read_run(directory).plan, read_history(directory, ModelBuilt).built
     steps = built.steps_per_epoch if built else 0
     if plan is not None and (problem := command_problem(plan, changes)):
         raise UsageError(problem)
@@ -179,7 +178,7 @@ def _arguments(directory: Path, changes: Mapping[str, Any]) -> dict[str, float]:
 
 def _send(directory: Path, name: str, argument: float | None = None, *, wait: bool) -> int:
     """Send a command to a run's engine and print the answer; return the status for the shell."""
-    if _info(directory).status is Status.QUEUED:
+    if read_run(directory).status is Status.QUEUED:
         return _cancel_queued(directory, name)
     command_id = request(directory, name, argument)
     if not wait:
@@ -189,7 +188,7 @@ def _send(directory: Path, name: str, argument: float | None = None, *, wait: bo
         return _wait_for_stop(directory)
     deadline = time.monotonic() + PATIENCE
     while (reply := read_answer(directory, command_id)) is None:
-        info = _info(directory)
+        info = read_run(directory)
         if not info.status.live and read_answer(directory, command_id) is None:
             raise RunError(f"run {directory.name} ended before it answered: it is {info.status}")
         if time.monotonic() > deadline:
@@ -219,7 +218,7 @@ def _cancel_queued(directory: Path, name: str) -> int:
 def _wait_for_stop(directory: Path) -> int:
     """Wait for an engine that was stopped by a signal, as its disk took no command; return the status for the shell."""
     deadline = time.monotonic() + PATIENCE
-    while (info := _info(directory)).status.live:
+    while (info := read_run(directory)).status.live:
         if time.monotonic() > deadline:
             raise RunError(_silent(info, "stopped"))
         time.sleep(INTERVAL)
@@ -241,8 +240,3 @@ def _withdrawn(info: RunInfo, command_id: int, name: str) -> bool:
         return withdraw(info.directory, command_id)
     except RunError as error:
         raise RunError(f"{_silent(info)}; {name.replace('_', ' ')} may be obeyed later: {error}") from error
-
-
-def _info(directory: Path) -> RunInfo:
-    with closing(RunReader(directory)) as reader:
-        return reader.info()

@@ -20,7 +20,7 @@ from accel_engine.finders.learning_rate_finder import (
 from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.plan import Plan
-from accel_engine.process.run_change import read_run
+from accel_engine.run import read_run
 from accel_engine.words import numbers
 from accel_tui.cli.live import StatusLine
 from accel_tui.cli.output import print_to_stderr, readable, table, terminal_columns, write, write_json

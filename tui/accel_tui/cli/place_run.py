@@ -24,7 +24,7 @@ from accel_engine.places.placed_runs import (
 from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.process.start_run import prepare_continuation, prepare_run
-from accel_engine.run import RunReader, find
+from accel_engine.run import RunReader, find, read_run
 from accel_engine.text import shell_command
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.follow_run import Interrupts, follow, view_for
@@ -105,8 +105,7 @@ def _continue(
     devices: Sequence[Device],
     environment: Mapping[str, str],
 ) -> Path:
-    with closing(RunReader(directory, steps=False)) as reader:
-        plan = reader.info().plan
+    plan = read_run(directory).plan
     if plan is None:
         raise UsageError(f"run {directory.name} has no plan to continue")
 

@@ -16,7 +16,7 @@ from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process.start_run import hand_over, prepare_continuation, prepare_run
 from accel_engine.process.warm_engine import WarmEngine
-from accel_engine.run import RunReader, find
+from accel_engine.run import RunReader, find, read_run
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.database import DATABASE, reading
@@ -70,8 +70,7 @@ def train_run(directory: Path, engine: WarmEngine | None, *, as_json: bool, plai
     Returns:
         The exit status.
     """
-    with closing(RunReader(directory)) as reader:
-        plan = reader.info().plan
+    plan = read_run(directory).plan
     if plan and (warning := isolation.warning(resolve(plan, chosen=()))):
         print_to_stderr(f"warning: {warning}")
     if detach:

@@ -14,10 +14,9 @@ from textual.widgets import Digits, Static
 from accel_engine.errors import RunError
 from accel_engine.op_profile.options import ProfileOptions, xprof_command
 from accel_engine.op_profile.profile_run import check_profilable, profile_run
-from accel_engine.process.run_change import read_run
 from accel_engine.requests.profile_plan import ProfilePhase
 from accel_engine.requests.protocol.request import ExamplesDone
-from accel_engine.run import diagnostics
+from accel_engine.run import diagnostics, read_run
 from accel_engine.run.diagnostics import OpProfile
 from accel_engine.run.directory.run_paths import run_name
 from accel_engine.text import printable, printable_fields

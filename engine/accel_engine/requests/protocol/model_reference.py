@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Self
@@ -11,7 +10,7 @@ from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.options import OptionSpec
 from accel_engine.requests.protocol.request import DeviceRequest
-from accel_engine.run import RunReader
+from accel_engine.run import read_run
 from accel_engine.run.directory.run_paths import checkpoint_steps, host_of, latest_checkpoint
 from accel_engine.run.history.chosen_checkpoint import CHOICES
 from accel_engine.run.store.database import DATABASE
@@ -130,8 +129,7 @@ def check_checkpoint(directory: Path) -> None:
     Raises:
         RunError: It has none; why.
     """
-    with closing(RunReader(directory)) as reader:
-        info = reader.info()
+    info = read_run(directory)
     if not info.has_engine:
         raise RunError(f"run {directory.name} was {info.made} and has no checkpoints")
     if not latest_checkpoint(directory):

@@ -1,7 +1,7 @@
 """Reads a run: what was written since the last poll, any range of its steps, or everything in batches."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -301,3 +301,13 @@ def drop_discarded(events: Iterable[Event]) -> list[Event]:
             kept = [before for before in kept if getattr(before, "step", 0) <= event.first_step]
         kept.append(event)
     return kept
+
+
+def read_run(directory: Path, *, watched: bool = True) -> RunInfo:
+    """Read a run's ``meta`` and status, as :meth:`RunReader.info` does.
+
+    Raises:
+        RunError: There is no run, or this program cannot read it.
+    """
+    with closing(RunReader(directory, steps=False)) as reader:
+        return reader.info(watched=watched)
