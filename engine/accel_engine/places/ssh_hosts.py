@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from accel_engine.devices import detect
@@ -117,7 +118,7 @@ class SshHosts(LaunchedPlace):
         least = min(answers, key=lambda each: len(each.gpus))
         return machine_devices(len(least.gpus), least.gpus[0] if least.gpus else "")
 
-    @property
+    @cached_property
     def _machines(self) -> list[_Machine]:
         """The hosts, of which those that the user has added are known by their names."""
         added = {host.name: host for host in host_function("host_list:read_hosts")()}

@@ -42,6 +42,11 @@ class LayerUse:
         return [self.layer, *(each for each, _ in walk_inside(self.layer))]
 
 
+def use_of_node(node: Any) -> LayerUse:
+    """The use of a layer or an operation by a node of a functional model."""
+    return LayerUse(node.operation, tuple(node.input_tensors), tuple(node.outputs), partial(run_node, node))
+
+
 def layer_uses(functional: Any) -> list[LayerUse]:
     """The uses of layers of a :func:`~accel_engine.private_names.keras_graph_names.graph_of_layers`.
 
@@ -66,7 +71,7 @@ def _uses(functional: Any, counts: Counter[int]) -> Iterator[LayerUse]:
     for node in graph_nodes(functional):
         inner = _nested(node, counts)
         if inner is None:
-            yield LayerUse(node.operation, tuple(node.input_tensors), tuple(node.outputs), partial(run_node, node))
+            yield use_of_node(node)
             continue
         yield LayerUse(None, tuple(node.input_tensors), tuple(inner.inputs), partial(_enter, node, inner))
         yield from _uses(inner, Counter(id(each.operation) for each in graph_nodes(inner)))

@@ -66,7 +66,7 @@ class Stage:
     def run_in_parts(self, tensors: Tensors, tracing: Tracing) -> None:
         """The same in a training step, with all layers that can be computed again in parts for that."""
         first = 0
-        for is_part, group in groupby(self.uses, lambda use: is_usable(use.layer, (use.inputs, use.outputs))):
+        for is_part, group in groupby(self.uses, is_usable):
             own = list(group)
             first += len(own)
             if is_part:

@@ -11,6 +11,7 @@ import keras
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.private_names.keras_graph_names import graph_nodes, graph_of_layers
 from accel_engine.private_names.keras_names import all_layers, sublayers
+from accel_engine.training.core.layer_uses import LayerUse, use_of_node
 from accel_engine.training.core.rematerialization.parts import GraphParts, ModelParts
 
 _DOMINATES = 0.5
@@ -188,26 +189,17 @@ def _size(symbol: Any) -> int:
 
 def _divisible(nodes: list[Any], chosen: range) -> Iterator[tuple[int, int]]:
     """The runs of some consecutive nodes that can be parts and save something: at least two nodes, or a block."""
-    usable = [index for index in chosen if is_usable(nodes[index].operation, _symbols(nodes[index]))]
+    usable = [index for index in chosen if is_usable(use_of_node(nodes[index]))]
     for first, last in _consecutive(usable):
         if last - first > 1 or len(list(_leaves(nodes[first].operation))) > 1:
             yield first, last
 
 
-def _symbols(node: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-    return node.input_tensors, node.outputs
-
-
-def is_usable(operation: Any, symbols: tuple[Sequence[Any], Sequence[Any]]) -> bool:
-    """Whether an operation can be in a part: its outputs have gradients, and the gradients of its weights are dense.
-
-    Args:
-        operation: The layer or operation; ``None`` where none is called.
-        symbols: The symbolic tensors that it reads, and those that it makes.
-    """
-    dense = not any(isinstance(each, keras.layers.Embedding) for each in _leaves(operation))
-    differentiable = all(keras.backend.is_float_dtype(symbol.dtype) for symbol in symbols[1])
-    return dense and differentiable and not any(symbol.sparse for own in symbols for symbol in own)
+def is_usable(use: LayerUse) -> bool:
+    """Whether a use can be in a part: its outputs have gradients, and the gradients of its weights are dense."""
+    dense = not any(isinstance(each, keras.layers.Embedding) for each in _leaves(use.layer))
+    differentiable = all(keras.backend.is_float_dtype(symbol.dtype) for symbol in use.outputs)
+    return dense and differentiable and not any(symbol.sparse for symbol in (*use.outputs, *use.inputs))
 
 
 def _leaves(operation: Any) -> Iterator[Any]:

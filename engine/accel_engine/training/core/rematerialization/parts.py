@@ -3,7 +3,6 @@
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import keras
@@ -11,7 +10,7 @@ import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import override_calls
 from accel_engine.private_names.keras_graph_names import graph_nodes, run_node, standard_inputs
-from accel_engine.training.core.layer_uses import LayerUse
+from accel_engine.training.core.layer_uses import LayerUse, use_of_node
 from accel_engine.training.core.rematerialization.recomputation import RecomputedPart, Tracing, run_part
 
 
@@ -94,10 +93,10 @@ def _run_nodes(
     nodes: list[Any], chosen: range, functional: Any, tensors: dict[int, Any], training: Any, tracing: Tracing
 ) -> None:
     """Run consecutive nodes of a functional model as one part, and add their outputs to its tensors."""
-    uses = [LayerUse(n.operation, tuple(n.input_tensors), tuple(n.outputs), partial(run_node, n)) for n in nodes]
-    later = {id(symbol) for use in uses[chosen.stop :] for symbol in use.inputs}
+    own = [use_of_node(node) for node in nodes[chosen.start : chosen.stop]]
+    later = {id(symbol) for node in nodes[chosen.stop :] for symbol in node.input_tensors}
     later |= {id(symbol) for symbol in functional.outputs}
-    run_uses_as_part(uses[chosen.start : chosen.stop], later, tensors, training, tracing)
+    run_uses_as_part(own, later, tensors, training, tracing)
 
 
 def run_uses_as_part(
