@@ -1,6 +1,6 @@
 """The tensors of services as arrays: from raw bytes, and from and to JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,27 @@ def from_bytes(data: bytes, name: str, shape: Sequence[int]) -> npt.NDArray[Any]
     Raises:
         ModelError: They are too few or too many.
     """
+    return _tensor(lambda: protocols.from_bytes(data, name), name, shape)
+
+
+def from_values(values: Sequence[Any], name: str, shape: Sequence[int]) -> npt.NDArray[Any]:
+    """A tensor from the values of a message's field.
+
+    Args:
+        values: The values, flat.
+        name: NumPy's name of its type; ``string`` for texts.
+        shape: Its shape.
+
+    Raises:
+        ModelError: They are too few or too many, or do not fit into the type.
+    """
+    return _tensor(lambda: protocols.texts_array(values) if name == "string" else np.array(values, name), name, shape)
+
+
+def _tensor(make: Callable[[], npt.NDArray[Any]], name: str, shape: Sequence[int]) -> npt.NDArray[Any]:
     try:
-        return protocols.from_bytes(data, name).reshape(tuple(shape))
-    except ValueError as error:
+        return make().reshape(tuple(shape))
+    except (ValueError, OverflowError) as error:
         raise ModelError(f"an output is no tensor of the type {name} and the shape {list(shape)}: {error}") from error
 
 

@@ -16,11 +16,10 @@ from accel_engine.model_server.protocols import (
     TENSORFLOW_TYPES,
     VALUES,
     bytes_of_texts,
-    texts_array,
     to_bytes,
 )
 from accel_engine.models.model_files import SIGNATURE
-from accel_engine.service_client.datatypes import from_bytes
+from accel_engine.service_client.datatypes import from_bytes, from_values
 from accel_engine.service_client.grpc_channel import GrpcChannel
 from accel_engine.service_client.rest_v1 import NUMPY_NAMES
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
@@ -107,7 +106,6 @@ def _array(tensor: Any) -> npt.NDArray[Any]:
     if tensor.tensor_content:
         return from_bytes(tensor.tensor_content, dtype, shape)
     values: Any = getattr(tensor, VALUES[dtype])
-    if dtype == "string":
-        return from_bytes(to_bytes(texts_array(values), dtype), dtype, shape)
-    kind = np.uint16 if dtype == "float16" else np.dtype(dtype)  # whose field has the bits of each
-    return from_bytes(np.array(values, kind).tobytes(), dtype, shape)
+    if dtype == "float16":  # the bits of each
+        return from_values(values, "uint16", shape).view(np.float16)
+    return from_values(values, dtype, shape)

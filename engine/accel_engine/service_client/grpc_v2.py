@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
-from accel_engine.model_server.protocols import CONTENTS, DATATYPES, INFERENCE, texts_array, to_bytes
-from accel_engine.service_client.datatypes import from_bytes, numpy_name
+from accel_engine.model_server.protocols import CONTENTS, DATATYPES, INFERENCE, to_bytes
+from accel_engine.service_client.datatypes import from_bytes, from_values, numpy_name
 from accel_engine.service_client.grpc_channel import GrpcChannel
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
 
@@ -66,14 +65,10 @@ class GrpcV2(ServiceRuntime):
             raise ModelError(f"the answer has {len(message.outputs)} outputs, and raw bytes of {len(raw)}")
         for place, each in enumerate(message.outputs):
             dtype = numpy_name(each.datatype)
-            content = raw[place] if raw else _raw(each.contents, dtype)
-            found[each.name] = from_bytes(content, dtype, each.shape)
+            if raw:
+                found[each.name] = from_bytes(raw[place], dtype, each.shape)
+            elif dtype in CONTENTS:
+                found[each.name] = from_values(getattr(each.contents, CONTENTS[dtype]), dtype, each.shape)
+            else:
+                raise ModelError(f"an output of the type {dtype} needs raw bytes, which the answer has not")
         return found
-
-
-def _raw(contents: Any, dtype: str) -> bytes:
-    """The raw bytes of values that are in the field of their type."""
-    if dtype not in CONTENTS:
-        raise ModelError(f"an output of the type {dtype} needs raw bytes, which the answer has not")
-    values = getattr(contents, CONTENTS[dtype])
-    return to_bytes(texts_array(values) if dtype == "string" else np.array(values), dtype)

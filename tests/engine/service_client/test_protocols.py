@@ -19,7 +19,7 @@ from accel_engine.protobuf import Message, bytes_field, text_field, varint
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.check_service import CheckOptions
 from accel_engine.service_client.bench import check_bench_options, find_target, measure_service
-from accel_engine.service_client.datatypes import from_bytes, from_json, numpy_name, to_json
+from accel_engine.service_client.datatypes import from_bytes, from_json, from_values, numpy_name, to_json
 from accel_engine.service_client.find_service import ServiceUrl, find_service, parse_url
 from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.transport import ServiceError, Transport, UnreachableError, patiently
@@ -221,6 +221,20 @@ def test_tensors_come_back_from_bytes_and_json(dtype: str) -> None:
 def test_bytes_that_are_no_texts_are_told(data: bytes, shape: tuple[int, ...]) -> None:
     with pytest.raises(ModelError, match="is no tensor of the type string"):
         from_bytes(data, "string", shape)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"), [([1, 2**63 + 1], "uint64"), ([-1, 2**62 + 1], "int64"), ([0.5, 2.0], "float32")]
+)
+def test_tensors_come_from_the_values_of_messages(values: list[Any], dtype: str) -> None:
+    array = from_values(values, dtype, (2, 1))
+    assert (array.dtype.name, array.reshape(-1).tolist()) == (dtype, values)
+
+
+@pytest.mark.parametrize(("values", "dtype"), [([1, 300], "uint8"), ([1], "int32"), ([b"a", b"b", b"c"], "string")])
+def test_values_of_messages_that_are_no_tensor_are_told(values: list[Any], dtype: str) -> None:
+    with pytest.raises(ModelError, match=f"is no tensor of the type {dtype}"):
+        from_values(values, dtype, (2,))
 
 
 class _Inference(grpc.GenericRpcHandler):
