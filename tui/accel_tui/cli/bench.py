@@ -65,7 +65,7 @@ def bench(targets: tuple[str, ...], options: BenchOptions, service: CheckOptions
     compared by their metrics, too, on the examples of its test split, or of its validation split.
 
     At the URL of a service (http, https, grpc or grpcs; any server that 'accel-tui deploy check' speaks with), its
-    model is measured with random examples of the shapes that the service tells, or with those of --data FILE.npz.
+    model is measured with random examples of the shapes that the service tells, or with the ones in --data FILE.npz.
 
     The measurements are saved as runs, to be listed and compared like others.
     """

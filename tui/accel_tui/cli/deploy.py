@@ -110,7 +110,7 @@ class DeployGroup(click.Group):
 def deploy(context: click.Context) -> None:
     """Serve the trained model of RUN on this machine, proved to answer as the trained model does.
 
-    The model is exported and verified, and served by a process of its own, which stays when this command
+    The model is exported and verified, and served by a separate process, which stays when this command
     ends. It is told only once the server's answers to held-out examples are the trained model's. The server
     speaks the Open Inference Protocol and TensorFlow Serving's REST protocol, takes files, and has a page
     to try it. What it does is listed by 'accel-tui deploy list'.
@@ -248,7 +248,7 @@ def check(url: str, run: str, options: CheckOptions, as_json: bool) -> int:
 
     Any server that speaks the Open Inference Protocol (HTTP or gRPC) or TensorFlow Serving's REST
     protocol. It gets the raw examples of the run's test split, or of its validation split. Its outputs
-    are compared with the trained model's as those of an export are, and its metrics stand beside.
+    are compared with the trained model's, as an export's are, and its metrics stand beside.
     """
     parse_url(url)
     directory = find(run)

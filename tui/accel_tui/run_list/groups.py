@@ -223,7 +223,7 @@ class Folds:
     changed: Collection[GroupPath] = frozenset()
     """The groups that are not as they are at first."""
     are_open: bool = False
-    """Whether all groups are unfolded at first, as those of a filtered list are: what is found is seen."""
+    """Whether all groups are unfolded at first, as in a filtered list: what is found is seen."""
 
     def has(self, path: GroupPath) -> bool:
         """Whether a group is folded."""

@@ -77,7 +77,7 @@ class HostView:
         """The runs that wait, in their order."""
         places = {each.id: place for place, each in enumerate(self.reading.queue)}
         found = self.runs_with(Status.QUEUED)
-        found.reverse()  # those of no known place in the order in which they were added
+        found.reverse()  # runs without a known place: in the order in which they were added
         return sorted(found, key=lambda run: places.get(run.directory.name, len(places)))
 
     @property

@@ -335,7 +335,7 @@ def _best(
 
 
 def thinned(values: Sequence[float], most: int) -> tuple[float, ...]:
-    """At most so many of some values, evenly spaced, with the last one."""
+    """At most ``most`` values, evenly spaced, with the last one."""
     count = min(len(values), most)
     return tuple(values[(index + 1) * len(values) // count - 1] for index in range(count))
 
