@@ -68,7 +68,7 @@ def resources_of(facts: Facts, options: FolderOptions) -> Resources:
     )
 
 
-def values_of(facts: Facts, options: FolderOptions, resources: Resources) -> dict[str, Value]:
+def manifest_values(facts: Facts, options: FolderOptions, resources: Resources) -> dict[str, Value]:
     """The values of containers and manifests."""
     service, measured = facts.service, facts.measured
     image = options.image or f"{facts.label}:{service.version}"

@@ -19,7 +19,7 @@ from accel_engine.process.ask import ask
 from accel_engine.requests.check_service import CheckOptions, CheckServiceRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import EngineRequest
-from accel_engine.run import find
+from accel_engine.run import find_run
 from accel_engine.run_queue.request_device import placed
 from accel_engine.service_client.find_service import parse_url
 from accel_engine.service_client.transport import read_client_token
@@ -127,7 +127,7 @@ def deploy(context: click.Context) -> None:
 @json_option
 def start(run: str, options: DeployOptions, folder: FolderOptions, foreground: bool, as_json: bool) -> int:
     """Deploy RUN, as 'accel-tui deploy RUN' does."""
-    directory = find(run)
+    directory = find_run(run)
     check_steps((directory,), options.checkpoint)
     if folder.to:
         given = [name for name in OF_SERVERS if getattr(options, name) != default_of(DeployOptions, name)]
@@ -160,7 +160,7 @@ def update(name: str, run: str | None, options: DeployOptions, back: bool, as_js
     if bool(run) == back:
         raise click.UsageError("give the RUN that is to take over, or --back")
     deployment = find_deployment(name)
-    directory = find(run) if run else None
+    directory = find_run(run) if run else None
     require_server()
     from accel_engine.deployment.deploy import Deployer
 
@@ -251,7 +251,7 @@ def check(url: str, run: str, options: CheckOptions, as_json: bool) -> int:
     are compared with the trained model's, as an export's are, and its metrics stand beside.
     """
     parse_url(url)
-    directory = find(run)
+    directory = find_run(run)
     check_steps((directory,), options.checkpoint)
     request = CheckServiceRequest(ModelReference.of(directory), url, options, read_client_token(options.token_file))
     found = ask(request)
