@@ -193,7 +193,7 @@ def test_what_is_not_there_is_told(stand: Any) -> None:
         find_service(parse_url(f"{stand.url}/v2/models/n"), ("m",))
     with pytest.raises(UnreachableError, match="cannot be reached"):
         find_service(parse_url("http://127.0.0.1:9"), ("m",))
-    with pytest.raises(UsageError, match="gRPC has a port of its own"):
+    with pytest.raises(UsageError, match="gRPC has another port"):
         find_service(parse_url(stand.url), ("m",), "grpc")
 
 
