@@ -12,6 +12,12 @@ import pytest
 ORDINARY = "not campaign"
 """Marks of the tests of an ordinary run, as in ``pyproject.toml``."""
 
+TRAINING, TRAINING_SHARE = "gym", 3
+"""The fixture of tests that train in their own process, most of which take 1 to 2 s of processor time."""
+
+FOLDERS = {"tests/engine/engine_main/": 3, "tests/engine/recording/": 2, "tests/tui/screens/": 2}
+"""Folders of tests that start engine processes, scripts or the app, with their shares."""
+
 Value = TypeVar("Value")
 
 
@@ -39,25 +45,28 @@ def all_are_wanted(config: pytest.Config) -> bool:
     return SEED == "all" or by_file or bool(config.option.keyword) or config.getoption("lf", default=False)
 
 
-def leave_out_others(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Mark as ``campaign`` what is not drawn of the tests marked ``share``; in a campaign, all of them.
+def _group(item: pytest.Item) -> tuple[object, int]:
+    for node, mark in item.iter_markers_with_node("share"):
+        return (f"{item.path}::{getattr(item, 'originalname', '')}" if node is item else node.nodeid), *mark.args
+    if TRAINING in getattr(item, "fixturenames", ()):
+        return (item.path, TRAINING), TRAINING_SHARE
+    return item.path, next((count for folder, count in FOLDERS.items() if item.nodeid.startswith(folder)), 1)
 
-    The tests of a marked file or class are drawn together, and the cases of a marked function. The closest mark counts.
+
+def leave_out_others(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    """Mark as ``campaign`` what is not drawn of the tests that are alike; in a campaign, all that may be left out.
+
+    The tests of a file or class marked ``share`` are drawn together, the cases of a marked function, and those tests of
+    a file that train or are in one of ``FOLDERS``. The closest mark counts.
     """
     groups = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("campaign"):
-            continue
-        for node, mark in item.iter_markers_with_node("share"):
-            name = f"{item.path}::{getattr(item, 'originalname', '')}" if node is item else node.nodeid
-            groups[name, mark.args].append(item)
-            break
-    for (_, (count,)), group in groups.items():
-        if config.option.markexpr != ORDINARY:
-            drawn = []
-        elif all_are_wanted(config):
-            drawn = group
+        if not item.get_closest_marker("campaign"):
+            groups[_group(item)].append(item)
+    for (_, count), group in groups.items():
+        if config.option.markexpr == ORDINARY:
+            drawn = group if all_are_wanted(config) else share_of(group, count, lambda item: item.nodeid)
         else:
-            drawn = share_of(group, count, lambda item: item.nodeid)
+            drawn = group if count == 1 else []
         for item in set(group) - set(drawn):
             item.add_marker("campaign")

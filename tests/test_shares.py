@@ -1,5 +1,6 @@
 """An ordinary run takes a share of tests that are alike, which follows from the program's code."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,12 +29,49 @@ def test_of_the_campaign(): pass
 def test_alone(): pass
 """
 
+TRAINING = """
+import pytest
+
+@pytest.fixture
+def gym(): pass
+
+@pytest.mark.parametrize("case", range(9))
+def test_training(gym, case): pass
+
+def test_without(): pass
+"""
+
+IN_FOLDER = """
+import pytest
+
+@pytest.mark.parametrize("case", range(5))
+def test_in_folder(case): pass
+
+@pytest.mark.share(5)
+@pytest.mark.parametrize("case", range(5))
+def test_of_another_share(case): pass
+"""
+
+
+DRAWN = {
+    "test_cases": 3,
+    "test_others": 2,
+    "test_alone": 1,
+    "test_training": 3,
+    "test_without": 1,
+    "test_in_folder": 2,
+    "test_of_another_share": 1,
+}
+
 
 @pytest.fixture(autouse=True)
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shares, "SEED", "1")
-    pytester.mkdir("tests")
-    pytester.path.joinpath("tests", "test_alike.py").write_text(TESTS)
+    screens = pytester.path / "tests" / "tui" / "screens"
+    screens.mkdir(parents=True)
+    (screens.parents[1] / "test_alike.py").write_text(TESTS)
+    (screens.parents[1] / "test_trains.py").write_text(TRAINING)
+    (screens / "test_a_screen.py").write_text(IN_FOLDER)
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
     pytester.makeconftest("""
         import pytest, shares
@@ -51,8 +89,8 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def run(pytester: pytest.Pytester) -> Callable[..., list[str]]:
     def names(*arguments: str, marks: str = shares.ORDINARY) -> list[str]:
-        reports = pytester.inline_run("-m", marks, *arguments).getreports("pytest_runtest_logreport")
-        return [report.nodeid.partition("::")[2] for report in reports if report.when == "call"]
+        collected = pytester.inline_run("--collect-only", "-m", marks, *arguments).getcalls("pytest_collection_finish")
+        return [item.name for item in collected[0].session.items]
 
     return names
 
@@ -63,14 +101,9 @@ def test_each_group_has_its_share(run: Callable[..., list[str]], monkeypatch: py
         monkeypatch.setattr(shares, "SEED", seed)
         names = run("tests")
         assert names == run("tests")
-        assert [sum(name.startswith(f"test_{each}") for name in names) for each in ("cases", "others", "al")] == [
-            3,
-            2,
-            1,
-        ]
-        assert len(names) == 6
+        assert Counter(name.partition("[")[0] for name in names) == DRAWN
         drawn.update(names)
-    assert len(drawn) > 6
+    assert len(drawn) > len(names)
 
 
 @pytest.mark.parametrize(
@@ -83,10 +116,10 @@ def test_what_is_asked_for_runs(run: Callable[..., list[str]], arguments: tuple[
 def test_all_run_if_they_are_wanted_and_in_a_campaign(
     run: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert len(run("tests", marks="campaign")) == 16
-    assert len(run("tests", marks="")) == 16
+    assert len(run("tests", marks="campaign")) == 35
+    assert len(run("tests", marks="")) == 36
     monkeypatch.setattr(shares, "SEED", "all")
-    assert len(run("tests")) == 15
+    assert len(run("tests")) == 35
 
 
 def test_code_that_changes_draws_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
