@@ -1,4 +1,4 @@
-"""The rows of docs/what-trains.md reach what it says: all of them with ``make gallery``, else one in 24."""
+"""The rows of docs/what-trains.md reach what it says: all of them with ``make gallery``, else a share."""
 
 from pathlib import Path
 
