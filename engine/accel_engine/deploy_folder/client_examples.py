@@ -41,9 +41,9 @@ def write_client_examples(folder: Path, clients: Path) -> str:
     row = whole_row(inputs)
     example = {name: array[row : row + 1] for name, array in inputs.items()}
     expected = {name: plain(array[row : row + 1].reshape(-1)) for name, array in outputs.items()}
-    write_json(clients / EXAMPLE, {"inputs": v2_inputs(service, example)})
-    write_json(clients / V1_EXAMPLE, v1_request(service, example))
-    write_json(clients / EXPECTED, expected)
+    write_json_line(clients / EXAMPLE, {"inputs": v2_inputs(service, example)})
+    write_json_line(clients / V1_EXAMPLE, v1_request(service, example))
+    write_json_line(clients / EXPECTED, expected)
     name = _write_file(service, {key: np.asarray(array[0]) for key, array in example.items()}, clients)
     return name or ""
 
@@ -103,7 +103,7 @@ def whole_row(inputs: Mapping[str, npt.NDArray[Any]]) -> int:
     return int(missing.argmin())
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json_line(path: Path, value: Any) -> None:
     """Write a value as a line of JSON; a number that is not finite is an error."""
     path.write_text(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
 

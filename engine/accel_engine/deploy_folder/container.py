@@ -14,7 +14,7 @@ from urllib.parse import quote
 from accel_engine.deploy_folder.client_examples import EXAMPLE, MEDIA_TYPES, write_client_examples
 from accel_engine.deploy_folder.facts import Facts, FolderMeasurement, figure
 from accel_engine.deploy_folder.folder_options import KSERVE, KUBERNETES, RAY_SERVE, FolderOptions
-from accel_engine.deploy_folder.manifests import rate_line, resources_of, values_of
+from accel_engine.deploy_folder.manifests import manifest_values, rate_line, resources_of
 from accel_engine.deploy_folder.rendering import TEMPLATES, Block, Value, rendered, shell_text
 from accel_engine.errors import RunError
 from accel_engine.formats import BATCHING_FILE
@@ -77,7 +77,7 @@ def write_server_folder(folder: Path, facts: Facts, options: FolderOptions, thre
     (folder / "clients" / "curl.sh").write_text(curl_script(facts, example), "utf-8")
     facts = replace(facts, measured=_proved(folder, threads))
     resources = resources_of(facts, options)
-    values = values_of(facts, options, resources)
+    values = manifest_values(facts, options, resources)
     values |= {"accelerator": Block(_GPU if options.accelerator == "gpu" else "")}
     write_file(folder, "Dockerfile", values)
     write_file(folder, ".dockerignore", values, "dockerignore")

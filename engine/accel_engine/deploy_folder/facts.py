@@ -129,7 +129,7 @@ def _plan_value(name: str, value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of Markdown, of texts that are quoted already."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

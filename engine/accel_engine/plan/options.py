@@ -75,7 +75,7 @@ def joined_options(*parts: tuple[type, Sequence[str]]) -> list[tuple[str, Any, A
 
 
 def part_of(kind: type[T], options: object) -> T:
-    """The options of a dataclass among those of another one; the others have their defaults.
+    """Take the options of one dataclass from another one; those that it lacks have their defaults.
 
     Raises:
         UsageError: Some contradict each other.

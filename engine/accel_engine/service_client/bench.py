@@ -57,7 +57,7 @@ def check_bench_options(options: BenchOptions) -> None:
 
 
 def find_target(url: str, options: BenchOptions, service: CheckOptions) -> ServiceTarget:
-    """Find a service, and the examples that it is sent: those of ``--data``, or random ones by its metadata.
+    """Find a service, and the examples that it is sent: from ``--data``, or random ones by its metadata.
 
     Raises:
         ServiceError: It cannot be reached, or has no such model.

@@ -129,7 +129,7 @@ def find_service(
     if url.is_grpc != protocol.startswith("grpc") and protocol != "auto":
         raise UsageError(
             f"--protocol {protocol} does not go with {url.scheme}://: "
-            "gRPC has a port of its own, such as grpc://127.0.0.1:9000"
+            "gRPC has another port, such as grpc://127.0.0.1:9000"
         )
     if url.is_grpc:
         channel = GrpcChannel(url.address, token=token, is_secure=url.scheme == "grpcs", ca=ca)

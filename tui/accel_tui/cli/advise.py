@@ -10,7 +10,7 @@ import click
 
 from accel_engine.advice import Cure, Finding, find_cure, find_troubles
 from accel_engine.errors import PlanError, RunError
-from accel_engine.run import RunInfo, find
+from accel_engine.run import RunInfo, find_run
 from accel_engine.words import numbers
 from accel_tui.cli.options import FiniteNumber
 from accel_tui.cli.output import json_option, paragraph, print_to_stderr, terminal_columns, write, write_json
@@ -74,7 +74,7 @@ def advise(
     Each finding has its evidence, what it costs, and cures with the gain to expect. Nothing is found in a healthy
     run. RUN may be live, ended, recorded by a script or imported; nothing is written to it without --apply or --undo.
     """
-    directories = list(dict.fromkeys([find(run) for run in runs]))
+    directories = list(dict.fromkeys([find_run(run) for run in runs]))
     _check_options(len(directories), {"--try": tried, "--apply": applied, "--undo": undo}, cure, seconds)
     if tried:
         print_cure_trial(directories[0], tried, cure or 1, seconds or 10.0, as_json=as_json)

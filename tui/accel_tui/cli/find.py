@@ -11,7 +11,7 @@ from accel_engine.finders.learning_rate_finder import RampOptions
 from accel_engine.finders.throughput import SizeOptions
 from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
-from accel_engine.run import find as find_run
+from accel_engine.run import find_run
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import json_option, print_to_stderr
 from accel_tui.cli.plan_options import PlanCommand, given

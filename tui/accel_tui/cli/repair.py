@@ -2,7 +2,7 @@
 
 import click
 
-from accel_engine.run import find
+from accel_engine.run import find_run
 from accel_tui.cli.output import table, write
 
 EPILOG = """\b
@@ -41,7 +41,7 @@ def repair(run: str) -> None:
     """
     from accel_engine.run.damage.repair import repair_run as repair_run  # imports NumPy, which --help does not need
 
-    directory = find(run)
+    directory = find_run(run)
     done = repair_run(directory)
     if done is None:
         write(f"Run {directory.name} is whole: there is nothing to repair.")

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from accel_engine.errors import UsageError
-from accel_engine.run import find
+from accel_engine.run import find_run
 from accel_engine.user_paths import exists, is_directory, user_path
 from accel_tui.cli.output import write
 
@@ -26,7 +26,7 @@ def report(run: str, output: str | None, force: bool) -> None:
     The file needs no network and no other file, so that you can send it. RUN may be live, ended, recorded by a script
     or imported.
     """
-    directory = find(run)
+    directory = find_run(run)
     path = report_path(directory, output)
     if exists(path) and not force:
         raise UsageError(f"{path} already exists: choose another path with --output, or overwrite it with --force")

@@ -61,13 +61,13 @@ _OUTPUTS = (
 
 def is_on_host(run: str) -> bool:
     """Whether a run is mirrored from a host."""
-    from accel_engine.run.directory.run_paths import host_of, hosts_directory  # slow to import
+    from accel_engine.run.directory.run_paths import host_of_run, hosts_directory  # slow to import
 
     if not is_directory(hosts_directory()):
         return False
-    from accel_engine.run import find
+    from accel_engine.run import find_run
 
-    return bool(host_of(find(run)))
+    return bool(host_of_run(find_run(run)))
 
 
 def read_place(context: click.Context, option: click.Parameter, text: str | None) -> PlaceName | None:

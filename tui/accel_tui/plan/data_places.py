@@ -34,7 +34,7 @@ class DataPlace:
     name: str
     """Its name in the list."""
     kind: str
-    """What it holds: ``table``, ``images``; ``folder`` for a folder without data of its own."""
+    """What it holds: ``table``, ``images``; ``folder`` for a folder that has no data itself."""
     size: str = ""
     """The size of a file, the number of examples of a built-in dataset."""
     folder: Path | None = None

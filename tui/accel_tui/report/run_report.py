@@ -177,7 +177,7 @@ def _progress(state: RunState) -> str:
 
 
 def _charts(state: RunState) -> Iterator[Html]:
-    """The charts that the dashboard has, except those of devices."""
+    """The dashboard's charts, except the ones of devices."""
     panels = [panel for panel in panels_of(state, frozenset()) if not panel.of_devices]
     drawn = [svg for panel in panels[:MOST_CHARTS] if (svg := _chart(state, panel))]
     if drawn:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from accel_engine.plan.monitor import is_at_most_one, is_better_lower
 from accel_engine.run import RunSummary
-from accel_engine.run.directory.run_paths import host_of
+from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
@@ -111,7 +111,7 @@ def _of_tag(run: RunSummary) -> GroupPath:
 
 def _of_host(run: RunSummary) -> GroupPath:
     """The host of a run."""
-    return (host_of(run.directory) or "this machine",)
+    return (host_of_run(run.directory) or "this machine",)
 
 
 GROUPINGS: Mapping[str, Callable[[RunSummary], GroupPath]] = {
@@ -223,7 +223,7 @@ class Folds:
     changed: Collection[GroupPath] = frozenset()
     """The groups that are not as they are at first."""
     are_open: bool = False
-    """Whether all groups are unfolded at first, as those of a filtered list are: what is found is seen."""
+    """Whether all groups are unfolded at first, as in a filtered list: what is found is seen."""
 
     def has(self, path: GroupPath) -> bool:
         """Whether a group is folded."""

@@ -11,7 +11,7 @@ from typing import Any
 from accel_engine.arrow import import_pyarrow
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import Progress, no_progress
-from accel_engine.data.tables.csv_text import CsvHead, check_quotes, line_of_row, read_head
+from accel_engine.data.tables.csv_text import CsvHead, check_quotes, in_standard_form, line_of_row, read_head
 from accel_engine.data.texts.characters import UTF_8, WESTERN, encoding_name, encoding_of
 from accel_engine.errors import DataError
 from accel_engine.files import regular
@@ -245,6 +245,8 @@ def _read_csv(
     invalid: list[Any] = []
 
     def note_invalid(row: Any) -> str:
+        if row.text and not row.text.strip():
+            return "skip"
         invalid.append(row)
         return "skip" if skip_invalid else "error"
 
@@ -253,14 +255,14 @@ def _read_csv(
         # One thread: only then PyArrow counts rows. All cells are texts, as types that are inferred from the first
         # block may not fit later ones.
         reader = arrow_csv.open_csv(
-            path,
+            in_standard_form(path, head) if head.dialect else path,
             read_options=arrow_csv.ReadOptions(
                 column_names=names,
                 skip_rows=head.skipped,
                 skip_rows_after_names=int(head.has_header),
                 use_threads=False,
                 block_size=_BLOCK if limit is None else _FIRST_BLOCK,
-                encoding="utf8" if encoding == UTF_8 else encoding,  # which is not decoded twice
+                encoding="utf8" if head.dialect or encoding == UTF_8 else encoding,  # which is not decoded twice
             ),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=head.separator, newlines_in_values=True, invalid_row_handler=note_invalid
