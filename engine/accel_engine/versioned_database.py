@@ -462,7 +462,7 @@ def convert_row(row: tuple[Any, ...], kind: type[R]) -> R:
     """Check the values of a row, in the order of the fields.
 
     Raises:
-        ValueError: A value is none that its field may have.
+        ValueError: A field cannot have its value.
     """
     try:
         return msgspec.convert(row, kind, builtin_types=_BYTES)

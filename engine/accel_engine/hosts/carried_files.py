@@ -23,6 +23,7 @@ from accel_engine.hosts.host_requests import (
     MissingRequest,
 )
 from accel_engine.hosts.link import HostLink
+from accel_engine.plan import PATH_FIELDS
 from accel_engine.requests.protocol.request import Send
 from accel_engine.run.directory.run_paths import home, host_of_run
 from accel_engine.user_paths import exists, user_path
@@ -36,9 +37,6 @@ MAX_FILES = 20_000
 
 THERE = "there:"
 """Begins a path of a plan that is one on the host."""
-
-PATH_FIELDS = ("model", "data", "validation_data", "custom_objects", "initial_weights")
-"""The fields of a plan that may have the path of a file or a folder, perhaps with a function after a colon."""
 
 _BLOCK = 1 << 18
 """Bytes of a file in a message."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.files import private_directory
-from accel_engine.hosts.carried_files import PATH_FIELDS, carried_value
+from accel_engine.hosts.carried_files import carried_value
 from accel_engine.hosts.engine_requests import fetch_file
 from accel_engine.hosts.host_list import read_hosts
 from accel_engine.hosts.host_requests import (
@@ -23,6 +23,7 @@ from accel_engine.hosts.host_requests import (
 from accel_engine.hosts.link import HostLink, link_to
 from accel_engine.hosts.mirrored_runs import list_runs_of
 from accel_engine.hosts.reading import HostReading, read_all
+from accel_engine.plan import PATH_FIELDS
 from accel_engine.requests.protocol.request import Send
 from accel_engine.run import RunReader
 from accel_engine.run.directory.run_paths import host_of_run, run_name, runs_directory

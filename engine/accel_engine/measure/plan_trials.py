@@ -189,7 +189,7 @@ class PlanTrials:
 
     @property
     def usable(self) -> list[PlanTrial]:
-        """Those without a problem."""
+        """The trials without a problem."""
         return [trial for trial in self.trials if trial.problem is None]
 
     def wait_ready(self, on_progress: Callable[[str], object] = lambda _: None) -> None:

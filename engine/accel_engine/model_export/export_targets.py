@@ -17,7 +17,7 @@ FORMATS = tuple((each.name, precision.name) for each in all_formats() for precis
 """All formats of models, each with its precision."""
 
 _SERVED = tuple(target_name(*kind) for kind in FORMATS if format_named(kind[0]).is_served)
-"""Those that TensorFlow Serving takes."""
+"""The names of those formats that TensorFlow Serving takes."""
 
 _NAMES = (*(each.name for each in all_formats()), "all")
 """What ``--to`` takes besides the formats of tables."""

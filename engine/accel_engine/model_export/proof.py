@@ -280,8 +280,8 @@ def worsened(
 
     Args:
         found: The loss and the metrics.
-        expected: Those of the trained model.
-        constant: Those of constant outputs, the mean of the trained model's; empty if unknown.
+        expected: The trained model's loss and metrics.
+        constant: Loss and metrics of constant outputs, the mean of the trained model's; empty if unknown.
         tolerance: How large the change may be; but :data:`LEAST_WORSENING` and one example are always allowed.
         examples: Their number.
     """

@@ -48,7 +48,7 @@ class OptionSpec(FieldSpec):
         """The value that a text gives the option of a name.
 
         Raises:
-            UsageError: It is none.
+            UsageError: The option has no such value.
         """
         if self.read is not None:
             return self.read(text)
@@ -129,7 +129,7 @@ def parse_latency(text: str) -> float | None:
     """Parse a time with its unit, such as ``10ms``; gives seconds, ``None`` for an empty text.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is no time with a unit.
     """
     if not text.strip():
         return None

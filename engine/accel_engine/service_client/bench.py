@@ -61,7 +61,7 @@ def find_target(url: str, options: BenchOptions, service: CheckOptions) -> Servi
 
     Raises:
         ServiceError: It cannot be reached, or has no such model.
-        UsageError: The URL is none, or the examples are not fit for the model.
+        UsageError: The text is no URL, or the examples are not fit for the model.
     """
     parsed, examples = parse_url(url), _read_examples(options.data) if options.data else None
     access = {"token": read_client_token(service.token_file), "ca": service.ca}

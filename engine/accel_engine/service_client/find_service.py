@@ -48,7 +48,7 @@ def parse_url(text: str) -> ServiceUrl:
     """Parse a URL: ``127.0.0.1:8501``, ``http://host/v2/models/digits``, ``grpc://host:9000/digits``.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is no URL of a service.
     """
     url = text if "://" in text else f"http://{text}"
     try:

@@ -98,7 +98,7 @@ def _array(tensor: Any) -> npt.NDArray[Any]:
     """The array of a ``TensorProto``.
 
     Raises:
-        ModelError: It is none.
+        ModelError: The message has no array of a known type.
     """
     dtype, shape = NUMPY_NAMES.get(TYPE_NAMES.get(tensor.dtype, "")), _sides(tensor)
     if dtype is None:

@@ -10,6 +10,7 @@ import click
 
 from accel_engine.advice import Cure, Finding, find_cure, find_troubles
 from accel_engine.errors import PlanError, RunError
+from accel_engine.plan.changed_plan import options_text
 from accel_engine.run import RunInfo, find_run
 from accel_engine.words import numbers
 from accel_tui.cli.options import FiniteNumber
@@ -22,7 +23,6 @@ from accel_tui.formatting.advice import (
     evidence_text,
     failures_text,
     missing_text,
-    options_text,
 )
 from accel_tui.run_state.advice import Advice, read_advice
 

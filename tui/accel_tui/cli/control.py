@@ -229,7 +229,7 @@ def _wait_for_stop(directory: Path) -> int:
 
 
 def _silent(info: RunInfo, done: str = "answered") -> str:
-    """That an engine has not done what it was asked to, and why that may be."""
+    """Says that an engine has not done what it was asked to do, and why that may be."""
     why = info.waiting.waiting if info.waiting else "its engine may be building or tracing the model"
     return f"run {info.id} has not {done} in {PATIENCE:.0f} seconds: {why}"
 

@@ -76,7 +76,7 @@ LOG_SECONDS = 0.2
 
 
 class DeployGroup(click.Group):
-    """The commands below ``deploy``; what is none of them is deployed: ``deploy RUN`` is ``deploy start RUN``."""
+    """The commands below ``deploy``; any other word is a run to deploy: ``deploy RUN`` is ``deploy start RUN``."""
 
     DEFAULT = "start"
 

@@ -10,12 +10,12 @@ import click
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import UsageError
-from accel_engine.hosts.carried_files import PATH_FIELDS, THERE
+from accel_engine.hosts.carried_files import THERE
 from accel_engine.hosts.host_list import find_host
 from accel_engine.hosts.reading import HostReader, HostReading
 from accel_engine.hosts.runs_there import choose_host, continue_there, live_runs, start
 from accel_engine.places import ANY, PlaceName, PlaceRequest
-from accel_engine.plan import Plan
+from accel_engine.plan import PATH_FIELDS, Plan
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.run import RunReader, find_run
 from accel_engine.run.directory.run_paths import host_of_run

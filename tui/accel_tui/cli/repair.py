@@ -39,7 +39,7 @@ def repair(run: str) -> None:
     many are saved and lost is printed. TensorBoard's event files are not copied: continuing the run, or accel-tui
     export, writes them anew.
     """
-    from accel_engine.run.damage.repair import repair_run as repair_run  # imports NumPy, which --help does not need
+    from accel_engine.run.damage.repair import repair_run  # imports NumPy, which --help does not need
 
     directory = find_run(run)
     done = repair_run(directory)

@@ -145,11 +145,7 @@ def _tolerance_cell(model: MeasuredModel, target: ExportTarget | None) -> Callab
 def _bars(values: Sequence[float | None]) -> list[Callable[[int], str]]:
     """Bars of values, the longest for the largest."""
     largest = max((each for each in values if each is not None), default=0.0) or 1.0
-    return [partial(_bar_of, (each or 0.0) / largest) for each in values]
-
-
-def _bar_of(share: float, width: int) -> str:
-    return bar(share, width)
+    return [partial(bar, (each or 0.0) / largest) for each in values]
 
 
 def _number(value: float | None) -> str:

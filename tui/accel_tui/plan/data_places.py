@@ -38,7 +38,7 @@ class DataPlace:
     size: str = ""
     """The size of a file, the number of examples of a built-in dataset."""
     folder: Path | None = None
-    """The folder that it is; ``None`` if it is none."""
+    """Its path if it is a folder; else ``None``."""
     is_data: bool = True
     """Whether it can be trained on."""
 

@@ -22,9 +22,9 @@ from accel_engine.data.tables.category_values import (
     kind_of_texts,
 )
 from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn, declared_kinds, unparsed
-from accel_engine.data.tables.dates import date_column, date_column_of, dates_of_numbers, timestamps
+from accel_engine.data.tables.dates import date_column, date_column_of, dates_of_numbers, seconds_of, timestamps
 from accel_engine.data.tables.number_texts import NumberTexts, is_ambiguous, read_numbers, wanted_notation
-from accel_engine.data.tables.table_file import MISSING, read_cells
+from accel_engine.data.tables.table_file import MISSING, read_cells, without_empty_end
 from accel_engine.errors import DataError, FieldValue
 from accel_engine.words import numbers
 
@@ -78,6 +78,8 @@ def read_columns(
         PlanError: The file lacks a column that the plan names, or a kind is unknown.
     """
     cells = read_cells(path, skip_invalid=options.invalid_examples == "skip", limit=limit, progress=progress)
+    if like is None:  # of rows to predict, each has a prediction
+        cells = without_empty_end(cells)
     kinds, known = declared_kinds(options), like or {}
     check_named_columns(options, cells.table.column_names)
     wanted = wanted_notation(options)
@@ -161,7 +163,8 @@ class ColumnReading:
             cells = pc.if_else(pc.is_nan(cells), pa.scalar(None, cells.type), cells)
         is_number = types.is_integer(cells.type) or types.is_floating(cells.type) or types.is_decimal(cells.type)
         if types.is_time(cells.type) or types.is_duration(cells.type):
-            cells, is_number = cells.cast(pa.int32() if types.is_time32(cells.type) else pa.int64()), True
+            unit = pa.duration("us") if types.is_duration(cells.type) else pa.time64("us")
+            cells, is_number = pc.divide(cells.cast(unit, safe=False).cast(pa.int64()).cast(pa.float64()), 1e6), True
         if types.is_boolean(cells.type):
             return self._from_booleans(cells, kind)
         if types.is_temporal(cells.type):
@@ -219,6 +222,8 @@ class ColumnReading:
         if kind in ("", "number"):
             if plain := self._plain_numbers(cells, ".") or self._plain_numbers(cells, ","):
                 return plain
+            if (seconds := seconds_of(cells)) is not None:
+                return self._times(seconds, cells)
             encoded = encoded_column(cells)
             found = self._from_written_numbers(cells, encoded, kind)
             if isinstance(found, TableColumn):
@@ -264,6 +269,14 @@ class ColumnReading:
             self._numbers(numbers), cells, Notation(decimal if has_mark else ""), may_differ=may_differ
         )
         return column if self.kind else self._without_zeros(column, cells)
+
+    def _times(self, seconds: npt.NDArray[np.float64], cells: Any) -> TableColumn:
+        """Numbers of times of day or durations."""
+        failed = int(np.isnan(seconds).sum()) - cells.null_count
+        row = int(np.flatnonzero(~np.isnan(seconds))[0])
+        detail = f"hours:minutes as seconds, such as {cells[row].as_py()} as {seconds[row]:.12g}"
+        said = Change("read as numbers", f"values of {self.name}", detail=detail)
+        return self._numbers(seconds, (said, *unparsed(self.name, "times", failed, cells, np.isnan(seconds))))
 
     def _without_zeros(self, column: TableColumn, cells: Any) -> TableColumn:
         """Numbers with what is to say of zeros before them, which codes have."""

@@ -45,6 +45,8 @@ _ISO_TEXT = (
     r" ?(?:Z|UTC|(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes>\d\d))?)?)?$"
 )
 
+_TIME = r"^(?P<hours>\d{1,4}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:[.,]\d+)?))?$"
+
 _LAST_DAYS = r"(?:^|[^\d:]|^\d{6})(?:29|30|31)(?:[^\d:]|$)"
 """Days that some months have not."""
 
@@ -218,6 +220,24 @@ def timestamps(cells: Any) -> npt.NDArray[np.float64]:
     microseconds = pc.cast(pc.cast(cells, pa.timestamp("us", zone), safe=False), pa.int64())
     seconds: npt.NDArray[np.float64] = pc.cast(microseconds, pa.float64(), safe=False).to_numpy() / 1e6
     return seconds
+
+
+def seconds_of(cells: Any) -> npt.NDArray[np.float64] | None:
+    """Seconds of times of day or durations such as 08:30 and 1:02:03.5, NaN for others; ``None`` if many are others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for some in (cells.drop_null().slice(0, _SAMPLE), cells):
+        found = pc.extract_regex(some, pattern=_TIME)
+        if found.length() - found.null_count < NUMBERS_SHARE * (len(some) - some.null_count):
+            return None
+    hours, minutes, seconds = (
+        pc.cast(pc.replace_substring(pc.replace_substring_regex(pc.struct_field(found, name), "^$", "0"), ",", "."),
+                pa.float64())
+        for name in ("hours", "minutes", "seconds")
+    )  # fmt: skip
+    values = pc.add(pc.add(pc.multiply(hours, 3600.0), pc.multiply(minutes, 60.0)), seconds)
+    return np.array(pc.fill_null(values, np.nan))
 
 
 def _completed(seconds: npt.NDArray[np.float64], cells: Any, written: str) -> npt.NDArray[np.float64]:

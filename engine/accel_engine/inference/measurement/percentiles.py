@@ -132,7 +132,7 @@ class LiveWindow:
         Args:
             title: Of the candidate.
             batch_size: Its batch size.
-            windows: Those that count, at least one.
+            windows: The windows that count, at least one.
             rate: Requests per second that arrived, in the scenario server.
         """
         nanoseconds = sum(each.nanoseconds for each in windows)

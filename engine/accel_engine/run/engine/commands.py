@@ -30,7 +30,7 @@ COMMANDS = {
 """Commands by name, with what the engine does."""
 
 _STOPS = ("stop", "stop_now")
-"""Those that end the run; an engine obeys them while it waits for the disk, too."""
+"""Commands that end the run; an engine obeys them while it waits for the disk, too."""
 
 
 class Command(CommandRow, frozen=True):

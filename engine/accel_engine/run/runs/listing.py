@@ -126,7 +126,7 @@ class RunList:
 
     @property
     def ended(self) -> dict[Path, RunSummary]:
-        """Those that have ended, by their directories: nobody need read them again."""
+        """The ended runs by their directories: they need not be read again."""
         return {run.directory: run for run in self._sorted if run.status and not run.status.live}
 
     def refresh(self, limit: int | None = None) -> bool:
@@ -237,7 +237,7 @@ def _found(reference: str, runs: Sequence[RunSummary], where: str = "") -> Path:
 
 
 def runs_named(runs: Iterable[RunSummary], name: str) -> list[RunSummary]:
-    """Those of some runs that have a name, as it is or as it is shown."""
+    """The runs with a name, as it was given or as it is shown."""
     return [run for run in runs if run.info and name in (run.info.name, printable_line(run.info.name))]
 
 

@@ -80,6 +80,8 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "ISO with commas": ("a;b\n2024-02-01 00:00:00,500;1\n", {"a": [1706745600.5], "b": [1]}),
     "ISO without marks": ("a\n20240201T000000Z\n20240229T010203Z\n", {"a": [1706745600, 1709168523]}),
     "days that are none": ("a\n2024-02-30\n2024-02-29\n", {"a": ["2024-02-30", "2024-02-29"]}),
+    "empty rows at the end": ("a,b\n1,x\n,\n2,y\n,\n,\n", {"a": [1, None, 2], "b": ["x", None, "y"]}),
+    "times of day": ("t,b\n08:30,x\n17:45:00.5,y\n,z\n", {"t": [30600, 63900.5, None], "b": ["x", "y", "z"]}),
     "zip codes": ("a,b\n01234,x\n99999,y\n", {"a": ["01234", "99999"], "b": ["x", "y"]}),
 }  # fmt: skip
 
@@ -195,6 +197,22 @@ def test_columns_of_json_and_parquet_have_texts_with_numbers_too(tmp_path: Path)
     assert (found["price"].values.tolist(), found["seen"].values.tolist()) == ([1234.5, 12], [None, "x"])
     for suffix in ("jsonl", "parquet"):
         assert read_columns(tmp_path / f"t.{suffix}", DataOptions()).columns["price"].values.tolist() == [1234.5, 12]
+
+
+def test_objects_in_json_and_parquet_are_columns_and_times_are_seconds(tmp_path: Path) -> None:
+    rows = [{"a": {"b": number, "c": {"d": "x"}}, "e": [1]} for number in range(3)]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = pa.Table.from_pylist(rows)
+    times = {pa.time32("ms"): 30_600_000, pa.time64("ns"): 30_600 * 10**9, pa.duration("s"): 30_600}
+    for kind, time in times.items():
+        table = table.append_column(str(kind), pa.array([time] * 3, kind))
+    parquet.write_table(table, tmp_path / "t.parquet")
+    for suffix in ("jsonl", "parquet"):
+        for limit in (None, 2):
+            found = read_columns(tmp_path / f"t.{suffix}", DataOptions(), limit=limit).columns
+            assert [*found][:3] == ["a.b", "a.c.d", "e"]
+            assert found["a.b"].values.tolist() == [0, 1, 2][:limit]
+    assert {found[str(kind)].values[0] for kind in times} == {30_600}
 
 
 def test_a_file_without_permission(tmp_path: Path) -> None:
