@@ -110,7 +110,6 @@ def _of_tag(run: RunSummary) -> GroupPath:
 
 
 def _of_host(run: RunSummary) -> GroupPath:
-    """The host of a run."""
     return (host_of_run(run.directory) or "this machine",)
 
 
