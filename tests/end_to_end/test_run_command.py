@@ -449,7 +449,10 @@ def test_recorders_in_processes_that_the_script_starts_are_parts_of_its_run(scri
         "train.py",
         """
         import multiprocessing, os, subprocess, sys, time, child
+        from contextlib import closing
         from accel_engine import Recorder
+        from accel_engine.events import PartEnded
+        from accel_engine.run import RunReader, list_runs
 
         def start(method, function, name):
             process = multiprocessing.get_context(method).Process(target=function, args=(name,))
@@ -461,7 +464,9 @@ def test_recorders_in_processes_that_the_script_starts_are_parts_of_its_run(scri
             start("spawn", child.train, "spawned")
             start("forkserver", child.train, "of a server")
             start("spawn", child.die, "killed")
-            time.sleep(3.0)
+            with closing(RunReader(list_runs()[0].directory)) as reader:
+                while len([*reader.events(0, PartEnded)]) < 4:  # until it is known that a process was killed
+                    time.sleep(0.01)
             with Recorder("parent") as run:
                 start("fork", child.train, "beside it")
                 run.log(0, loss=1.0)

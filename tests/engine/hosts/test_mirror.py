@@ -97,7 +97,7 @@ def test_a_link_that_breaks_goes_on_where_it_was(
         assert "Network is unreachable" in str(link.link_to("gpu1").problem)
         assert not reader.poll()
         cut.unlink()
-        wait_until(lambda: len(rows(mirror)["chunk"]) == 2, timeout=30)
+        wait_until(lambda: len(rows(mirror)["chunk"]) == 2, timeout=120)
         assert [chunk.first_step for chunk in reader.poll().chunks] == [10]
 
 
@@ -128,7 +128,7 @@ def test_a_cure_is_applied_on_the_host(far_writer: RunWriter, wait_until: Callab
     mirror = find_run("gpu1:last")
     with ThreadPoolExecutor(1) as threads:
         done = threads.submit(apply, mirror, {"learning_rate": 0.01}, finding="slow-descent")
-        wait_until(lambda: done.done() or far_writer.commands(), timeout=60)
+        wait_until(lambda: done.done() or far_writer.commands(), timeout=120)
         (there,) = far_writer.commands()
         assert (there.name, there.argument, there.reason) == ("learning_rate", 0.01, "advice slow-descent")
         far_writer.answer(there, obeyed=True, answer="the rate is 0.01")

@@ -50,7 +50,7 @@ _EXACT = 2**53
 """Whole numbers below this are exact as float64, and none is rounded to one."""
 
 _KEY_NAME = re.compile(
-    r"(?i:(.*[^a-z])?(id|index|idx|key)|unnamed: \d+|row([ _]?(id|num|number|no|nr|names?))?|rownames|no|nr|#"
+    r"(?i:(.*[^a-z])?(id|index|idx|key)|unnamed: [\d.]+|row([ _]?(id|num|number|no|nr|names?))?|rownames|no|nr|#"
     r"|__index_level_\d+__)|.*[a-z]I[dD]"
 )
 _UNNAMED = "column 1"
@@ -273,7 +273,7 @@ class ColumnReading:
     def _times(self, seconds: npt.NDArray[np.float64], cells: Any) -> TableColumn:
         """Numbers of times of day or durations."""
         failed = int(np.isnan(seconds).sum()) - cells.null_count
-        row = int(np.flatnonzero(~np.isnan(seconds))[0])
+        row = int(np.nanargmax(seconds))
         detail = f"hours:minutes as seconds, such as {cells[row].as_py()} as {seconds[row]:.12g}"
         said = Change("read as numbers", f"values of {self.name}", detail=detail)
         return self._numbers(seconds, (said, *unparsed(self.name, "times", failed, cells, np.isnan(seconds))))

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from accel_engine.data import DataOptions, find, load, survey
 from accel_engine.data.tables.column_reading import read_columns
-from accel_engine.errors import DataError
+from accel_engine.errors import DataError, PlanError
 
 WIDE = ",".join(f"a column with a long name {number}" for number in range(8000))
 
@@ -213,6 +213,15 @@ def test_objects_in_json_and_parquet_are_columns_and_times_are_seconds(tmp_path:
             assert [*found][:3] == ["a.b", "a.c.d", "e"]
             assert found["a.b"].values.tolist() == [0, 1, 2][:limit]
     assert {found[str(kind)].values[0] for kind in times} == {30_600}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("t.csv.gz", "unpack it first"), ("t.xlsx", "save it as CSV"), ("t.json", "name it .jsonl")]
+)
+def test_what_helps_with_other_suffixes(tmp_path: Path, name: str, hint: str) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(PlanError, match=f"nor a file that ends with .*; .*{hint}"):
+        find(str(tmp_path / name))
 
 
 def test_a_file_without_permission(tmp_path: Path) -> None:
