@@ -58,7 +58,7 @@ class SavingOptions:
 
     def __post_init__(self) -> None:
         if self.path:
-            check_predictions_path(self.path)
+            _check_predictions_path(self.path)
 
     @property
     def path(self) -> Path | None:
@@ -66,7 +66,7 @@ class SavingOptions:
         return user_path(self.output) if self.output else None
 
 
-def check_predictions_path(path: Path) -> None:
+def _check_predictions_path(path: Path) -> None:
     """Raise if predictions cannot be written to a path, not even over what is there.
 
     Raises:

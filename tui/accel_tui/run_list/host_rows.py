@@ -109,18 +109,18 @@ class HostView:
 
     def users(self, device: Device) -> tuple[str, ...]:
         """Who uses a device: the runs that train on it; of a GPU without one, the programs that compute on it."""
-        names = [short_title(run) for run in self.training if device.id in run.devices]
+        names = [_short_title(run) for run in self.training if device.id in run.devices]
         if names or device.id not in self.meters:
             return tuple(names)
         return tuple(each.name for each in self.meters[device.id].reading("processes").items if each.computes)
 
 
-def short_title(run: RunSummary) -> str:
+def _short_title(run: RunSummary) -> str:
     """A run's title without its host."""
     return run_title(replace(run, id=run.directory.name))
 
 
-def progress_share(run: RunSummary) -> float | None:
+def _progress_share(run: RunSummary) -> float | None:
     """The share of its steps that a run has taken; ``None`` if unknown."""
     return min(run.steps / run.total_steps, 1.0) if run.total_steps else None
 
@@ -135,7 +135,7 @@ def joined_devices(devices: Sequence[str]) -> str:
 
 
 def _progress(run: RunSummary, width: int) -> str:
-    share = progress_share(run)
+    share = _progress_share(run)
     if run.status not in (Status.RUNNING, Status.PAUSED) or share is None:
         return ""
     return f"{bar(share, width - 5, rest=' ')} {int(100 * share):3}%"
@@ -178,7 +178,7 @@ def host_run_columns(why: Mapping[str, str]) -> Sequence[RunColumn]:
     listed = {column.title: column for column in COLUMNS}
     return (
         Column("", 1, lambda run, _: SYMBOLS[run.status][0], colour=lambda run: SYMBOLS[run.status][1]),
-        Column("run", 16, lambda run, _: short_title(run), widest=24),
+        Column("run", 16, lambda run, _: _short_title(run), widest=24),
         Column("model", 8, _field("model"), drop_priority=4, widest=12),
         Column("data", 8, _field("data"), drop_priority=5, widest=12),
         Column("on", 7, lambda run, _: joined_devices(run.devices), drop_priority=3, widest=14),

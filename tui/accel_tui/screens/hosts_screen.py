@@ -106,7 +106,6 @@ class HostDetail(SelectedRun):
     """What is known of a host or a run."""
 
     def show_host(self, view: HostView | None) -> None:
-        """Show a host."""
         self.show_run(None)
         content = _detail(view) if view else Content("")
         if self.content != content:
