@@ -21,7 +21,7 @@ from accel_engine.data.tables.category_values import (
     encoded_column,
     kind_of_texts,
 )
-from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn, declared_kinds, unparsed
+from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn, are_marks, declared_kinds, unparsed
 from accel_engine.data.tables.dates import date_column, date_column_of, dates_of_numbers, seconds_of, timestamps
 from accel_engine.data.tables.number_texts import NumberTexts, is_ambiguous, read_numbers, wanted_notation
 from accel_engine.data.tables.table_file import MISSING, read_cells, without_empty_end
@@ -30,15 +30,6 @@ from accel_engine.words import numbers
 
 COUNTED_ROWS = 20
 """Rows at least that whole numbers in the first column count to be the rows' numbers, whatever its name."""
-
-NUMBER_MARKS = frozenset(
-    ("-", "--", "---", "\u2013", "\u2014", ".", "..", "...", "*", "**", "#", "none", "n.a.", "na", "nan", "null",
-     "n.d.", "nd", "k.a.", "unknown", "missing", "nil", "empty", "blank", "(empty)", "(blank)")
-)  # fmt: skip
-"""Texts that mean a missing value where all others are numbers, in lower case."""
-
-_MAX_MARKS = 5
-"""The most different ones that a column has."""
 
 _UNIQUE = 10
 """Categories that hardly repeat are said if there are more than this."""
@@ -297,15 +288,14 @@ class ColumnReading:
         known, failed = int(encoded.counts.sum()), int(encoded.counts[is_none].sum())
         if not failed and not kind and _lose_digits(cells, found.values):
             return self._codes(cells)
-        others = encoded.texts.filter(is_none).to_pylist() if 0 < is_none.sum() <= _MAX_MARKS else []
-        are_marks = failed < known and bool(others) and all(text.lower() in NUMBER_MARKS for text in others)
+        only_marks = failed < known and are_marks(encoded.texts.filter(is_none))
         are_few = failed <= (1 - NUMBERS_SHARE) * known and len(encoded.texts) > FEW_VALUES
         numbers = np.append(found.values, np.nan)[encoded.codes]
         mixed = _other_notation(cells, encoded, found)
         notation = found.notation if self.wanted.is_plain else self.wanted
         noun = f"numbers with {notation}" if mixed or not self.wanted.is_plain else "numbers"
         changes = unparsed(self.name, noun, failed, cells, np.isnan(numbers))
-        if kind or not failed or are_marks or are_few:
+        if kind or not failed or only_marks or are_few:
             column = self._numbers(numbers, changes)
             return self._written(column, cells, found.notation, may_differ=found.is_ambiguous)
         number = f"--kinds '{self.name}=number'"

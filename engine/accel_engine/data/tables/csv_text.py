@@ -158,7 +158,8 @@ def _has_columns_of_blanks(text: str) -> bool:
     """Whether blanks separate as many fields in each of the first rows, and numbers are among them below the names."""
     rows = [line.split() for line in islice(filter(str.strip, text.splitlines()), _ROWS_OF_BLANKS)]
     have_numbers = all(any(map(_is_number, row)) for row in rows[1:])
-    return len(rows) > 1 and len({len(row) for row in rows}) == 1 < len(rows[0]) and have_numbers
+    are_grouped = all(re.fullmatch(r"[+-]?\d{1,3}(?: \d{3})+(?:[.,]\d*)?", " ".join(row)) for row in rows[1:])
+    return len(rows) > 1 and len({len(row) for row in rows}) == 1 < len(rows[0]) and have_numbers and not are_grouped
 
 
 def _dialect(text: str, separator: str) -> Mapping[str, Any]:
