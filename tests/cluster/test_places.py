@@ -190,6 +190,43 @@ def test_slurm_trains_the_trials_of_a_search(cluster) -> None:
     assert all(run.info.place is not None and run.info.place.place == "slurm:main" for run in trials(3))
 
 
+def test_trials_are_tasks_of_an_array_that_are_cancelled_and_start_again_by_themselves(cluster) -> None:
+    done = search("--on", "slurm:main", "--trials", "4", "--at-once", "2", "--sampler", "random", *LONG, "--detach")
+    assert done.returncode == 0, done.stderr
+    runs = trials(4)  # two of them wait
+    wait_until(lambda: all(run.info.place for run in runs), "an array", timeout=SECONDS)
+    assert len({run.job.partition("_")[0] for run in runs}) == 1
+    directory = Path(os.environ["ACCEL_TUI_HOME"], "studies", "s")
+    first, second, third, last = sorted(runs, key=lambda run: run.job)
+    with StudyReader(directory) as study:
+
+        def states() -> list[str]:
+            study.refresh()
+            return [f"{trial.state.value}: {trial.reason}" for trial in study.trials.values()]
+
+        for run in (first, second):
+            run.wait_for("checkpoint", is_training)
+        slurm("scancel", last.job)
+        wait_until(lambda: any("no longer in its array: cancelled" in each for each in states()), "a cancelled trial")
+        slurm("scancel", first.job)
+        wait_until(
+            lambda: f"stopped: job {first.job} of Slurm was cancelled (scancel)" in states(), "an end", timeout=SECONDS
+        )
+        third.wait_for("checkpoint", is_training)
+
+        slurm("sbatch", "--partition=urgent", "--nodes=2", "--output=/dev/null", "--wrap=sleep 3")
+
+        for run in (second, third):
+            run.wait_for("preemption", lambda run: state_of(run.job) == "PENDING")
+            steps = latest_checkpoint(run.directory)
+            slurm("scontrol", "update", f"JobId={run.job}", "StartTime=now")
+            run.wait_for("new steps", lambda run, steps=steps: run.steps > steps and is_training(run))
+        assert program("stop", "s").returncode == 0
+        wait_until(lambda: study.database.part.ended is not None, "the end of the search", timeout=SECONDS)
+        assert all(state.startswith("stopped") for state in states()), states()
+    wait_until(lambda: not slurm("squeue", "--noheader"), "the end of all jobs", timeout=SECONDS)
+
+
 def test_a_trial_waits_in_slurm_with_its_reason_is_continued_when_lost_and_stopped_with_the_search(cluster) -> None:
     done = search("--on", "slurm:main", "--trials", "3", "--at-once", "3", *LONG, "--detach")
     assert done.returncode == 0, done.stderr
