@@ -59,7 +59,7 @@ class RunsAtPlace(EngineRuns):
 
     def __init__(self, name: PlaceName, request: PlaceRequest, at_once: int = 0) -> None:
         if name.kind == HOST:
-            raise UsageError(f"{name} has its own directory of runs: start the search there, such as with ssh")
+            raise UsageError(f"{name} has its own directory of runs: search there with accel-tui search --on {name}")
         place = open_place(name)
         request = replace(request, nodes=place.nodes(request))
         if not place.has_run_here(request):
