@@ -101,13 +101,21 @@ class RunsAtPlace(EngineRuns):
             return replace(found, status=Status.QUEUED)
         elif found.status in (Status.STOPPED, Status.LOST):
             with suppress(RunError, UsageError):
-                state = state_of(placed) if (placed := read_run(directory, watched=False).place) else JobState()
-                since = self._lost_since.setdefault(run, time.monotonic())
-                if found.status is Status.LOST and state.runs and time.monotonic() < since + END_SECONDS:
-                    return replace(found, status=Status.QUEUED)
-                if state.is_cancelled:
-                    return replace(found, status=Status.STOPPED, reason=state.reason)
+                return self._explained(run, found)
         return found
+
+    def _explained(self, run: str, found: Observation) -> Observation:
+        """What became of a run that was stopped or lost, as its job tells, once that has ended."""
+        info = read_run(runs_directory() / run, watched=False)
+        state = state_of(info.place) if info.place else JobState()
+        if state.is_cancelled:
+            return replace(found, status=Status.STOPPED, reason=state.reason)
+        if found.status is not Status.LOST:
+            return found
+        since = self._lost_since.setdefault(run, time.monotonic())
+        if state.runs and time.monotonic() < since + END_SECONDS:
+            return replace(found, status=Status.QUEUED)
+        return found if found.out_of_memory else replace(found, reason=f"its engine on {info.host} was lost")
 
     def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
         """Prepare an ended run to be continued by another job."""

@@ -1,5 +1,6 @@
 """Trials of a search that Slurm trains, by a stand-in: given, waiting, started again, lost and ended."""
 
+import socket
 import subprocess
 from contextlib import closing
 from pathlib import Path
@@ -96,7 +97,8 @@ def test_a_lost_trial_leaves_its_job_before_another_one_continues_it(
     write(run, None)
     assert runs.observe(run).status is Status.QUEUED  # its job has yet to end
     monkeypatch.setattr(runs_at_place, "END_SECONDS", 0.0)
-    assert runs.observe(run).status is Status.LOST
+    lost = runs.observe(run)
+    assert (lost.status, lost.reason) == (Status.LOST, f"its engine on {socket.gethostname()} was lost")
 
     runs.reopen(run, {})
 
