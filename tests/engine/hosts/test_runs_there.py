@@ -1,6 +1,5 @@
 """Tests what travels to a host: plans, files, requests to engine processes, and what comes back."""
 
-import json
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -164,12 +163,9 @@ def test_a_command_runs_there_and_is_interrupted_from_here(host: Host, far_write
     def show(line: str, is_error: bool) -> None:
         printed.append((line, is_error))
 
-    assert command_there("gpu1", ["runs", "--json"], None, show, lambda: 0) == 0
-    assert json.loads(printed[0][0])["name"] == "far away"
-    printed.clear()
     assert command_there("gpu1", ["race", "--seconds", "x"], {"model": "mlp"}, show, lambda: 0) == 2
     assert all(is_error for _, is_error in printed)
     assert "--seconds" in "".join(line for line, _ in printed)
     printed.clear()
     command_there("gpu1", ["watch", "last", "--plain"], None, show, lambda: int(bool(printed)))
-    assert len(printed) >= 1
+    assert any(not is_error for _, is_error in printed)
