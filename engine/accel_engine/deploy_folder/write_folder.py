@@ -56,10 +56,10 @@ def _mark_of(path: Path) -> Mark | None:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Path]:
+def writing_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder, whose files are moved to ``path`` unless the block raises.
 
-    What this program has written there before is removed; other files stay, but for those of the same names.
+    What this program has written there before is removed; other files stay, unless a new one has the same name.
 
     Raises:
         RunError: The files cannot be written there.

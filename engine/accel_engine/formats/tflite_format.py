@@ -111,7 +111,7 @@ def write_tflite(
             f"float32 would lose digits of {', '.join(precise)}, and LiteRT does not compute in float64: use another "
             "format, or train on differences from a fixed value"
         )
-    quantizer = import_quantizer() if quantize == "int8-weights" else None
+    quantizer = _import_quantizer() if quantize == "int8-weights" else None
     with tempfile.TemporaryDirectory() as folder:
         try:
             with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
@@ -124,7 +124,7 @@ def write_tflite(
     path.write_bytes(scaled_output(content, units.scale.tolist(), units.mean.tolist()) if units else content)
 
 
-def import_quantizer() -> Any:
+def _import_quantizer() -> Any:
     """Import ai-edge-quantizer.
 
     Raises:
@@ -195,7 +195,7 @@ class LiteRTRuntime:
     def __init__(self, path: Path, *, threads: int | None = None) -> None:
         self.size = path.stat().st_size
         try:
-            interpreter: Any = import_interpreter()(model_path=str(path), num_threads=threads)
+            interpreter: Any = _import_interpreter()(model_path=str(path), num_threads=threads)
             interpreter.allocate_tensors()  # fails for operations that LiteRT lacks
         except (RuntimeError, ValueError) as error:
             raise ModelError(f"LiteRT cannot load {path.name}: {reason(error)}") from error
@@ -222,7 +222,7 @@ class LiteRTRuntime:
         return outputs
 
 
-def import_interpreter() -> Any:
+def _import_interpreter() -> Any:
     """The class of LiteRT's interpreter.
 
     Raises:

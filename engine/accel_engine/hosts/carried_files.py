@@ -23,8 +23,9 @@ from accel_engine.hosts.host_requests import (
     MissingRequest,
 )
 from accel_engine.hosts.link import HostLink
+from accel_engine.plan import PATH_FIELDS
 from accel_engine.requests.protocol.request import Send
-from accel_engine.run.directory.run_paths import home, host_of
+from accel_engine.run.directory.run_paths import home, host_of_run
 from accel_engine.user_paths import exists, user_path
 from accel_engine.words import numbers
 
@@ -36,9 +37,6 @@ MAX_FILES = 20_000
 
 THERE = "there:"
 """Begins a path of a plan that is one on the host."""
-
-PATH_FIELDS = ("model", "data", "validation_data", "custom_objects", "initial_weights")
-"""The fields of a plan that may have the path of a file or a folder, perhaps with a function after a colon."""
 
 _BLOCK = 1 << 18
 """Bytes of a file in a message."""
@@ -60,7 +58,7 @@ def carry(link: HostLink, name: str, target: Path) -> str:
         UsageError: It is too large, or cannot be read.
         RunError: The host does not take it.
     """
-    if (host := host_of(target)) == link.host.name:
+    if (host := host_of_run(target)) == link.host.name:
         return target.name  # a run there
     if host or (target / "run.db").is_file():
         raise UsageError(f"{name} = {str(target)!r}: this run is not on {link.host.name}: name one that is, or a file")
@@ -114,7 +112,7 @@ def travelling(values: Mapping[str, Any]) -> tuple[int, int]:
             path = user_path(value.rpartition(":")[0])
             if path.suffix != ".py" or not exists(path):
                 continue  # an entry of a catalogue
-        if not host_of(path):
+        if not host_of_run(path):
             sizes |= _sizes(name, path.absolute())[1]
     return len(sizes), sum(sizes.values())
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.files import private_directory
-from accel_engine.hosts.carried_files import PATH_FIELDS, carried_value
+from accel_engine.hosts.carried_files import carried_value
 from accel_engine.hosts.engine_requests import fetch_file
 from accel_engine.hosts.host_list import read_hosts
 from accel_engine.hosts.host_requests import (
@@ -28,9 +28,10 @@ from accel_engine.hosts.host_requests import (
 from accel_engine.hosts.link import HostLink, link_to
 from accel_engine.hosts.mirrored_runs import list_runs_of
 from accel_engine.hosts.reading import HostReading, read_all
+from accel_engine.plan import PATH_FIELDS
 from accel_engine.requests.protocol.request import Send
 from accel_engine.run import RunReader
-from accel_engine.run.directory.run_paths import host_of, run_name, runs_directory
+from accel_engine.run.directory.run_paths import host_of_run, run_name, runs_directory
 from accel_engine.run.store.database import DATABASE, RunDatabase
 from accel_engine.run.store.meta import HOST_STATE, HOST_SUMMARY
 from accel_engine.versioned_database import READING, connect, database_errors
@@ -63,7 +64,7 @@ def continue_there(
     directory: Path, changes: Mapping[str, Any] | None = None, *, queued: bool = False
 ) -> tuple[Path, Sequence[str]]:
     """Continue a mirrored run on its host; see :func:`start`."""
-    link = link_to(host_of(directory))
+    link = link_to(host_of_run(directory))
     carried = {name: _carried(link, name, value) for name, value in (changes or {}).items()}
     return _started(link, link.ask(StartRequest(carried, directory.name, queued)))
 
@@ -119,7 +120,7 @@ def cure_there(directory: Path, changes: Mapping[str, Any], finding: str = "") -
     Raises:
         RunError: It cannot be done; why.
     """
-    return link_to(host_of(directory)).ask(CureRequest(directory.name, dict(changes), finding))
+    return link_to(host_of_run(directory)).ask(CureRequest(directory.name, dict(changes), finding))
 
 
 def answer_cure(request: CureRequest, send: Send) -> CureResult:
@@ -196,7 +197,7 @@ def fetch_files(directory: Path, folder: Path) -> tuple[int, int]:
     Raises:
         RunError: The host cannot be reached, or a file cannot be read or written.
     """
-    link = link_to(host_of(directory))
+    link = link_to(host_of_run(directory))
     files = link.ask(RunFilesRequest(directory.name)).files
     size = 0
     for file in files:
@@ -238,7 +239,7 @@ def answer_start(request: StartRequest, send: Send) -> StartedThere:
     from accel_engine.hosts.answers import directory_of  # these are slow to import, and seldom needed
     from accel_engine.plan import Plan
     from accel_engine.process.detached import leave
-    from accel_engine.process.engine_process import start as start_engine
+    from accel_engine.process.engine_process import start_engine
     from accel_engine.process.start_run import prepare_continuation, prepare_run
     from accel_engine.run.runs.removal import remove
     from accel_engine.run_queue.queue import enqueue

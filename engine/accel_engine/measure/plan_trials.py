@@ -177,7 +177,7 @@ class PlanTrials:
         assert self._folder is not None  # noqa: S101 (the block has begun)
         folder = Path(self._folder.name, str(self._folders))
         self._folders += 1  # also if no process can be started
-        copy_checkpoint(start, folder)
+        _copy_checkpoint(start, folder)
         self.trials.append(PlanTrial(start, TrialProcess(start, folder, self._should_stop)))
         return self.trials[-1]
 
@@ -189,7 +189,7 @@ class PlanTrials:
 
     @property
     def usable(self) -> list[PlanTrial]:
-        """Those without a problem."""
+        """The trials without a problem."""
         return [trial for trial in self.trials if trial.problem is None]
 
     def wait_ready(self, on_progress: Callable[[str], object] = lambda _: None) -> None:
@@ -236,7 +236,7 @@ def _remove_left(runs: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def copy_checkpoint(start: TrialStart, folder: Path) -> None:
+def _copy_checkpoint(start: TrialStart, folder: Path) -> None:
     """Copy the checkpoint that a trial starts from into its own directory; as links, where the system has them.
 
     The run's engine may delete its own meanwhile.

@@ -65,7 +65,7 @@ def check_room_on(trials: Sequence[PlacedTrial], *, grows: bool = False) -> list
     """Check that trials leave the live runs on their devices their memory; returns these runs.
 
     Args:
-        trials: Those that run at the same time.
+        trials: The trials that run at the same time.
         grows: Whether they take more and more memory, until it does not suffice.
 
     Raises:
@@ -92,7 +92,7 @@ def check_room(history: History, samples: Sequence[Sample], trials: Sequence[Pla
     Args:
         history: What follows from the run's events.
         samples: Its last readings of devices.
-        trials: Those that run at the same time.
+        trials: The trials that run at the same time.
         name: The run's id.
 
     Raises:

@@ -9,8 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from accel_engine.deploy_folder.rendering import dns_label
-from accel_engine.deploy_folder.write_folder import check_folder
-from accel_engine.deploy_folder.write_folder import writing as writing_folder
+from accel_engine.deploy_folder.write_folder import check_folder, writing_folder
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, FieldValue, PlanError, RunError, UsageError
 from accel_engine.files import replacing

@@ -144,7 +144,7 @@ class KeptEngine:
                 self._wait_with(EngineConnection(None, (), is_kept=True, environment=ON_THE_CPU), is_fresh=True)
 
     def take(self, request: EngineRequest[Any]) -> EngineConnection | None:
-        """The process for a request, or ``None`` if that needs one of its own."""
+        """The process for a request, or ``None`` if that needs another one."""
         kind = type(request)
         if kind.asks or not _fits(request.environment):
             return None

@@ -137,7 +137,7 @@ class ConfigurationTrial:
 
         Args:
             rate: Examples a second; ``None`` if the turn failed.
-            reference: Those of the reference in the same round; ``None`` without it.
+            reference: The reference's rate in the same round; ``None`` without it.
         """
         if rate is None or not self.is_live:
             return

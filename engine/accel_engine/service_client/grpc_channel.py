@@ -65,7 +65,7 @@ class GrpcChannel:
         """The answer to a call with some fields, as a message; see :meth:`call`.
 
         Raises:
-            ServiceError: It is none of the protocol.
+            ServiceError: The answer is no message of the protocol.
         """
         try:
             return self.parsed(service, method, self.call(service, method, self.request(service, method, **fields)))
@@ -81,7 +81,7 @@ class GrpcChannel:
         """The message of an answer.
 
         Raises:
-            ModelError: It is none of the protocol.
+            ModelError: The answer is no message of the protocol.
         """
         try:
             return self._messages.methods(service)[method][1].FromString(answer)

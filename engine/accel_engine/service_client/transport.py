@@ -58,7 +58,7 @@ class HttpAnswer:
         """The body as JSON.
 
         Raises:
-            ServiceError: It is none.
+            ServiceError: The body is no JSON.
         """
         try:
             return json.loads(self.body)

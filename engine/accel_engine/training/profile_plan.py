@@ -13,7 +13,7 @@ from accel_engine.run.directory.run_paths import PROFILES
 from accel_engine.training.core import device_visibility
 from accel_engine.training.model_analysis.operation_costs import GraphCosts
 from accel_engine.training.plan_stepper import PlanStepper
-from accel_engine.training.reporting.op_profiler import FULL, MAX_OPERATIONS, Trace, facts_of, reduced, shorter
+from accel_engine.training.reporting.op_profiler import FULL, MAX_OPERATIONS, Trace, reduced, shorter, trace_facts
 
 WARM_UP_SECONDS = 1.0
 """How long steps are taken before the trace, which do not count: the length of chunks adapts."""
@@ -61,7 +61,7 @@ def _profile(request: ProfileRequest, send: Send, stepper: PlanStepper, folder: 
     without_xla = request.plan.xla == "auto" and not assembly.on_tpu
     notes = (INITIAL, *([WITHOUT_XLA] if without_xla else []), *([shorter(FULL)] if is_full else []))
     try:
-        facts = facts_of(assembly, hardware, steps, notes)
+        facts = trace_facts(assembly, hardware, steps, notes)
         return reduced(written, request.directory, assembly, stepper.graphs, facts)
     except OSError as error:
         raise RunError(f"the trace cannot be read: {error.strerror}") from error

@@ -26,7 +26,7 @@ from accel_engine.plan import Plan
 from accel_engine.process.ask import ask
 from accel_engine.requests.export_model import Export, ExportRequest, MeasuredModel
 from accel_engine.requests.protocol.model_reference import ModelReference
-from accel_engine.run import RunReader, find
+from accel_engine.run import RunReader, find_run
 from accel_engine.run_queue.request_device import placed
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.options import takes
@@ -93,7 +93,7 @@ def export(run: str, options: ExportOptions, data: str, as_json: bool) -> None:
         raise refused_for_tables("--json", file_format)
     if data or is_model_file(run):
         raise click.UsageError(f"{file_format} contains the tables of a run: leave out --data, and name a run")
-    _export_tables(find(run), file_format, table, options)
+    _export_tables(find_run(run), file_format, table, options)
 
 
 def _model(run: str, data: str, checkpoint: str) -> Path | Plan:

@@ -13,7 +13,7 @@ from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.run import find as find_run
+from accel_engine.run import find_run
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import json_option, print_to_stderr
 from accel_tui.cli.plan_options import PlanCommand, given

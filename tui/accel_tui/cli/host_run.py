@@ -11,18 +11,18 @@ import click
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import UsageError
-from accel_engine.hosts.carried_files import PATH_FIELDS, THERE
+from accel_engine.hosts.carried_files import THERE
 from accel_engine.hosts.host_list import find_host
 from accel_engine.hosts.reading import HostReader, HostReading
 from accel_engine.hosts.runs_there import choose_host, command_there, continue_there, live_runs, start
 from accel_engine.places import ANY, PlaceName, PlaceRequest
-from accel_engine.plan import Plan
+from accel_engine.plan import PATH_FIELDS, Plan
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
-from accel_engine.run import RunReader, find
-from accel_engine.run.directory.run_paths import host_of
+from accel_engine.run import RunReader, find_run
+from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.text import printable
 from accel_tui.cli.chosen_plan import with_chosen_plan
-from accel_tui.cli.follow_run import Interrupts, follow, view_for
+from accel_tui.cli.follow_run import Interrupts, follow_run, view_for
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.signals import signal_handlers
 from accel_tui.settings.user_settings import load_settings
@@ -71,12 +71,12 @@ def train_on_host(
     for warning in warnings:
         print_to_stderr(warning)
     if detach or queued:
-        write(f"{host_of(directory)}:{directory.name}")
+        write(f"{host_of_run(directory)}:{directory.name}")
         return 0
     with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
         if run is not None:
             reader.skip()  # what earlier engines did was shown before
-        return follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
+        return follow_run(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
 
 
 def run_on_host(
@@ -139,8 +139,8 @@ def check_asked(where: tuple[PlaceName, PlaceRequest]) -> None:
 
 
 def _of_host(run: str, place: tuple[PlaceName, PlaceRequest] | None) -> Path:
-    directory = find(run)
-    host = host_of(directory)
+    directory = find_run(run)
+    host = host_of_run(directory)
     if not host:
         raise UsageError(f"run {directory.name} is on this machine: continue it without --on")
     if place and place[0].detail != host:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # slow to import
     from accel_engine.search.study_reader import StudyReader
 
 _RESUMED = ("trials", "within", "at_once", "confirm", "patience")
-"""Those that a continued search takes."""
+"""Options that a continued search takes."""
 
 INTERVAL = 0.2
 """Seconds between two looks at the search."""
@@ -60,7 +60,7 @@ def define_search(
     Args:
         plan_file: A TOML or JSON file.
         range_texts: The texts of ``--over``.
-        options: Those of :class:`SearchOptions` that are given.
+        options: The options of :class:`SearchOptions` that are given.
         flags: Fields of the plan that are given.
         where: The place where trials train, and what is asked of it; ``None`` for this machine.
 

@@ -114,7 +114,7 @@ def place_choices() -> tuple[FieldChoice, ...]:
     return tuple(found)
 
 
-def state_of(view: HostView, before: PlaceState) -> PlaceState:
+def place_state(view: HostView, before: PlaceState) -> PlaceState:
     """What is known of a host after a reading.
 
     Args:
@@ -180,7 +180,7 @@ class PlaceWatch:
     def _take(self, reading: HostReading) -> None:
         reading = printable_fields(reading)
         self._view = (self._view or HostView(HostReading(reading.host))).updated(reading)
-        self._tell(state_of(self._view, self._state))
+        self._tell(place_state(self._view, self._state))
 
     def _tell(self, state: PlaceState) -> None:
         self._state = state

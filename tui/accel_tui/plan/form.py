@@ -49,7 +49,7 @@ def default_reason(name: str) -> str:
     return f"default {default}: {WORDS[name].why}"
 
 
-def to_text(value: Any) -> str:
+def field_text(value: Any) -> str:
     """The value of a plan field as the text of the form."""
     if value is None:
         return ""

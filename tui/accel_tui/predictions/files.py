@@ -58,7 +58,7 @@ class SavingOptions:
 
     def __post_init__(self) -> None:
         if self.path:
-            check_predictions_path(self.path)
+            _check_predictions_path(self.path)
 
     @property
     def path(self) -> Path | None:
@@ -66,7 +66,7 @@ class SavingOptions:
         return user_path(self.output) if self.output else None
 
 
-def check_predictions_path(path: Path) -> None:
+def _check_predictions_path(path: Path) -> None:
     """Raise if predictions cannot be written to a path, not even over what is there.
 
     Raises:
@@ -142,7 +142,7 @@ def _write_arrays(path: Path, found: ExamplePredictions) -> None:
 def _write_images(folder: Path, found: ExamplePredictions) -> None:
     """A PNG file for each example: its mask in the colours of the classes, or the image that the model made."""
     output = found.outputs[0]
-    if len(found.outputs) > 1 or not is_image(output):
+    if len(found.outputs) > 1 or not is_image_output(output):
         raise UsageError(
             f"the predictions of {found.name} are not images: give a file that ends with {', '.join(SUFFIXES)}"
         )
@@ -176,7 +176,7 @@ def image_names(examples: Sequence[tuple[str, str]]) -> list[str]:
     return names
 
 
-def is_image(output: OutputPrediction) -> bool:
+def is_image_output(output: OutputPrediction) -> bool:
     """Whether each prediction of an output is an image, or a mask."""
     shape = output.values.shape[1:]
     return output.task == "segmentation" or (len(shape) == 3 and shape[2] in (1, 3))

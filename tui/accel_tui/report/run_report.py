@@ -73,7 +73,7 @@ def report_of(directory: Path) -> str:
     Raises:
         RunError: It cannot be read.
     """
-    state = state_of_run(directory)
+    state = _state_of_run(directory)
     assert state.info is not None  # noqa: S101 (it was read)
     found = read_diagnostics(directory, DiagnosticsReading()).diagnostics
     facts = [fact for fact in facts_of(state) if fact[0] != "checkpoint"]
@@ -102,7 +102,7 @@ def report_of(directory: Path) -> str:
     )
 
 
-def state_of_run(directory: Path) -> RunState:
+def _state_of_run(directory: Path) -> RunState:
     """The state of a run now, with printable texts.
 
     Raises:
@@ -177,7 +177,7 @@ def _progress(state: RunState) -> str:
 
 
 def _charts(state: RunState) -> Iterator[Html]:
-    """The charts that the dashboard has, except those of devices."""
+    """The dashboard's charts, except the ones of devices."""
     panels = [panel for panel in panels_of(state, frozenset()) if not panel.of_devices]
     drawn = [svg for panel in panels[:MOST_CHARTS] if (svg := _chart(state, panel))]
     if drawn:

@@ -9,7 +9,7 @@ from accel_engine.hosts.reading import CheckedLink, HostReading
 from accel_engine.places import HERE
 from accel_engine.process.engine_process import package_versions
 from accel_engine.run import RunSummary, Status
-from accel_engine.run.directory.run_paths import host_of
+from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import ALL_ROOM, Column, column_width
@@ -79,7 +79,7 @@ class HostView:
         """The runs that wait, in their order."""
         places = {each.id: place for place, each in enumerate(self.reading.queue)}
         found = self.runs_with(Status.QUEUED)
-        found.reverse()  # those of no known place in the order in which they were added
+        found.reverse()  # runs without a known place: in the order in which they were added
         return sorted(found, key=lambda run: places.get(run.directory.name, len(places)))
 
     @property
@@ -111,18 +111,18 @@ class HostView:
 
     def users(self, device: Device) -> tuple[str, ...]:
         """Who uses a device: the runs that train on it; of a GPU without one, the programs that compute on it."""
-        names = [short_title(run) for run in self.training if device.id in run.devices]
+        names = [_short_title(run) for run in self.training if device.id in run.devices]
         if names or device.id not in self.meters:
             return tuple(names)
         return tuple(each.name for each in self.meters[device.id].reading("processes").items if each.computes)
 
 
-def short_title(run: RunSummary) -> str:
+def _short_title(run: RunSummary) -> str:
     """A run's title without its host."""
     return run_title(replace(run, id=run.directory.name))
 
 
-def progress(run: RunSummary) -> float | None:
+def _progress_share(run: RunSummary) -> float | None:
     """The share of its steps that a run has taken; ``None`` if unknown."""
     return min(run.steps / run.total_steps, 1.0) if run.total_steps else None
 
@@ -137,7 +137,7 @@ def joined_devices(devices: Sequence[str]) -> str:
 
 
 def _progress(run: RunSummary, width: int) -> str:
-    share = progress(run)
+    share = _progress_share(run)
     if run.status not in (Status.RUNNING, Status.PAUSED) or share is None:
         return ""
     return f"{bar(share, width - 5, rest=' ')} {int(100 * share):3}%"
@@ -168,10 +168,10 @@ def waiting_reasons(views: Sequence[HostView]) -> dict[str, str]:
 
 def host_name(run: RunSummary) -> str:
     """The name of the host of a run; :data:`~accel_engine.places.HERE` for this machine."""
-    return host_of(run.directory) or HERE
+    return host_of_run(run.directory) or HERE
 
 
-def run_columns(runs: Sequence[RunSummary], why: Mapping[str, str]) -> Sequence[RunColumn]:
+def host_run_columns(runs: Sequence[RunSummary], why: Mapping[str, str]) -> Sequence[RunColumn]:
     """The columns of the list of hosts' runs: what does not fit beside the names falls away.
 
     Args:
@@ -179,10 +179,10 @@ def run_columns(runs: Sequence[RunSummary], why: Mapping[str, str]) -> Sequence[
         why: Why runs wait, by their ids.
     """
     listed = {column.title: column for column in COLUMNS}
-    names = column_width("run", map(short_title, runs), _WIDEST_NAME)
+    names = column_width("run", map(_short_title, runs), _WIDEST_NAME)
     return (
         Column("", 1, lambda run, _: SYMBOLS[run.status][0], colour=lambda run: SYMBOLS[run.status][1]),
-        Column("run", names, lambda run, _: short_title(run), middle=True),
+        Column("run", names, lambda run, _: _short_title(run), middle=True),
         Column("model", 8, _field("model"), drop_priority=4, widest=12),
         Column("data", 8, _field("data"), drop_priority=5, widest=12),
         Column("on", 7, lambda run, _: joined_devices(run.devices), drop_priority=3, widest=14),
@@ -218,7 +218,7 @@ def _metric(run: RunSummary, _: float) -> str:
     return short_metric_name(run.monitor) if run.best is not None else ""
 
 
-def check_lines(name: str, found: CheckedLink) -> list[str]:
+def host_check_lines(name: str, found: CheckedLink) -> list[str]:
     """What a check of a host has found, without its doctor's reports."""
     here = package_versions()
     lines = [f"{name}: connected in {found.connected:.1f} s, answers in {numbers.latency(found.answered)}"]

@@ -77,7 +77,6 @@ class FinderScreen(JobScreen):
         raise NotImplementedError
 
     def use(self, value: float) -> None:
-        """Use a value."""
         raise NotImplementedError
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -18,8 +18,8 @@ from accel_engine.plan.changed_plan import changed_plan, command_arguments, opti
 from accel_engine.process import run_change
 from accel_engine.process.run_change import Launch, steps_taken
 from accel_engine.process.start_run import CONTINUABLE, for_a_new_run, prepare_continuation
-from accel_engine.run import RunInfo, request
-from accel_engine.run.directory.run_paths import host_function, host_of, latest_checkpoint
+from accel_engine.run import RunInfo, send_command
+from accel_engine.run.directory.run_paths import host_function, host_of_run, latest_checkpoint
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.history import CureChange, History, stored_history
 from accel_engine.run.runs.plan_changes import CHANGEABLE
@@ -106,7 +106,7 @@ def apply(
     Raises:
         AccelError: It cannot be applied, why, and what to do instead; the run is as it was.
     """
-    if host_of(directory):
+    if host_of_run(directory):
         return _on_host(directory, changes, finding)
     run, reason = _read(directory), f"advice {finding}" if finding else "advice"
     info, plan = run.info, run.info.plan
@@ -132,7 +132,7 @@ def undo(directory: Path, *, launch: Launch = run_change.launch) -> AppliedCure:
     Raises:
         AccelError: It cannot be taken back, and why.
     """
-    if host_of(directory):
+    if host_of_run(directory):
         return _on_host(directory, {}, "")
     run = _read(directory)
     info, change = run.info, next(reversed(run.history.cures), None)
@@ -222,6 +222,6 @@ def _set_rate_back(info: RunInfo, change: CureChange, why: Why, launch: Launch) 
     prepare_continuation(directory)
     process = launch(directory)
     reason, purpose = why
-    request(directory, "learning_rate", rate, reason=reason, purpose=purpose)
+    send_command(directory, "learning_rate", rate, reason=reason, purpose=purpose)
     text = f"run {info.id} was continued, with the learning rate {rate:g}"
     return AppliedCure(Method.CONTINUED, change.before, change.changes, text, process)

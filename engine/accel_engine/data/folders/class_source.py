@@ -73,8 +73,8 @@ class ClassFolderSource(FolderSource[str]):
     def describe(self) -> DatasetEntry:
         """Complete the entry with names, counts, and what some headers tell."""
         form = self.looks[0][1]
-        train, names = self.splits["train"], self.class_names
-        labels = [_labels(split) for split in self.splits.values()]
+        train, names = self.examples["train"], self.class_names
+        labels = [_labels(split) for split in self.examples.values()]
         counts = np.bincount(np.concatenate(labels), minlength=len(names)).tolist()
         shown = np.linspace(0, len(train) - 1, min(_SAMPLES, len(train))).astype(int)
         return replace(

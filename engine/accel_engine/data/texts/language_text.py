@@ -174,7 +174,6 @@ class _TokenBlocks(LazyRows):
 
 
 def _tokens_per_example(options: DataOptions) -> int:
-    """Tokens of an example."""
     return options.window or 64
 
 

@@ -172,7 +172,7 @@ def _can_be_opened(path: Path) -> bool:
 
 
 def _mend_header(path: Path, new_path: Path) -> None:
-    """Replace a header that is none by a new run's, which has the same settings."""
+    """Replace a damaged header by a new run's, which has the same settings."""
     new_path.unlink(missing_ok=True)
     create_file(new_path)
     new = bytearray(new_path.read_bytes()[:_HEADER])

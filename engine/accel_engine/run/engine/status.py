@@ -201,7 +201,7 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
 
 
 def _with_state_there(info: RunInfo, state: HostState) -> RunInfo:
-    """What is known of a mirrored run: this machine sees neither the locks nor the memory nor the clock of its own."""
+    """What is known of a mirrored run: this machine does not see the locks, the memory and the clock of its host."""
     try:
         waiting = DiskProblem(state.waiting) if state.waiting else None
         loss = MemoryLoss(state.memory_loss) if state.memory_loss else None

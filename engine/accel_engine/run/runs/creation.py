@@ -20,7 +20,7 @@ from accel_engine.plan.task_choices import IMAGENET, WEIGHT_FILES
 from accel_engine.run.directory.run_paths import (
     LOG,
     WORKERS,
-    host_of,
+    host_of_run,
     latest_checkpoint,
     make_private,
     runs_directory,
@@ -30,7 +30,7 @@ from accel_engine.run.engine.ownership import already_training_error, check_not_
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.history import stored_history
-from accel_engine.run.runs.listing import find
+from accel_engine.run.runs.listing import find_run
 from accel_engine.run.runs.plan_changes import check_changes, check_epochs
 from accel_engine.run.store.annotations import TAG_LENGTH
 from accel_engine.run.store.database import DATABASE, create_file, writing
@@ -231,7 +231,7 @@ def assign_process(directory: Path, pid: int) -> None:
 
 
 def _check_is_here(directory: Path) -> None:
-    if host := host_of(directory):
+    if host := host_of_run(directory):
         raise RunError(f"run {directory.name} is on {host}: only an engine there trains it")
 
 
@@ -281,7 +281,7 @@ def with_found_weights(plan: Plan) -> Plan:
     if not source or source == IMAGENET or source.endswith(WEIGHT_FILES):
         return plan
     try:
-        directory = find(source)
+        directory = find_run(source)
     except UsageError as error:
         reason = f"must be {IMAGENET}, a run, FILE.keras or FILE.weights.h5: {error}"
         raise PlanError("initial_weights", source, reason) from error

@@ -30,12 +30,14 @@ class Examples:
         inputs: A structure of arrays ``[readable, ...]``, as the run's data has them; ``None`` if all have a problem.
         problems: Why an example cannot be predicted, by its place.
         notes: Notes for the user.
+        are_windows: Whether the arrays have the windows of one example, whose prediction is the mean of theirs.
     """
 
     names: Sequence[str]
     inputs: Structure
     problems: Mapping[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    are_windows: bool = False
 
     @property
     def readable(self) -> npt.NDArray[np.intp]:
@@ -176,17 +178,20 @@ def example_of(path: Path, input_spec: InputSpec) -> tuple[npt.NDArray[Any], lis
     return x, notes
 
 
-def sound_example(path: Path, spec: ArraySpec, rate: int) -> Examples:
+def sound_example(path: Path, spec: ArraySpec, rate: int, *, divides: bool) -> Examples:
     """Read a sound as an example of the run's data.
 
     Args:
         path: The file.
         spec: ``[samples, 1]``.
         rate: Samples per second of the run's sounds.
+        divides: Whether a long sound is predicted by all its windows; otherwise by the loudest one.
     """
-    form = SoundForm(spec.shape[0] or 0, rate)
+    form = SoundForm(spec.shape[0] or 0, rate, divides=divides)
     try:
-        sound, header = form.read(str(path))
+        header = form.check(str(path))
+        windows = form.windows_of(str(path), header)
+        sounds = np.stack([form.read(window)[0] for window in windows])
     except AccelError as error:
         return Examples((str(path),), None, {0: str(error)})
     samples = f"from {form.length_of(header):,} to {form.samples:,} samples"
@@ -194,10 +199,11 @@ def sound_example(path: Path, spec: ArraySpec, rate: int) -> Examples:
         "mixed": f"from {header.channels} channels into one",
         "resampled": f"from {header.rate:,} to {rate:,} samples per second",
         "padded": f"with silence {samples}",
+        "divided": f"into {len(windows):,} windows of {form.samples:,} samples; the prediction is their mean",
         "cut": f"{samples}, where it is loudest",
     }
     notes = tuple(f"{path}: {verb} {details[verb]}" for verb in form.changes_of(header))
-    return Examples((str(path),), sound[np.newaxis], notes=notes)
+    return Examples((str(path),), sounds, notes=notes, are_windows=True)
 
 
 def text_examples(lines: Sequence[str], spec: ArraySpec) -> Examples:

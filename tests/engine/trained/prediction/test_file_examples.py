@@ -94,6 +94,9 @@ def test_lines_of_a_text_in_any_unicode(tmp_path: Path) -> None:
         read_lines(path, ArraySpec((), "string"))
 
 
+SPEC = ArraySpec((700, 1), "float32")
+
+
 def test_a_sound_is_read_as_the_folder_of_the_run_was(tmp_path: Path) -> None:
     for index, (rate, kind) in enumerate(((8000, "wav"), (8000, "flac"), (8000, "wav"), (16_000, "ogg"))):
         path = tmp_path / "sounds" / "ab"[index % 2] / f"{index}.{kind}"
@@ -102,7 +105,7 @@ def test_a_sound_is_read_as_the_folder_of_the_run_was(tmp_path: Path) -> None:
     dataset = data.load(str(tmp_path / "sounds"), DataOptions(split="none"))
     assert dataset.shape == (700, 1)
     for row, name in enumerate(("a/0.wav", "a/2.wav", "b/1.flac", "b/3.ogg")):
-        read = sound_example(tmp_path / "sounds" / name, ArraySpec((700, 1), "float32"), dataset.sample_rate)
+        read = sound_example(tmp_path / "sounds" / name, SPEC, dataset.sample_rate, divides=True)
         np.testing.assert_array_equal(read.inputs[0], dataset.train.inputs[row])
     path = tmp_path / "sounds" / "b" / "3.ogg"
     assert read.notes == (
