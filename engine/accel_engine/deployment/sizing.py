@@ -15,6 +15,7 @@ import psutil
 
 from accel_engine.deployment.deployments import DeployError
 from accel_engine.deployment.server_metrics import figures_between, read_metrics
+from accel_engine.errors import file_errors
 from accel_engine.files import replacing
 from accel_engine.inference.measurement.connections import ArrivalConnections
 from accel_engine.inference.measurement.rate_search import (
@@ -104,11 +105,8 @@ def write_sizing(folder: Path, sizing: Sizing) -> None:
     Raises:
         DeployError: It cannot be written.
     """
-    try:
-        with replacing(folder / FILE) as temporary:
-            temporary.write_text(encode(sizing) + "\n", "utf-8")
-    except OSError as error:
-        raise DeployError(f"cannot write {folder / FILE}: {error.strerror or error}") from error
+    with file_errors(f"cannot write {folder / FILE}", DeployError), replacing(folder / FILE) as temporary:
+        temporary.write_text(encode(sizing) + "\n", "utf-8")
 
 
 def memory_of(process: psutil.Process) -> int:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from accel_engine.errors import UsageError
+from accel_engine.errors import UsageError, file_errors
 from accel_engine.formats import BATCHING_FILE, ModelFormat, ModelToWrite, Precision, explaining
 from accel_engine.inference.origin import DESCRIPTION
 from accel_engine.inference.runtime import Runtime
@@ -66,10 +66,8 @@ def _names(directory: Path) -> list[str]:
     """
     if not is_directory(directory):
         return []
-    try:
+    with file_errors(f"cannot read {directory}", UsageError):
         return os.listdir(directory)
-    except OSError as error:
-        raise UsageError(f"cannot read {directory}: {error.strerror}") from error
 
 
 FORMAT = _SavedModel()

@@ -10,7 +10,7 @@ from typing import Any
 
 from textual.theme import Theme
 
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import AccelError, file_errors
 from accel_engine.events import Outcome
 from accel_engine.files import replacing
 from accel_engine.plan.fields import DEFAULTS
@@ -60,11 +60,8 @@ def write_report(directory: Path, path: Path) -> None:
         RunError: The run cannot be read, or the file cannot be written.
     """
     content = report_of(directory)
-    try:
-        with replacing(path) as temporary:
-            temporary.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
+    with file_errors(f"cannot write {path}"), replacing(path) as temporary:
+        temporary.write_text(content, encoding="utf-8")
 
 
 def report_of(directory: Path) -> str:

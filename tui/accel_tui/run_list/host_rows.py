@@ -12,7 +12,7 @@ from accel_engine.run import RunSummary, Status
 from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
-from accel_tui.formatting.table_columns import ALL_ROOM, Column
+from accel_tui.formatting.table_columns import ALL_ROOM, Column, column_width
 from accel_tui.formatting.text import base_name
 from accel_tui.run_list.columns import COLUMNS, SYMBOLS, RunColumn, best_value_text, plan_value, run_title
 from accel_tui.run_list.groups import short_metric_name
@@ -30,6 +30,8 @@ SIGNS: Mapping[str, tuple[str, str]] = {
 """The symbol and the theme colour of each state of a host."""
 
 _BAR, _WIDEST_BAR = 11, 21  # cells of a bar with its percentage
+
+_WIDEST_NAME = 36  # cells of a run's name: one that the program makes has no more than a cell more
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,21 +171,31 @@ def host_name(run: RunSummary) -> str:
     return host_of_run(run.directory) or HERE
 
 
-def host_run_columns(why: Mapping[str, str]) -> Sequence[RunColumn]:
-    """The columns of the list of hosts' runs.
+def host_run_columns(runs: Sequence[RunSummary], why: Mapping[str, str]) -> Sequence[RunColumn]:
+    """The columns of the list of hosts' runs: what does not fit beside the names falls away.
 
     Args:
+        runs: The runs.
         why: Why runs wait, by their ids.
     """
     listed = {column.title: column for column in COLUMNS}
+    names = column_width("run", map(_short_title, runs), _WIDEST_NAME)
     return (
         Column("", 1, lambda run, _: SYMBOLS[run.status][0], colour=lambda run: SYMBOLS[run.status][1]),
-        Column("run", 16, lambda run, _: _short_title(run), widest=24),
+        Column("run", names, lambda run, _: _short_title(run), middle=True),
         Column("model", 8, _field("model"), drop_priority=4, widest=12),
         Column("data", 8, _field("data"), drop_priority=5, widest=12),
         Column("on", 7, lambda run, _: joined_devices(run.devices), drop_priority=3, widest=14),
-        Column("progress", _BAR, lambda *_: "", colour=lambda _: "primary", draw=_progress, widest=_WIDEST_BAR),
-        Column("metric", 8, _metric, drop_priority=1, widest=12),
+        Column(
+            "progress",
+            _BAR,
+            lambda *_: "",
+            colour=lambda _: "primary",
+            draw=_progress,
+            drop_priority=1,
+            widest=_WIDEST_BAR,
+        ),
+        Column("metric", 8, _metric, drop_priority=2, widest=12),
         Column("best", 8, lambda run, _: best_value_text(run) or "—", right=True),
         replace(listed["curve"], drop_priority=6, sort_key=None),
         replace(listed["created"], drop_priority=2, sort_key=None),
