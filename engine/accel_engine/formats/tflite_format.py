@@ -19,7 +19,7 @@ from accel_engine.errors import ModelError
 from accel_engine.formats import ModelFormat, ModelToWrite, Precision
 from accel_engine.inference.runtime import Arrays, Runtime, check_inputs
 from accel_engine.inference.text_encoding import encode_texts, sidecar_of, with_encodings
-from accel_engine.user_code import reason
+from accel_engine.user_code import model_errors, reason
 from accel_engine.words import numbers
 
 if TYPE_CHECKING:
@@ -142,11 +142,9 @@ def _with_int8_weights(content: bytes, quantizer: Any) -> bytes:
     Raises:
         ModelError: An operation cannot be quantized.
     """
-    try:
+    with model_errors("the weights cannot be quantized"):
         found = quantizer.Quantizer(content, quantizer.recipe.weight_only_wi8_afp32())
         return bytes(found.quantize(enable_progress_bar=False, enable_progress_report=False).quantized_model)
-    except Exception as error:  # of several kinds
-        raise ModelError(f"the weights cannot be quantized: {reason(error)}") from error
 
 
 def _converter(folder: str, quantize: str, examples: Callable[[], Arrays]) -> Any:

@@ -184,7 +184,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     Raises:
         AccelError: It does not fit, or TensorFlow is missing.
     """
-    from accel_engine.measure.trial_room import devices_of
+    from accel_engine.measure.trial_memory import devices_of
     from accel_engine.plan import isolation, resolved_plan
     from accel_engine.process.engine_process import require_installation
     from accel_tui.cli.chosen_plan import with_chosen_plan

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 
-from accel_engine.measure.trial_room import devices_of
+from accel_engine.measure.trial_memory import devices_of
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_tui.formatting.runs import device_warnings
