@@ -41,7 +41,7 @@ def write_client_examples(folder: Path, clients: Path) -> str:
     row = whole_row(inputs)
     example = {name: array[row : row + 1] for name, array in inputs.items()}
     expected = {name: plain(array[row : row + 1].reshape(-1)) for name, array in outputs.items()}
-    write_json_line(clients / EXAMPLE, {"inputs": v2_inputs(service, example)})
+    write_json_line(clients / EXAMPLE, {"inputs": _v2_inputs(service, example)})
     write_json_line(clients / V1_EXAMPLE, v1_request(service, example))
     write_json_line(clients / EXPECTED, expected)
     name = _write_file(service, {key: np.asarray(array[0]) for key, array in example.items()}, clients)
@@ -53,7 +53,7 @@ def read_both(folder: Path) -> tuple[Service, tuple[dict[str, npt.NDArray[Any]],
     return read_service(folder), load_examples(folder)
 
 
-def v2_inputs(service: Service, example: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, Any]]:
+def _v2_inputs(service: Service, example: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, Any]]:
     """The inputs of a request of the Open Inference Protocol, of some examples."""
     return [
         {

@@ -13,7 +13,7 @@ from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.finders.rate_curve import Ramp, has_exploded, ramp_rates
 from accel_engine.finders.rate_suggestions import Rule, Suggestion, Suggestions, suggest
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_room import check_room_on, place_trial
+from accel_engine.measure.trial_memory import check_trial_memory, place_trial
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import scaling_factor
 from accel_engine.plan.options import OptionSpec, option
@@ -173,7 +173,7 @@ def find_learning_rate(
         AccelError: No learning rate can be found, and why; or it was cancelled.
     """
     check_plan(plan)
-    check_room_on((place_trial(plan),))
+    check_trial_memory((place_trial(plan),))
     return _find(TrialStart(plan), options or RampOptions(), on_progress, should_stop, None)
 
 
@@ -199,7 +199,7 @@ def find_rate_of_run(
     """
     info, plan, total_steps = _recorded(directory)
     check_plan(plan, total_steps)
-    check_room_on((place_trial(plan),))
+    check_trial_memory((place_trial(plan),))
     step = latest_checkpoint(directory)
     if not step and info.status.live and steps_taken(directory):
         send_to_run(directory, "checkpoint")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import RunError, UsageError, file_errors
 from accel_engine.files import private_directory, replacing
 from accel_engine.hosts.host_requests import (
     CarriedFile,
@@ -199,11 +199,8 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def _hash(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    with file_errors(f"{path} cannot be read", UsageError), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _send(link: HostLink, path: Path, file: CarriedFile) -> None:
@@ -241,7 +238,7 @@ def take(request: ContentRequest, send: Send) -> Done:
     del send
     path = _content(request.hash)
     part = path.with_suffix(".part")
-    try:
+    with file_errors(f"{path.parent} cannot be written"):
         private_directory(path.parent)
         with part.open("ab" if request.offset else "wb") as file:
             if file.tell() != request.offset:
@@ -253,8 +250,6 @@ def take(request: ContentRequest, send: Send) -> Done:
                 raise RunError("a file has changed while it was sent: try again")
             part.chmod(0o400)
             part.replace(path)
-    except OSError as error:
-        raise RunError(f"{path.parent} cannot be written: {error.strerror}") from error
     return Done()
 
 
@@ -265,15 +260,13 @@ def make_folder(request: FolderOfFilesRequest, send: Send) -> Done:
     folder = _folder() / hashlib.sha256(repr(listed).encode("utf-8", "surrogatepass")).hexdigest()[:20]
     if folder.is_dir():
         return Done(str(folder.absolute()))
-    try:
-        with replacing(folder, folder.with_name(f".{os.getpid()}-{folder.name}")) as unfinished:
-            private_directory(unfinished)
-            for file in request.files:
-                place = unfinished / _relative(file.path)
-                private_directory(place.parent)
-                os.link(_content(file.hash), place)
-    except OSError as error:
-        raise RunError(f"{folder} cannot be written: {error.strerror}") from error
+    unfinished = folder.with_name(f".{os.getpid()}-{folder.name}")
+    with file_errors(f"{folder} cannot be written"), replacing(folder, unfinished):
+        private_directory(unfinished)
+        for file in request.files:
+            place = unfinished / _relative(file.path)
+            private_directory(place.parent)
+            os.link(_content(file.hash), place)
     return Done(str(folder.absolute()))
 
 

@@ -170,7 +170,7 @@ class Proof:
         trained = self._trained
         scales, means = [], []
         for index, (name, parts) in enumerate(zip(self._names, zip(*found, strict=True), strict=True)):
-            divisor = divisor_of(name, index, self._served.model.output[name], trained)
+            divisor = _divisor_of(name, index, self._served.model.output[name], trained)
             is_whole = len({part.shape[1:] for part in parts}) == 1
             outputs = np.concatenate(parts) if is_whole else parts[0]
             scales.append(OutputScale.of(outputs, divisor))
@@ -245,7 +245,7 @@ LEAST_WORSENING = 0.01
 """How much worse a loss or metric may be, at least: see :func:`worsened`."""
 
 
-def divisor_of(name: str, index: int, output: Any, trained: TrainedModel) -> Divisor:
+def _divisor_of(name: str, index: int, output: Any, trained: TrainedModel) -> Divisor:
     """How an output is compared.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.folders.sound_files import read_sound, sound_header
+from accel_engine.data.folders.sound_files import read_sound, resampled_length, sound_header, window_starts
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data.tables.last_windows import last_windows, table_columns
 from accel_engine.data.tables.raw_inputs import arrays_of
@@ -65,7 +65,7 @@ class FileExamples:
 
     Attributes:
         names: Their names.
-        inputs: Raw inputs of those without a problem, ``[readable, ...]``.
+        inputs: Raw inputs of those without a problem, ``[readable, ...]``; of a sound, its windows.
         problems: Why the others have no prediction, by their place.
         last: The place of the last token of a prompt; ``None`` if the file is none.
         notes: What reading changed in the file.
@@ -130,8 +130,11 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
                     raise RequestError(
                         f"the sound has {count:,} samples; the server takes {MOST_SAMPLES:,} at most", 413
                     )
-                sound = read_sound(path, spec.shape[0] or 0, form.sample_rate)[0]
-            return FileExamples([name], {single: sound[np.newaxis, :, np.newaxis].astype(spec.dtype)}, {})
+                samples, rate = spec.shape[0] or 0, form.sample_rate
+                length = resampled_length(header.samples, header.rate, rate)
+                starts = window_starts(length, samples) if form.window else [None]
+                windows = np.array([read_sound(path, samples, rate, first)[0] for first in starts])
+            return FileExamples([name], {single: windows[..., np.newaxis].astype(spec.dtype)}, {})
         case "language":
             return _prompt(_decoded(content), single, form, spec)
     raise RequestError("this model takes arrays only: send them to /v2/models or /v1/models")
@@ -263,6 +266,8 @@ def predictions(examples: FileExamples, outputs: Outputs, service: Service) -> l
     """
     if examples.last is not None:
         return [_next_tokens(examples, outputs, service)]
+    if service.files.kind == "audio":  # one sound, by the mean of its windows
+        outputs = {name: array.mean(0, keepdims=True) for name, array in outputs.items() if array.dtype.kind == "f"}
     known = {each.output: each for each in service.meanings}
     found = {name: _output(known.get(name) or Meaning(name, name, ""), array) for name, array in outputs.items() if
              array.dtype.kind not in "OUS"}  # fmt: skip

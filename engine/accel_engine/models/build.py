@@ -19,7 +19,7 @@ from accel_engine.models.model_entry import BuildOptions, shape_text
 from accel_engine.models.pretrained_application import build_pretrained
 from accel_engine.models.saved_model import load_saved
 from accel_engine.private_names.keras_names import reset_names
-from accel_engine.user_code import reason
+from accel_engine.user_code import model_errors
 from accel_engine.words import numbers
 
 DEFAULTS = BuildOptions()
@@ -142,12 +142,10 @@ def _matches(taken: tuple[int | None, ...], given: tuple[int | None, ...]) -> bo
 def _build_weights(model: keras.Model, name: str, data: DataDescription) -> None:
     """Create the weights of an unbuilt model, without computing anything."""
     example = _symbolic_inputs(data)
-    try:
+    with model_errors(f"model {name} does not accept examples of {_text(data)}"):
         if not model.built:
             model(example)
         model.compute_output_spec(example)
-    except Exception as error:
-        raise ModelError(f"model {name} does not accept examples of {_text(data)}: {reason(error)}") from error
 
 
 def _text(data: DataDescription) -> str:

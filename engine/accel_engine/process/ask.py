@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
 
 from accel_engine.devices.installation import find_installation
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, file_errors
 from accel_engine.memory import available_memory
 from accel_engine.process.engine_process import spawn
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
@@ -355,9 +355,7 @@ def _folder(within: Path | None) -> Iterator[Path]:
         RunError: The directory cannot be written.
     """
     prefix = "accel-tui-" if within is None else ".accel-tui-"
-    try:
+    with file_errors(f"cannot write to {within or tempfile.gettempdir()}"):
         folder = tempfile.TemporaryDirectory(prefix=prefix, dir=within, ignore_cleanup_errors=True)
-    except OSError as error:
-        raise RunError(f"cannot write to {within or tempfile.gettempdir()}: {error.strerror or error}") from error
     with folder as name:
         yield Path(name)

@@ -109,10 +109,10 @@ def read_with_races(directory: Path) -> Recorded:
         RunError: There is no run, or this program cannot read it.
     """
     recorded = read_recorded(directory)
-    return replace(recorded, faster=faster_plan(recorded.info))
+    return replace(recorded, faster=_faster_plan(recorded.info))
 
 
-def faster_plan(info: RunInfo) -> FasterPlan | None:
+def _faster_plan(info: RunInfo) -> FasterPlan | None:
     """What a race on this machine has found to be faster for a run's plan; ``None`` for a run of another machine.
 
     Args:

@@ -293,7 +293,8 @@ def _place_of(directory: Path) -> PlacedRun | None:
 def _why_waits_at_place(directory: Path, placed: PlacedRun) -> str:
     state = state_of(placed)
     if state.is_over:
-        end_waiting(directory, f"{state.reason} before its engine has started", Outcome.FAILED)
+        outcome = Outcome.STOPPED if state.is_cancelled else Outcome.FAILED
+        end_waiting(directory, f"{state.reason} before its engine has started", outcome)
     return state.reason
 
 

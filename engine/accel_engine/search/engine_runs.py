@@ -79,6 +79,10 @@ class EngineRuns:
         """The number of accelerators; 1 without any."""
         return max(1, sum(device.kind != "cpu" for device in self.devices))
 
+    def ahead(self) -> int:
+        """None: the search starts a trial when there is a device for it."""
+        return 0
+
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
         """Create a run that waits, tagged with the search's name."""
         environment = self.environment

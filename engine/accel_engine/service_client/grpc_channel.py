@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from accel_engine.errors import ModelError, UsageError
+from accel_engine.errors import ModelError, UsageError, file_errors
 from accel_engine.service_client.transport import SECONDS, ServiceError, UnreachableError
 
 MAX_BYTES = 1 << 28
@@ -90,7 +90,5 @@ class GrpcChannel:
 
 
 def _certificates(ca: str) -> bytes | None:
-    try:
+    with file_errors(f"{ca} has no certificates", UsageError):
         return Path(ca).read_bytes() if ca else None
-    except OSError as error:
-        raise UsageError(f"{ca} has no certificates: {error.strerror}") from error

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from accel_engine.devices import detect
-from accel_engine.errors import RunError
+from accel_engine.errors import file_errors
 from accel_engine.requests.profile_plan import ProfilePhase, ProfileRequest
 from accel_engine.requests.protocol.request import Send, reports
 from accel_engine.run.diagnostics import OpProfile
@@ -60,8 +60,6 @@ def _profile(request: ProfileRequest, send: Send, stepper: PlanStepper, folder: 
     hardware = device_visibility.hardware_names(devices, detect())
     without_xla = request.plan.xla == "auto" and not assembly.on_tpu
     notes = (INITIAL, *([WITHOUT_XLA] if without_xla else []), *([shorter(FULL)] if is_full else []))
-    try:
+    with file_errors("the trace cannot be read"):
         facts = trace_facts(assembly, hardware, steps, notes)
         return reduced(written, request.directory, assembly, stepper.graphs, facts)
-    except OSError as error:
-        raise RunError(f"the trace cannot be read: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -12,7 +13,16 @@ import psutil
 import pytest
 
 from accel_engine import network_namespace, run
-from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged, RunStarted, Warned, WorkersMet
+from accel_engine.events import (
+    CheckpointSaved,
+    LearningRateChanged,
+    Outcome,
+    Phase,
+    PhaseChanged,
+    RunStarted,
+    Warned,
+    WorkersMet,
+)
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start_engine
 from accel_engine.run.directory.run_paths import latest_checkpoint
@@ -160,6 +170,31 @@ def test_a_worker_without_its_checkpoints_fails_the_run_which_loses_nothing(
     )
     assert latest_checkpoint(directory) == saved
     assert len(read(directory)[1]) == saved
+
+
+@pytest.mark.campaign  # training/distributed/test_worker_sync.py has the decision
+def test_a_worker_that_was_lost_before_its_first_checkpoint_takes_all_back_to_the_beginning(
+    engines: list["subprocess.Popen[str]"], home: Path
+) -> None:
+    directory = run.create(TOGETHER)
+    engines.append(start_engine(directory))
+    assert engines[0].wait(120) == 0
+    saved, worker = latest_checkpoint(directory), worker_of(directory)
+    reopen(directory, TOGETHER.replace(epochs=3))
+    shutil.rmtree(worker / "checkpoints")
+    with sqlite3.connect(worker / "run.db") as database:
+        database.execute("DELETE FROM event WHERE kind = ?", (CheckpointSaved.kind(),))
+    database.close()
+    engines.append(start_engine(directory))
+    assert engines[1].wait(120) == 0
+    for one in (directory, worker):
+        assert [event.first_step for event in read(one)[0] if isinstance(event, RunStarted)][-1] == 0
+        assert (latest_checkpoint(one), last(one).steps) == (150, 150)
+    warned = [event.message for event in read(directory)[0] if isinstance(event, Warned)]
+    assert (
+        "another worker was lost before its first checkpoint: training begins anew; "
+        f"steps 1 to {saved} are repeated" in warned
+    )
 
 
 @pytest.mark.campaign  # strategies/test_cluster_spec.py finds what SLURM says; workers that meet train alike

@@ -19,7 +19,7 @@ from accel_engine.hosts.host_list import Host
 from accel_engine.hosts.host_requests import FilePartRequest, FolderOfFilesRequest
 from accel_engine.hosts.link import link_to
 from accel_engine.hosts.mirrored_runs import list_runs_of
-from accel_engine.hosts.runs_there import continue_there, fetch_run, start
+from accel_engine.hosts.runs_there import command_there, continue_there, fetch_run, start
 from accel_engine.process.start_run import prepare_continuation
 from accel_engine.requests.evaluate import EvaluationRequest
 from accel_engine.requests.export_model import ExportRequest, ExportTarget
@@ -155,3 +155,17 @@ def test_a_host_chooses_no_place_for_its_files(host: Host, tmp_path: Path, path:
     call = CallThere("gpu1", request)
     assert call._target(path) is None
     assert call._target("0/m.keras") == tmp_path / "out" / "m.keras"
+
+
+def test_a_command_runs_there_and_is_interrupted_from_here(host: Host, far_writer: RunWriter) -> None:
+    printed: list[tuple[str, bool]] = []
+
+    def show(line: str, is_error: bool) -> None:
+        printed.append((line, is_error))
+
+    assert command_there("gpu1", ["race", "--seconds", "x"], {"model": "mlp"}, show, lambda: 0) == 2
+    assert all(is_error for _, is_error in printed)
+    assert "--seconds" in "".join(line for line, _ in printed)
+    printed.clear()
+    command_there("gpu1", ["watch", "last", "--plain"], None, show, lambda: int(bool(printed)))
+    assert any(not is_error for _, is_error in printed)

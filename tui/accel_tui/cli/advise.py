@@ -77,7 +77,7 @@ def advise(
     directories = list(dict.fromkeys([find_run(run) for run in runs]))
     _check_options(len(directories), {"--try": tried, "--apply": applied, "--undo": undo}, cure, seconds)
     if tried:
-        print_cure_trial(directories[0], tried, cure or 1, seconds or 10.0, as_json=as_json)
+        _print_cure_trial(directories[0], tried, cure or 1, seconds or 10.0, as_json=as_json)
         return 0
     if applied:
         _apply_cure(directories[0], applied, cure or 1, as_json=as_json)
@@ -226,7 +226,7 @@ def _found(directory: Path, finding: str, number: int) -> tuple[Finding, Cure]:
     return find_cure(directory.name, find_troubles(read_with_races(directory), []), finding, number)
 
 
-def print_cure_trial(directory: Path, finding: str, number: int, seconds: float, *, as_json: bool) -> None:
+def _print_cure_trial(directory: Path, finding: str, number: int, seconds: float, *, as_json: bool) -> None:
     """Train some seconds with and without a cure, and print what it gains.
 
     Args:

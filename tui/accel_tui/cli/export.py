@@ -9,7 +9,7 @@ from typing import TextIO, cast
 
 import click
 
-from accel_engine.errors import ModelError, RunError, UsageError
+from accel_engine.errors import ModelError, UsageError, file_errors
 from accel_engine.files import replacing
 from accel_engine.formats import all_formats
 from accel_engine.model_export.export_targets import (
@@ -197,10 +197,8 @@ def _export_tables(directory: Path, file_format: str, table: str, options: Expor
         return
     path = Path(options.output or _default_path(directory, file_format, table))
     _check(path, to_directory=file_format == "tensorboard", force=options.force)
-    try:
+    with file_errors(f"cannot write {path}"):
         _write_to(path, file_format, table, directory)
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     write(path)
 
 

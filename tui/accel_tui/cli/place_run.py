@@ -134,10 +134,10 @@ def _follow(directory: Path, *, as_json: bool, plain: bool) -> int:
     """Show a run until it ends for good; Ctrl-C takes it from the place if it waits there, or stops it."""
     with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
         reader.skip()
-        return follow_run(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts, wait_for_restart)
+        return follow_run(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts, _wait_for_restart)
 
 
-def wait_for_restart(directory: Path) -> bool:
+def _wait_for_restart(directory: Path) -> bool:
     """Whether the place of a run that has ended starts it again; if so, the run waits for that.
 
     The job's own script may be about to say so, which is waited for.

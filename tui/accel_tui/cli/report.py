@@ -27,7 +27,7 @@ def report(run: str, output: str | None, force: bool) -> None:
     or imported.
     """
     directory = find_run(run)
-    path = report_path(directory, output)
+    path = _report_path(directory, output)
     if exists(path) and not force:
         raise UsageError(f"{path} already exists: choose another path with --output, or overwrite it with --force")
     from accel_tui.report.run_report import write_report  # its imports are slow
@@ -36,7 +36,7 @@ def report(run: str, output: str | None, force: bool) -> None:
     write(str(path))
 
 
-def report_path(directory: Path, output: str | None) -> Path:
+def _report_path(directory: Path, output: str | None) -> Path:
     """Where the report on a run is written: a file in the working directory, if no other is named.
 
     Raises:

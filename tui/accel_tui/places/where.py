@@ -16,7 +16,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.text import printable_fields, shell_command
 from accel_engine.words import numbers
 from accel_tui.places.place_state import UNKNOWN, PlaceState
-from accel_tui.plan.data_look import PreviewRow
+from accel_tui.plan.data_text import PreviewRow
 from accel_tui.plan.form import FieldChoice
 from accel_tui.plan.measured_text import earlier_rows
 from accel_tui.run_list.host_rows import HostView, accelerators_text

@@ -84,7 +84,7 @@ def result_of(run: RunSummary) -> Result | None:
     return Result(run.monitor, run.best, _is_better_lower(run.monitor, mode), is_best=not is_bench)
 
 
-def result_by(run: RunSummary, series: str) -> Result | None:
+def _result_by(run: RunSummary, series: str) -> Result | None:
     """The result of a run if it is by a series."""
     found = result_of(run)
     return found if found and found.series == series else None
@@ -110,7 +110,6 @@ def _of_tag(run: RunSummary) -> GroupPath:
 
 
 def _of_host(run: RunSummary) -> GroupPath:
-    """The host of a run."""
     return (host_of_run(run.directory) or "this machine",)
 
 
@@ -162,7 +161,7 @@ class RunGroup:
 
     def result(self, run: RunSummary) -> Result | None:
         """The result of one of its runs, if it is by the same metric as the results of the others."""
-        return result_by(run, self.series) if self.series else None
+        return _result_by(run, self.series) if self.series else None
 
     @property
     def best(self) -> Result | None:
@@ -487,7 +486,7 @@ def _of_group(
         return bar(found.value / group.high, _BAR_WIDTH) if group and found and group.high > 0 else ""
 
     def throughput(run: RunSummary) -> Result | None:
-        return result_by(run, "throughput")
+        return _result_by(run, "throughput")
 
     return {
         METRIC: Column(METRIC, 8, metric, lambda run: (0.0, metric(run, 0.0)) if known_result(run) else None),

@@ -79,7 +79,8 @@ class HostsTable(Table[RunSummary]):
         self._views = views
         taken = sum(1 + len(view.training) + len(view.waiting) for view in views)
         ended = max(ENDED, (self.size.height - 1 - taken) // max(len(views), 1))
-        self.show_rows((run for view in views for run in view.rows(ended)), host_run_columns(waiting_reasons(views)))
+        runs = [run for view in views for run in view.rows(ended)]
+        self.show_rows(runs, host_run_columns(runs, waiting_reasons(views)))
 
     def grouped(self, rows: tuple[RunSummary, ...]) -> tuple[tuple[RunSummary, ...], Sequence[RunSummary | Heading]]:
         """The runs below the names of their hosts, also of a host without any."""
@@ -106,7 +107,6 @@ class HostDetail(SelectedRun):
     """What is known of a host or a run."""
 
     def show_host(self, view: HostView | None) -> None:
-        """Show a host."""
         self.show_run(None)
         content = _detail(view) if view else Content("")
         if self.content != content:

@@ -99,7 +99,6 @@ class RunActionsScreen(AskingScreen):
 
     @property
     def selected_runs(self) -> Runs:
-        """The runs that are selected."""
         return ()
 
     def runs_for(self, action: "RunAction") -> Runs:
@@ -358,7 +357,6 @@ async def _compare_similar(screen: RunActionsScreen, runs: Runs) -> None:
 
 
 async def _open(target: Screens, screen: RunActionsScreen, runs: Runs) -> None:
-    """Open a screen of a run."""
     open_screen(screen, target, runs[0].directory)
 
 

@@ -83,7 +83,7 @@ def cure_task(
     Raises:
         AccelError: The changes cannot be tried, and why.
     """
-    plan = check_trial(info, changes)
+    plan = _check_trial(info, changes)
     built, found = history.built, history.devices
     on_cpu = found is not None and all(device.kind == "cpu" for device in found.devices)
     quantity = quantity or quantity_of(changes, on_cpu=on_cpu)
@@ -117,7 +117,7 @@ def quantity_of(changes: Collection[str], *, on_cpu: bool) -> Quantity:
     return Quantity.LEARNING
 
 
-def check_trial(info: RunInfo, changes: Mapping[str, Any]) -> Plan:
+def _check_trial(info: RunInfo, changes: Mapping[str, Any]) -> Plan:
     """Check that changes of a run's plan can be tried, as far as the run tells.
 
     Args:
@@ -145,7 +145,7 @@ def check_trial(info: RunInfo, changes: Mapping[str, Any]) -> Plan:
 def reason_not_to_try(info: RunInfo, changes: Mapping[str, Any]) -> str:
     """Why changes of a run's plan cannot be tried, as far as the run tells; empty if they can."""
     try:
-        check_trial(info, changes)
+        _check_trial(info, changes)
     except AccelError as error:
         return str(error)
     return ""

@@ -17,7 +17,7 @@ from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSou
 from accel_engine.data.folders.files import FilesSeen
 from accel_engine.data.folders.folder_source import SplitFiles
 from accel_engine.data.folders.layout import AUDIO_SUFFIXES
-from accel_engine.data.folders.sound_files import SoundHeader, read_sound, resampled_length, sound_header
+from accel_engine.data.folders.sound_files import SoundHeader, read_sound, resampled_length, sound_header, window_starts
 from accel_engine.errors import DataError, PlanError
 
 CUT = 0.01
@@ -102,14 +102,12 @@ class SoundForm(ClassFileForm[SoundHeader]):
         return sound[:, np.newaxis], _COUNTED if first else header
 
     def windows_of(self, file: str, header: SoundHeader | None) -> list[str]:
-        """The windows that a sound is divided into: the last one ends with it, and may begin within the one before."""
-        if header is None or not self._is_divided(header):
-            return [file]
-        last = self.length_of(header) - self.samples
-        return [SoundWindow(file, min(first, last)) for first in range(0, last + self.samples, self.samples)]
+        """The windows that a sound is divided into, or the sound."""
+        starts = window_starts(self.length_of(header), self.samples) if header and self.divides else [None]
+        return [file if first is None else SoundWindow(file, first) for first in starts]
 
     def _is_divided(self, header: SoundHeader) -> bool:
-        return self.divides and self.length_of(header) >= 2 * self.samples
+        return len(self.windows_of("", header)) > 1
 
     def changes(self, headers: Counter[SoundHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
         """What is mixed, resampled, padded and cut."""

@@ -20,7 +20,7 @@ from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, read
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.source import Source
 from accel_engine.data.splits import has_other_validation, split_rows, validate_on_test, without_shares
-from accel_engine.errors import DataError, PlanError
+from accel_engine.errors import DataError, PlanError, file_errors
 from accel_engine.user_paths import is_directory, user_path
 
 _NAMED = 5
@@ -227,12 +227,9 @@ def subfolders(root: Path) -> list[Path]:
     Raises:
         DataError: The folder cannot be read.
     """
-    try:
-        with os.scandir(root) as found:
-            shown = (each for each in found if each.is_dir() and not each.name.startswith((".", *_OF_SYSTEMS)))
-            return sorted(Path(each.path) for each in shown)
-    except OSError as error:
-        raise DataError(f"cannot read the folder {root}: {error.strerror or error}") from error
+    with file_errors(f"cannot read the folder {root}", DataError), os.scandir(root) as found:
+        shown = (each for each in found if each.is_dir() and not each.name.startswith((".", *_OF_SYSTEMS)))
+        return sorted(Path(each.path) for each in shown)
 
 
 @dataclass(frozen=True, slots=True)

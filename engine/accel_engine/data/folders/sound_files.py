@@ -113,6 +113,14 @@ def _loudest_part(file: soundfile.SoundFile, wanted: int, samples: int) -> int:
     return max(0, min(first * step, samples - wanted))
 
 
+def window_starts(length: int, samples: int) -> list[int | None]:
+    """Where the windows of a sound begin; ``None``, its loudest part, of a sound of less than two.
+
+    The last window ends with the sound, and may begin within the one before.
+    """
+    return [min(first, length - samples) for first in range(0, length, samples)] if length >= 2 * samples else [None]
+
+
 def resampled_length(samples: int, rate: int, new_rate: int) -> int:
     """Number of samples of a sound at another rate."""
     return max(1, round(samples * new_rate / rate))

@@ -12,7 +12,7 @@ from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSou
 from accel_engine.data.folders.files import FilesSeen
 from accel_engine.data.folders.layout import TEXT_SUFFIXES
 from accel_engine.data.texts.characters import UTF_8, WESTERN, encoding_name, encoding_of
-from accel_engine.errors import DataError, UnreadableError
+from accel_engine.errors import DataError, UnreadableError, file_errors
 from accel_engine.files import regular
 
 _SHOWN = 200
@@ -90,8 +90,5 @@ def _decoded(file: str) -> tuple[str, str]:
 
 
 def _bytes(file: str, limit: int = -1) -> bytes:
-    try:
-        with regular(Path(file)).open("rb") as opened:
-            return opened.read(limit)
-    except OSError as error:
-        raise UnreadableError(f"cannot read the text {file}: {error.strerror or error}") from error
+    with file_errors(f"cannot read the text {file}", UnreadableError), regular(Path(file)).open("rb") as opened:
+        return opened.read(limit)

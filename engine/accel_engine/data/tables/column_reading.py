@@ -21,7 +21,7 @@ from accel_engine.data.tables.category_values import (
     encoded_column,
     kind_of_texts,
 )
-from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn, declared_kinds, unparsed
+from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn, are_marks, declared_kinds, unparsed
 from accel_engine.data.tables.dates import date_column, date_column_of, dates_of_numbers, seconds_of, timestamps
 from accel_engine.data.tables.number_texts import NumberTexts, is_ambiguous, read_numbers, wanted_notation
 from accel_engine.data.tables.table_file import MISSING, read_cells, without_empty_end
@@ -30,15 +30,6 @@ from accel_engine.words import numbers
 
 COUNTED_ROWS = 20
 """Rows at least that whole numbers in the first column count to be the rows' numbers, whatever its name."""
-
-NUMBER_MARKS = frozenset(
-    ("-", "--", "---", "\u2013", "\u2014", ".", "..", "...", "*", "**", "#", "none", "n.a.", "na", "nan", "null",
-     "n.d.", "nd", "k.a.", "unknown", "missing", "nil", "empty", "blank", "(empty)", "(blank)")
-)  # fmt: skip
-"""Texts that mean a missing value where all others are numbers, in lower case."""
-
-_MAX_MARKS = 5
-"""The most different ones that a column has."""
 
 _UNIQUE = 10
 """Categories that hardly repeat are said if there are more than this."""
@@ -50,7 +41,7 @@ _EXACT = 2**53
 """Whole numbers below this are exact as float64, and none is rounded to one."""
 
 _KEY_NAME = re.compile(
-    r"(?i:(.*[^a-z])?(id|index|idx|key)|unnamed: \d+|row([ _]?(id|num|number|no|nr|names?))?|rownames|no|nr|#"
+    r"(?i:(.*[^a-z])?(id|index|idx|key)|unnamed: [\d.]+|row([ _]?(id|num|number|no|nr|names?))?|rownames|no|nr|#"
     r"|__index_level_\d+__)|.*[a-z]I[dD]"
 )
 _UNNAMED = "column 1"
@@ -88,7 +79,8 @@ def read_columns(
         may_count = position == 0 and options.window is None
         own = known.get(name)
         kind = kinds.get(name, "")
-        reading = ColumnReading(name, own, kind, wanted, comma, options.missing, may_count, is_settled)
+        orders = name == options.time
+        reading = ColumnReading(name, own, kind, wanted, comma, options.missing, may_count, is_settled, orders)
         try:
             return reading.convert(cells.table.column(position))
         except DataError as error:
@@ -132,6 +124,8 @@ class ColumnReading:
     """Whether it is where row numbers are: the first column of a table that is no series."""
     is_settled: bool = False
     """Whether other columns tell what ``comma`` is."""
+    orders_rows: bool = False
+    """Whether it orders the rows, as times of day without a date do not."""
 
     @property
     def kind(self) -> str:
@@ -222,7 +216,7 @@ class ColumnReading:
         if kind in ("", "number"):
             if plain := self._plain_numbers(cells, ".") or self._plain_numbers(cells, ","):
                 return plain
-            if (seconds := seconds_of(cells)) is not None:
+            if not self.orders_rows and (seconds := seconds_of(cells)) is not None:
                 return self._times(seconds, cells)
             encoded = encoded_column(cells)
             found = self._from_written_numbers(cells, encoded, kind)
@@ -273,7 +267,7 @@ class ColumnReading:
     def _times(self, seconds: npt.NDArray[np.float64], cells: Any) -> TableColumn:
         """Numbers of times of day or durations."""
         failed = int(np.isnan(seconds).sum()) - cells.null_count
-        row = int(np.flatnonzero(~np.isnan(seconds))[0])
+        row = int(np.nanargmax(seconds))
         detail = f"hours:minutes as seconds, such as {cells[row].as_py()} as {seconds[row]:.12g}"
         said = Change("read as numbers", f"values of {self.name}", detail=detail)
         return self._numbers(seconds, (said, *unparsed(self.name, "times", failed, cells, np.isnan(seconds))))
@@ -297,15 +291,14 @@ class ColumnReading:
         known, failed = int(encoded.counts.sum()), int(encoded.counts[is_none].sum())
         if not failed and not kind and _lose_digits(cells, found.values):
             return self._codes(cells)
-        others = encoded.texts.filter(is_none).to_pylist() if 0 < is_none.sum() <= _MAX_MARKS else []
-        are_marks = failed < known and bool(others) and all(text.lower() in NUMBER_MARKS for text in others)
+        only_marks = failed < known and are_marks(encoded.texts.filter(is_none))
         are_few = failed <= (1 - NUMBERS_SHARE) * known and len(encoded.texts) > FEW_VALUES
         numbers = np.append(found.values, np.nan)[encoded.codes]
         mixed = _other_notation(cells, encoded, found)
         notation = found.notation if self.wanted.is_plain else self.wanted
         noun = f"numbers with {notation}" if mixed or not self.wanted.is_plain else "numbers"
         changes = unparsed(self.name, noun, failed, cells, np.isnan(numbers))
-        if kind or not failed or are_marks or are_few:
+        if kind or not failed or only_marks or are_few:
             column = self._numbers(numbers, changes)
             return self._written(column, cells, found.notation, may_differ=found.is_ambiguous)
         number = f"--kinds '{self.name}=number'"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.column_format import ColumnFormat, Notation
 from accel_engine.data.tables.category_values import encoded_column
-from accel_engine.data.tables.columns import NUMBERS_SHARE, TableColumn, unparsed
+from accel_engine.data.tables.columns import NUMBERS_SHARE, TableColumn, are_marks, unparsed
 from accel_engine.data.tables.number_texts import read_numbers
 from accel_engine.errors import DataError
 
@@ -71,12 +71,17 @@ def date_column(
     Raises:
         DataError: It has none that can be read, or dates of another format than the training file's.
     """
+    import pyarrow as pa
+
     valid, recorded = len(cells) - cells.null_count, known.date_format if known else ""
     if recorded not in UNIX:
         seconds, written, failed = parse_dates(cells, recorded, declared=is_declared)
         changes = unparsed(name, "dates", failed, cells, np.isnan(seconds))
-        if written and (is_declared or failed <= (1 - NUMBERS_SHARE) * valid) and failed < valid:
-            if failed and known:
+        are_few = failed <= (1 - NUMBERS_SHARE) * valid
+        others = cells.filter(pa.array(np.isnan(seconds))).drop_null() if written and failed and not are_few else None
+        only_marks = others is not None and are_marks(others.unique())
+        if written and (is_declared or are_few or only_marks) and failed < valid:
+            if failed and known and not only_marks:
                 _refuse_other_format(name, cells, seconds, written)
             if not recorded and (unclear := day_or_month(cells, written)):
                 detail = f"such as {unclear} as {readable_format(written)}; otherwise write 2024-12-31"

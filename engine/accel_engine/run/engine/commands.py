@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import DatabaseError, RunError, file_errors
 from accel_engine.events import CommandAnswered
 from accel_engine.json_values import decode_or_none
 from accel_engine.run.directory.disk_problem import DiskProblem, disk_problem
@@ -132,11 +132,9 @@ def _stop_by_signal(directory: Path, name: str, problem: DiskProblem) -> None:
         raise RunError(f"{why}; interrupt the script itself, or make room")
     if not process or not process.alive:
         raise RunError(f"{why}; send SIGINT to process {info.pid} on {info.host} to stop it, or make room")
-    try:
+    with file_errors(f"{why}, and process {process.pid} gets no signal"):
         for number in (signal.SIGINT, *((signal.SIGTERM,) if name == "stop_now" else ())):
             os.kill(process.pid, number)
-    except OSError as error:
-        raise RunError(f"{why}, and process {process.pid} gets no signal: {error.strerror}") from error
 
 
 def _has_to_wait(name: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from accel_engine.clock import boot_seconds
-from accel_engine.errors import PlanError, RunError, UsageError
+from accel_engine.errors import PlanError, RunError, UsageError, file_errors
 from accel_engine.events import EpochEnded, ModelBuilt, RunStarted
 from accel_engine.files import replacing
 from accel_engine.json_values import encode
@@ -87,12 +87,10 @@ def create_recorded(
     directory = _new_directory(str(values["name"] or f"{values['model']} on {values['data']}"), parent)
     _initialize_run(directory, encode(values), script=script, **({"launched": 1} if launched else {}))
     log = directory / LOG
-    try:
+    with file_errors(f"cannot write the log of run {directory.name}"):
         log.touch(mode=0o600)
         if not launched:
             log.write_text(f"the script's output is in the terminal where it was started: {script}\n")
-    except OSError as error:
-        raise RunError(f"cannot write the log of run {directory.name}: {error.strerror}") from error
     return directory
 
 

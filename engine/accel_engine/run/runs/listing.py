@@ -157,14 +157,14 @@ class RunList:
             return limit is None or len(changed) <= limit
 
     def _parents(self) -> list[Path]:
-        return [self._parent] if self._parent else run_parents()
+        return [self._parent] if self._parent else _run_parents()
 
     def _is_known(self, path: Path, stamp: "_Stamp") -> bool:
         known = self._known.get(path)
         return known is not None and known[0] == stamp and not (known[1].status and known[1].status.live)
 
 
-def run_parents() -> list[Path]:
+def _run_parents() -> list[Path]:
     """The directories with runs: the ones of this machine, and the mirrored ones of each host."""
     with suppress(OSError):
         return [runs_directory(), *(Path(entry.path, "runs") for entry in os.scandir(hosts_directory()))]

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from accel_engine.data import DataOptions, find, load, survey
 from accel_engine.data.tables.column_reading import read_columns
-from accel_engine.errors import DataError
+from accel_engine.errors import DataError, PlanError
 
 WIDE = ",".join(f"a column with a long name {number}" for number in range(8000))
 
@@ -64,9 +64,13 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "quotes escaped by backslashes": ('a,b\n1,"say \\"hi\\", x"\n2,z\n', {"a": [1, 2], "b": ['say "hi", x', "z"]}),
     "columns of blanks": (" a    b  c\n 1   20  x\n10    2  y \n", {"a": [1, 10], "b": [20, 2], "c": ["x", "y"]}),
     "blanks in one column": ("name of it\nBo 1 x\nJo Bo y\n", {"name of it": ["Bo 1 x", "Jo Bo y"]}),
+    "blanks between thousands": ("price now\n203 795,36\n7 000\n", {"price now": [203795.36, 7000]}),
     "comments with %": ("% by a logger\n% of Ulm\na,b\n1,x\n", {"a": [1], "b": ["x"]}),
     "comments with //": ("// by a logger\na,b\n1,x\n", {"a": [1], "b": ["x"]}),
     "comments with ;": ("; by a logger\n; of Ulm\na,b\n1,x\n", {"a": [1], "b": ["x"]}),
+    "a title above texts": ("Report 2024\n\na;b\nx;p\ny;q\n", {"a": ["x", "y"], "b": ["p", "q"]}),
+    "a title above Swiss numbers": ("Report\na|b|c\nx|1'234.50|p\n", {"a": ["x"], "b": [1234.5], "c": ["p"]}),
+    "comments above one column": ("# by a logger\n# of Ulm\na\nx\ny\n", {"a": ["x", "y"]}),
     "properties first": ("Device: X1\nDate: 2020-01-01\n\nt,v\n1,20.5\n2,21.5\n", {"t": [1, 2], "v": [20.5, 21.5]}),
     "two marks of UTF-8": ("\ufeff\ufeffa,b\n1,x\n", {"a": [1], "b": ["x"]}),
     "a line of blanks": ("a,b\n1,x\n   \n2,y\n", {"a": [1, 2], "b": ["x", "y"]}),
@@ -79,6 +83,7 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "months in letters": ("a\n01-Feb-24\n29-Feb-24\n", {"a": [1706745600, 1709164800]}),
     "ISO with commas": ("a;b\n2024-02-01 00:00:00,500;1\n", {"a": [1706745600.5], "b": [1]}),
     "ISO without marks": ("a\n20240201T000000Z\n20240229T010203Z\n", {"a": [1706745600, 1709168523]}),
+    "marks among dates": ("a\n2024-02-29\n-\n2024-02-28\n", {"a": [1709164800, None, 1709078400]}),
     "days that are none": ("a\n2024-02-30\n2024-02-29\n", {"a": ["2024-02-30", "2024-02-29"]}),
     "empty rows at the end": ("a,b\n1,x\n,\n2,y\n,\n,\n", {"a": [1, None, 2], "b": ["x", None, "y"]}),
     "times of day": ("t,b\n08:30,x\n17:45:00.5,y\n,z\n", {"t": [30600, 63900.5, None], "b": ["x", "y", "z"]}),
@@ -213,6 +218,15 @@ def test_objects_in_json_and_parquet_are_columns_and_times_are_seconds(tmp_path:
             assert [*found][:3] == ["a.b", "a.c.d", "e"]
             assert found["a.b"].values.tolist() == [0, 1, 2][:limit]
     assert {found[str(kind)].values[0] for kind in times} == {30_600}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("t.csv.gz", "unpack it first"), ("t.xlsx", "save it as CSV"), ("t.json", "name it .jsonl")]
+)
+def test_what_helps_with_other_suffixes(tmp_path: Path, name: str, hint: str) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(PlanError, match=f"nor a file that ends with .*; .*{hint}"):
+        find(str(tmp_path / name))
 
 
 def test_a_file_without_permission(tmp_path: Path) -> None:

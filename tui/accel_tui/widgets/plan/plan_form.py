@@ -23,7 +23,7 @@ from accel_engine.plan.plan_file import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.search.definition import Parameter
 from accel_tui.plan import data_places, form, search_fields
-from accel_tui.plan.data_look import SurveyError, is_data, survey_subject
+from accel_tui.plan.data_text import SurveyError, is_data, survey_subject
 from accel_tui.plan.field_labels import label, placeholder, word
 from accel_tui.plan.form import is_relevant
 from accel_tui.plan.form_groups import DATA, DECISIONS, FIRST, NEXT, ORDER, OUTCOME, is_changed

@@ -23,7 +23,7 @@ from accel_engine.words import numbers
 from accel_tui.host import host_of
 from accel_tui.places.place_state import UNKNOWN, PlaceState
 from accel_tui.plan import plan_preview
-from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey_form, survey_subject
+from accel_tui.plan.data_text import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey_form, survey_subject
 from accel_tui.run_launcher import LaunchState
 
 if TYPE_CHECKING:
