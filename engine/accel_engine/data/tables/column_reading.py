@@ -79,7 +79,8 @@ def read_columns(
         may_count = position == 0 and options.window is None
         own = known.get(name)
         kind = kinds.get(name, "")
-        reading = ColumnReading(name, own, kind, wanted, comma, options.missing, may_count, is_settled)
+        orders = name == options.time
+        reading = ColumnReading(name, own, kind, wanted, comma, options.missing, may_count, is_settled, orders)
         try:
             return reading.convert(cells.table.column(position))
         except DataError as error:
@@ -123,6 +124,8 @@ class ColumnReading:
     """Whether it is where row numbers are: the first column of a table that is no series."""
     is_settled: bool = False
     """Whether other columns tell what ``comma`` is."""
+    orders_rows: bool = False
+    """Whether it orders the rows, as times of day without a date do not."""
 
     @property
     def kind(self) -> str:
@@ -213,7 +216,7 @@ class ColumnReading:
         if kind in ("", "number"):
             if plain := self._plain_numbers(cells, ".") or self._plain_numbers(cells, ","):
                 return plain
-            if (seconds := seconds_of(cells)) is not None:
+            if not self.orders_rows and (seconds := seconds_of(cells)) is not None:
                 return self._times(seconds, cells)
             encoded = encoded_column(cells)
             found = self._from_written_numbers(cells, encoded, kind)

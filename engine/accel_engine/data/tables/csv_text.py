@@ -22,7 +22,7 @@ _HEAD = 1 << 22
 _SPECIAL = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)', re.IGNORECASE)
 """The first line of a file that names its separator to Excel."""
 
-_COMMENTS = re.compile(r"(?:(?:[#%]|//)[^\r\n]*[\r\n]+)+")
+_COMMENTS = re.compile(r"(?:(?:[#%]|//|; )[^\r\n]*[\r\n]+)+")
 """Lines before the table that some programs write."""
 
 _ROWS_OF_BLANKS = 20
@@ -120,9 +120,11 @@ def _comments(text: str) -> list[str]:
     lines = re.findall(r"[^\r\n]+[\r\n]+", found[0])
     separator = _separator(body)
     last, (first, second) = _first_rows(lines[-1], separator)[0], _first_rows(body, separator)
-    are_names = len(last) == len(first) and not (_is_header(first) and not _is_header(second))
+    are_names = len(last) == len(first) and not (_is_header(first) and (len(first) == 1 or _has_values(second)))
     return lines[:-1] if are_names else lines
 
+
+_LINE, _LINE_END = r"[^\r\n]*[\r\n]*", re.compile(r"\r\n|\r|\n")
 
 _TITLE_LINES = 5
 """Lines, at most, above the names of the columns."""
@@ -130,16 +132,20 @@ _TITLE_LINES = 5
 
 def _title(text: str, most: int = _TITLE_LINES) -> str:
     """The lines of a title above the names of the columns, as reports of spreadsheets have; empty if there is none."""
-    line = re.match(r"[^\r\n]*[\r\n]+", text)
+    line = re.match(_LINE, text)
     body = text[line.end() :] if line else ""
-    if not line or not body.strip() or not most or line[0].count('"') % 2:
+    whole = _first_rows(text, _separator(text))[0]
+    if not line or not body.strip() or not most or line[0].count('"') % 2 or sum(map(bool, whole)) > 1:
         return ""
     separator = _separator(body)
     title, (first, second) = _first_rows(line[0], separator)[0], _first_rows(body, separator)
     if sum(map(bool, title)) != 1:
         return ""
-    are_names = len(first) == len(second) > 1 and all(first) and _is_header(first) and not _is_header(second)
-    if are_names and len(title) in (1, len(first)):
+    header = re.match(_LINE, body) or line
+    is_apart = len(_LINE_END.findall(line[0])) > 1 == len(_LINE_END.findall(header[0]))
+    are_fields = len(first) == len(second) > 1 + (not is_apart) and len(title) in (1, len(first))
+    are_names = all(first) and _is_header(first) and not _has_values(each for each in first if not each.isdecimal())
+    if are_fields and are_names and (is_apart or _has_values(second)):
         return line[0]
     more = _title(body, most - 1)
     return line[0] + more if more else ""
@@ -207,6 +213,11 @@ def _is_header(first: Sequence[str]) -> bool:
     counted = [int(field) for field in figures]
     consecutive = counted == list(range(counted[0], counted[0] + len(counted)))
     return consecutive and (counted[0] == 0 or len(figures) < len(first))
+
+
+def _has_values(row: Iterable[str]) -> bool:
+    """Whether a row has a number, a date or the like, however it is written."""
+    return any(sum(map(str.isdigit, field)) > sum(map(str.isalpha, field)) for field in row)
 
 
 def _is_number(field: str) -> bool:

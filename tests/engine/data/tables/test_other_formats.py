@@ -204,3 +204,11 @@ def test_declared_dates_of_numbers_are_the_same_in_each_format(tmp_path, texts, 
         write(rows, path)
         seconds = read_columns(path, DataOptions(kinds=("when=date",))).columns["when"].values
         assert seconds[0] == np.datetime64("2024-12-31", "s").astype(int)
+
+
+def test_a_date_that_is_predicted_is_said(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("a,day\n" + "".join(f"{number},2020-01-{number + 1:02d}\n" for number in range(20)))
+    found = load(str(file), DataOptions(target=("day",), split="none"))
+    assert [*map(str, found.changes)] == ["dates of day read as numbers: predicted in seconds since 1970"]
+    assert found.train.targets[:2].ravel().tolist() == [1577836800, 1577923200]
