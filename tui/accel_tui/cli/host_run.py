@@ -122,7 +122,10 @@ def command_on(
 
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     with signal_handlers(dict.fromkeys(signals, note)):
-        return command_there(host, words, plan, show or _print, lambda: len(interrupts))
+        status = command_there(host, words, plan, show or _print, lambda: len(interrupts))
+    if not (show or status or "--json" in words):
+        print_to_stderr(f"that was on {host}: its runs are {host}:RUN here; paths and commands are for there")
+    return status
 
 
 def _print(line: str, is_error: bool) -> None:
