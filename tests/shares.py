@@ -12,10 +12,10 @@ import pytest
 ORDINARY = "not campaign"
 """Marks of the tests of an ordinary run, as in ``pyproject.toml``."""
 
-TRAINING, TRAINING_SHARE = "gym", 3
+TRAINING, TRAINING_SHARE = "gym", 4
 """The fixture of tests that train in their own process, most of which take 1 to 2 s of processor time."""
 
-FOLDERS = {"tests/engine/engine_main/": 3, "tests/engine/recording/": 2, "tests/tui/screens/": 2}
+FOLDERS = {"tests/engine/engine_main/": 3, "tests/engine/recording/": 2, "tests/tui/screens/": 3}
 """Folders of tests that start engine processes, scripts or the app, with their shares."""
 
 Value = TypeVar("Value")

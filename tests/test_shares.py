@@ -67,6 +67,8 @@ DRAWN = {
 @pytest.fixture(autouse=True)
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shares, "SEED", "1")
+    monkeypatch.setattr(shares, "TRAINING_SHARE", 3)
+    monkeypatch.setattr(shares, "FOLDERS", {"tests/tui/screens/": 2})
     screens = pytester.path / "tests" / "tui" / "screens"
     screens.mkdir(parents=True)
     (screens.parents[1] / "test_alike.py").write_text(TESTS)
