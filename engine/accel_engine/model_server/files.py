@@ -18,6 +18,7 @@ from accel_engine.data.structure import ArraySpec
 from accel_engine.data.tables.last_windows import last_windows, table_columns
 from accel_engine.data.tables.raw_inputs import arrays_of
 from accel_engine.data.tables.rows_to_predict import read_rows_to_predict, read_texts_to_predict
+from accel_engine.data.texts.characters import decoded
 from accel_engine.data.texts.tokens import encoded
 from accel_engine.errors import AccelError
 from accel_engine.image_files import parse_header, read_example
@@ -136,7 +137,7 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
                 windows = np.array([read_sound(path, samples, rate, first)[0] for first in starts])
             return FileExamples([name], {single: windows[..., np.newaxis].astype(spec.dtype)}, {})
         case "language":
-            return _prompt(_decoded(content), single, form, spec)
+            return _prompt(decoded(content, "the text")[0], single, form, spec)
     raise RequestError("this model takes arrays only: send them to /v2/models or /v1/models")
 
 
@@ -178,7 +179,7 @@ def _texts(content: bytes, suffix: str, file_name: str, single: str, form: Uploa
         with _temporary(content, suffix, file_name) as path:
             texts = read_texts_to_predict(path, form.features)
     else:
-        lines = [line for line in _decoded(content).splitlines() if line.strip()]
+        lines = [line for line in decoded(content, "the text")[0].splitlines() if line.strip()]
         texts = np.array(lines, object)
     if not len(texts):
         raise RequestError("the file has no text")
@@ -194,13 +195,6 @@ def _prompt(text: str, single: str, form: UploadForm, spec: ArraySpec) -> FileEx
     kept = tokens[-(window or form.window or len(tokens)) :]
     filled = [*kept, *[0] * ((window or len(kept)) - len(kept))]
     return FileExamples([text], {single: np.array([filled], spec.dtype)}, {}, last=len(kept) - 1)
-
-
-def _decoded(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RequestError(f"the text is not UTF-8 at byte {error.start:,}") from None
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Examples to predict, read from files of arrays, images, sounds and texts, and why some of them cannot be."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from accel_engine.data.changes import Verb
 from accel_engine.data.folders.audio_folder import SoundForm
 from accel_engine.data.folders.image_folder import changes_of
 from accel_engine.data.structure import ArraySpec, Structure, map_structure, named_leaves
-from accel_engine.data.texts.characters import encoding_of
+from accel_engine.data.texts.characters import UTF_8, decoded, encoding_name
 from accel_engine.errors import AccelError, DataError
 from accel_engine.image_files import read_example
 from accel_engine.run.diagnostics import InputSpec
@@ -224,14 +224,11 @@ def read_lines(path: Path, spec: ArraySpec) -> Examples:
         DataError: It cannot be read, or has no text.
     """
     try:
-        content = path.read_bytes()
-        lines = content.decode(encoding_of(content[:4])).splitlines()
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise DataError(f"{path} is not UTF-8 at byte {error.start:,}, in line {line:,}") from error
+        text, encoding = decoded(path.read_bytes(), str(path))
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
-    found = [line for line in lines if line.strip()]
+    found = [line for line in text.splitlines() if line.strip()]
     if not found:
         raise DataError(f"{path} has no text")
-    return text_examples(found, spec)
+    notes = () if encoding == UTF_8 else (f"{path}: converted from {encoding_name(encoding)}",)
+    return replace(text_examples(found, spec), notes=notes)
