@@ -69,7 +69,7 @@ def read_columns(
         PlanError: The file lacks a column that the plan names, or a kind is unknown.
     """
     cells = read_cells(path, skip_invalid=options.invalid_examples == "skip", limit=limit, progress=progress)
-    if like is None:  # of rows to predict, each has a prediction
+    if not like:  # of rows to predict, each has a prediction
         cells = without_empty_end(cells)
     kinds, known = declared_kinds(options), like or {}
     check_named_columns(options, cells.table.column_names)
