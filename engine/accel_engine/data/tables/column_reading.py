@@ -305,16 +305,18 @@ class ColumnReading:
 
     def _written(self, column: TableColumn, cells: Any, notation: Notation, *, may_differ: bool) -> TableColumn:
         """Numbers with how they are written, and what is to say of it."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         changes = column.changes
         is_unclear = may_differ and not (self.is_settled or self.wanted.decimal or self.wanted.thousands)
         if not notation.is_plain or is_unclear:
-            marked = cells.filter(pc.match_substring_regex(cells, r"\d[^\d]|[^\d]\d"))
-            example = max((marked if len(marked) else cells.drop_null()).slice(0, _SAMPLE).to_pylist(), key=len)
-            read = column.values[pc.index(cells, example).as_py()]
+            read = cells.filter(pa.array(~np.isnan(column.values)))
+            marked = read.filter(pc.match_substring_regex(read, r"\d[^\d]|[^\d]\d"))
+            example = max((marked if len(marked) else read).slice(0, _SAMPLE).to_pylist(), key=len)
+            value = column.values[pc.index(cells, example).as_py()]
             hint = "; --decimal and --thousands say otherwise" if is_unclear else ""
-            detail = f"{notation}, such as {example[:40]!r} as {read:.12g}{hint}"
+            detail = f"{notation}, such as {example[:40]!r} as {value:.12g}{hint}"
             changes = (Change("read as numbers", f"values of {self.name}", detail=detail), *changes)
         return replace(column, notation=notation, is_ambiguous=is_unclear, changes=changes)
 
