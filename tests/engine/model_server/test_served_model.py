@@ -181,7 +181,7 @@ def test_a_model_that_is_replaced_answers_a_request_that_was_on_its_way(
         with model.held():
             retiring = asyncio.create_task(model.retire())
             await asyncio.sleep(0.05)
-            found = await asyncio.wait_for(model.infer({"x": np.float32([[4]])}), 5)
+            found = await asyncio.wait_for(model.infer({"x": np.float32([[4]])}), 120)
         await retiring
         return found["y"].tolist()
 
@@ -207,7 +207,7 @@ def test_a_message_that_cannot_be_sent_leaves_the_answers_of_others_in_order() -
         reading = asyncio.create_task(back_end._read())
         with pytest.raises(UnicodeEncodeError):
             await back_end.compute({"x": np.array(["\ud800"], object)})
-        found = await asyncio.wait_for(back_end.compute({"x": np.float32([[2]])}), 5)
+        found = await asyncio.wait_for(back_end.compute({"x": np.float32([[2]])}), 120)
         reading.cancel()
         return found["y"].tolist()
 
