@@ -67,6 +67,13 @@ def test_bytes_of_a_picture_are_decoded(images: Server) -> None:
     assert "an image" in images.ask("/predict", b"no picture").error
 
 
+def test_numbers_that_are_none_are_read_in_json(numbers: Server) -> None:
+    """``tritonclient`` writes them so."""
+    body = json.dumps({"inputs": [tensor(np.full((1, 4), np.nan, np.float32))]})
+    assert "NaN" in body
+    assert numbers.ask(INFER, body.encode()).json["outputs"][0]["data"] == [None] * 3
+
+
 @pytest.mark.parametrize("is_binary", [False, True])
 def test_triton_client_over_http(numbers: Server, is_binary: bool) -> None:
     client = tritonclient.http.InferenceServerClient(numbers.url.removeprefix("http://"))
