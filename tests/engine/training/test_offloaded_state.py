@@ -59,6 +59,7 @@ def learnt(make: Callable[[], Any], *, offload: bool) -> tuple[tf.Graph, list[np
     return graph, [np.asarray(each) for each in (*model.variables, *optimizer.variables)]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "make",
     [
@@ -70,10 +71,10 @@ def learnt(make: Callable[[], Any], *, offload: bool) -> tuple[tf.Graph, list[np
         lambda: optimizers.RMSprop(0.1, momentum=0.9, centered=True),
         lambda: optimizers.Adam(0.1, gradient_accumulation_steps=2),
         optimizers.Adafactor,
-        pytest.param(optimizers.Nadam, marks=pytest.mark.campaign),
-        pytest.param(optimizers.Adagrad, marks=pytest.mark.campaign),
-        pytest.param(optimizers.Ftrl, marks=pytest.mark.campaign),
-        pytest.param(optimizers.Lamb, marks=pytest.mark.campaign),
+        optimizers.Nadam,
+        optimizers.Adagrad,
+        optimizers.Ftrl,
+        optimizers.Lamb,
     ],
 )
 def test_every_optimizer_updates_as_on_its_device(make: Callable[[], Any]) -> None:

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 from textual.pilot import Pilot
 
-from accel_engine.measure.trial_room import MemoryBudget
+from accel_engine.measure.trial_memory import MemoryBudget
 from accel_engine.plan import Plan
 from accel_engine.race.race import Race
 from accel_tui.host import Screens

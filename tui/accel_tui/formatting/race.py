@@ -10,8 +10,7 @@ from accel_engine.plan.placement import process_count
 from accel_engine.race.comparison import find_best, has_enough_turns, winners
 from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState, LearnedValue
 from accel_engine.words import numbers
-from accel_tui.formatting.bars import bar as solid_bar
-from accel_tui.formatting.bars import interval
+from accel_tui.formatting.bars import bar, interval
 from accel_tui.formatting.table_columns import GAP, Column, line_cells
 from accel_tui.formatting.text import fit
 
@@ -352,7 +351,7 @@ def _bar(result: ConfigurationResult, width: int, longest: float) -> str:
     rate = result.examples_per_second or 0.0
     solid, end = (round(width * each / longest) for each in (low, high))
     if end - solid < LEAST_SPREAD:
-        return solid_bar(rate / longest, width)
+        return bar(rate / longest, width)
     return "━" * solid + interval(low, rate, high, (low, high), end - solid)
 
 

@@ -278,7 +278,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
 
     @property
     def current_run(self) -> TargetRun:
-        """The run."""
         state = self.state
         has_engine = state.info is None or state.info.has_engine
         has_model = state.checkpoint is not None and has_engine and not state.is_directory_lost

@@ -102,7 +102,7 @@ def changes_of(header: ImageHeader, shape: tuple[int, int, int], dtype: str) -> 
     found: list[tuple[bool, Verb, str]] = [
         (header.orientation != 1, "turned", "by EXIF orientation"),
         (header.has_frames, "cut", "to the first frame"),
-        (header.mode == "CMYK", "converted", "from CMYK to RGB"),
+        (header.mode in ("CMYK", "LAB"), "converted", f"from {header.mode} to RGB"),
         (header.has_opacity, "converted", "to white where they are transparent"),
         (header.is_cut or (header.bits == 16 and dtype == "uint8"), "converted", "from 16 to 8 bits a channel"),
         (header.bits == 8 and dtype == "uint16", "converted", "from 8 to 16 bits a channel"),

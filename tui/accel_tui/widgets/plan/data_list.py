@@ -80,7 +80,6 @@ class DataList(ItemList):
 
     @property
     def places(self) -> tuple[DataPlace, ...]:
-        """What is listed."""
         return self._shown
 
     def refresh_folder(self, recent: Sequence[str]) -> None:
