@@ -211,18 +211,15 @@ def find_rate_of_run(
 def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
     """A run, its plan with what it chose by itself, and the plan's steps; 0 if they are unknown."""
     info = read_run(directory)
-    if not info.has_engine:
-        raise RunError(f"run {info.id} was {info.made}: a learning rate can only be found for a run of this program")
-    if info.plan is None:
-        raise RunError(f"the plan of run {info.id} cannot be read on this machine")
-    if strategies.find(info.plan.strategy).processes:
+    plan = info.require_plan("a learning rate can only be found for a run of this program")
+    if strategies.find(plan.strategy).processes:
         raise RunError(
             f"run {info.id} trains in several processes, each with its own checkpoints: find the rate of its plan, "
             "from the initial weights, without --run"
         )
     history = read_history(directory)
     steps_per_epoch = history.built.steps_per_epoch if history.built else None
-    return info, history.autotuned_plan(info.plan), info.plan.epochs * (steps_per_epoch or 0)
+    return info, history.autotuned_plan(plan), plan.epochs * (steps_per_epoch or 0)
 
 
 def _find(

@@ -13,7 +13,7 @@ from typing import Any
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
 from accel_engine.events import CURE, UNDO, CommandAnswered, LearningRateChanged, ModelBuilt, PlanChanged, RunStarted
-from accel_engine.plan import SPECS, resolved_plan
+from accel_engine.plan import SPECS, Plan, resolved_plan
 from accel_engine.plan.changed_plan import changed_plan, command_arguments, options_text, with_planned_rate
 from accel_engine.process import run_change
 from accel_engine.process.run_change import Launch, steps_taken
@@ -109,10 +109,9 @@ def apply(
     if host_of_run(directory):
         return _on_host(directory, changes, finding)
     run, reason = _read(directory), f"advice {finding}" if finding else "advice"
-    info, plan = run.info, run.info.plan
-    planned = with_planned_rate(changes, plan, run.replicas) if plan else dict(changes)
-    _check(info, planned)
-    assert plan is not None  # noqa: S101 (it was just checked)
+    info, plan = run.info, run.info.require_plan("change the script or the tool that trains it")
+    planned = with_planned_rate(changes, plan, run.replicas)
+    _check(info, plan, planned)
     before = {name: getattr(plan, name) for name in changes}
     if (arguments := run.commands(changes)) is not None:
         return _by_command(directory, arguments, changes, before, (reason, CURE))
@@ -174,23 +173,19 @@ def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:
     raise RunError(f"{why}: start a new run with {command}")
 
 
-def _check(info: RunInfo, changes: Mapping[str, Any]) -> None:
-    """Check that a run can have changes, before anything is done to it.
+def _check(info: RunInfo, plan: Plan, changes: Mapping[str, Any]) -> None:
+    """Check that a run can have changes of its plan, before anything is done to it.
 
     Raises:
         AccelError: It cannot.
     """
-    if not info.has_engine:
-        raise RunError(f"run {info.id} was {info.made}: change the script or the tool that trains it")
-    if info.plan is None:
-        raise RunError(f"the plan of run {info.id} cannot be read on this machine")
     if not changes:
         raise RunError("this cure changes no field of the plan")
     if unknown := [name for name in changes if name not in SPECS]:
         raise RunError(f"a plan has no field {unknown[0]}")
-    changed = changed_plan(info.plan, changes)
+    changed = changed_plan(plan, changes)
     may_differ = info.status.live and "learning_rate" in changes  # a command may have set it since
-    if changed == info.plan and not may_differ:
+    if changed == plan and not may_differ:
         raise RunError(f"run {info.id} has these settings already")
     resolved_plan.resolve_to_train(changed, detect().devices, chosen=changes)
 

@@ -110,8 +110,9 @@ class ClassFolderSource(FolderSource[str]):
         if is_first:
             self.class_names = tuple(path.name for path in folders)
         if len(self.class_names) < 2:
-            name = self.class_names[0]
-            raise DataError(f"{root} has only one folder, {name}; classification needs at least two classes")
+            name, inner = self.class_names[0], subfolders(folders[0])
+            hint = f": is {folders[0]} meant, which has {len(inner)}?" if len(inner) > 1 else ""
+            raise DataError(f"{root} has only one folder, {name}; classification needs at least two classes{hint}")
         files: list[str] = []
         labels: list[int] = []
         for folder in folders:

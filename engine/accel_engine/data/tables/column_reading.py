@@ -69,7 +69,7 @@ def read_columns(
         PlanError: The file lacks a column that the plan names, or a kind is unknown.
     """
     cells = read_cells(path, skip_invalid=options.invalid_examples == "skip", limit=limit, progress=progress)
-    if like is None:  # of rows to predict, each has a prediction
+    if not like:  # of rows to predict, each has a prediction
         cells = without_empty_end(cells)
     kinds, known = declared_kinds(options), like or {}
     check_named_columns(options, cells.table.column_names)
@@ -251,7 +251,8 @@ class ColumnReading:
             numbers = texts.cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid:
             return None
-        if not self.kind and _are_padded(cells):
+        padded = None if self.kind else _padded(cells)
+        if padded and _have_one_length(cells):
             return self._codes(cells, "digits of one length that begin with zeros")
         may_differ = (beside or not wanted.decimal) and is_ambiguous(cells)
         if may_differ and (beside or (self.comma if decimal == "." else self.comma is False)):
@@ -262,7 +263,11 @@ class ColumnReading:
         column = self._written(
             self._numbers(numbers), cells, Notation(decimal if has_mark else ""), may_differ=may_differ
         )
-        return column if self.kind else self._without_zeros(column, cells)
+        if not padded:
+            return column
+        detail = f"without zeros before them, such as {padded[0].as_py()!r}; --kinds '{self.name}=category' keeps them"
+        change = Change("read as numbers", f"values of {self.name}", len(padded), len(cells) - cells.null_count, detail)
+        return replace(column, changes=(change, *column.changes))
 
     def _times(self, seconds: npt.NDArray[np.float64], cells: Any) -> TableColumn:
         """Numbers of times of day or durations."""
@@ -271,18 +276,6 @@ class ColumnReading:
         detail = f"hours:minutes as seconds, such as {cells[row].as_py()} as {seconds[row]:.12g}"
         said = Change("read as numbers", f"values of {self.name}", detail=detail)
         return self._numbers(seconds, (said, *unparsed(self.name, "times", failed, cells, np.isnan(seconds))))
-
-    def _without_zeros(self, column: TableColumn, cells: Any) -> TableColumn:
-        """Numbers with what is to say of zeros before them, which codes have."""
-        import pyarrow.compute as pc
-
-        padded = pc.filter(cells, pc.starts_with(cells, "0"))
-        padded = pc.filter(padded, pc.match_substring_regex(padded, r"^0\d"))
-        if not len(padded):
-            return column
-        detail = f"without zeros before them, such as {padded[0].as_py()!r}; --kinds '{self.name}=category' keeps them"
-        change = Change("read as numbers", f"values of {self.name}", len(padded), len(cells) - cells.null_count, detail)
-        return replace(column, changes=(change, *column.changes))
 
     def _from_written_numbers(self, cells: Any, encoded: Encoded, kind: str) -> "TableColumn | tuple[Change, ...]":
         """Numbers as people write them; if too few texts are numbers, what is to say of those that are."""
@@ -312,16 +305,18 @@ class ColumnReading:
 
     def _written(self, column: TableColumn, cells: Any, notation: Notation, *, may_differ: bool) -> TableColumn:
         """Numbers with how they are written, and what is to say of it."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         changes = column.changes
         is_unclear = may_differ and not (self.is_settled or self.wanted.decimal or self.wanted.thousands)
         if not notation.is_plain or is_unclear:
-            marked = cells.filter(pc.match_substring_regex(cells, r"\d[^\d]|[^\d]\d"))
-            example = max((marked if len(marked) else cells.drop_null()).slice(0, _SAMPLE).to_pylist(), key=len)
-            read = column.values[pc.index(cells, example).as_py()]
+            read = cells.filter(pa.array(~np.isnan(column.values)))
+            marked = read.filter(pc.match_substring_regex(read, r"\d[^\d]|[^\d]\d"))
+            example = max((marked if len(marked) else read).slice(0, _SAMPLE).to_pylist(), key=len)
+            value = column.values[pc.index(cells, example).as_py()]
             hint = "; --decimal and --thousands say otherwise" if is_unclear else ""
-            detail = f"{notation}, such as {example[:40]!r} as {read:.12g}{hint}"
+            detail = f"{notation}, such as {example[:40]!r} as {value:.12g}{hint}"
             changes = (Change("read as numbers", f"values of {self.name}", detail=detail), *changes)
         return replace(column, notation=notation, is_ambiguous=is_unclear, changes=changes)
 
@@ -403,16 +398,20 @@ def _lose_digits(cells: Any, numbers: npt.NDArray[np.float64]) -> bool:
     return len(np.unique(known)) < int(pc.count_distinct(cells, mode="only_valid").as_py())
 
 
-def _are_padded(cells: Any) -> bool:
-    """Whether texts are digits of one length, some with zeros before, as postcodes and months are written."""
+def _padded(cells: Any) -> Any:
+    """The texts with zeros before other digits."""
+    import pyarrow.compute as pc
+
+    zeros = pc.filter(cells, pc.starts_with(cells, "0"))
+    return pc.filter(zeros, pc.match_substring_regex(zeros, r"^0\d")) if len(zeros) else zeros
+
+
+def _have_one_length(cells: Any) -> bool:
+    """Whether texts are digits of one length, as postcodes and months are written."""
     import pyarrow.compute as pc
 
     lengths = pc.min_max(pc.utf8_length(cells)).as_py()
-    if lengths["min"] != lengths["max"] or (lengths["min"] or 0) < 2:
-        return False
-    if not pc.any(pc.starts_with(cells, "0")).as_py():
-        return False
-    return bool(pc.all(pc.utf8_is_digit(cells)).as_py())
+    return lengths["min"] == lengths["max"] and bool(pc.all(pc.utf8_is_digit(cells)).as_py())
 
 
 def _hardly_repeating(column: TableColumn, different: int, known: int) -> tuple[Change, ...]:

@@ -174,7 +174,7 @@ def _dialect(text: str, separator: str) -> Mapping[str, Any]:
     if separator == " " or re.search(rf'{mark} +"[^"\s{mark}]', text):
         return {"skipinitialspace": True}
     if re.search(rf'\\"[^\S\r\n]*[^"\s{mark}]', text):
-        return {"escapechar": "\\", "doublequote": False}
+        return {"escapechar": "\\"}
     return {}
 
 

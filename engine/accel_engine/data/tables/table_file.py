@@ -287,6 +287,8 @@ def _read_csv(
     except pa.ArrowInvalid as error:
         check_quotes(path, head)
         if "straddling" in str(error):
+            if path.stat().st_size <= _FIRST_BLOCK:  # a header alone, whose line has no end
+                raise DataError(f"{path} has no rows") from error
             raise DataError(f"{path} has a row of more than {numbers.size(_BLOCK)}") from error
         if not invalid or skip_invalid:
             raise

@@ -128,6 +128,21 @@ class RunInfo:
             self.kind
         ]
 
+    def require_plan(self, otherwise: str) -> Plan:
+        """The plan of a run that an engine of this program trains.
+
+        Args:
+            otherwise: What is to be said of another run.
+
+        Raises:
+            RunError: It has none, or none that this version understands.
+        """
+        if not self.has_engine:
+            raise RunError(f"run {self.id} was {self.made}: {otherwise}")
+        if self.plan is None:
+            raise RunError(f"the plan of run {self.id} cannot be read on this machine")
+        return self.plan
+
     @property
     def x_series(self) -> str:
         """The series by which its other series are; empty if they are by step."""

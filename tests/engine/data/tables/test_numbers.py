@@ -188,6 +188,9 @@ def test_several_notations_in_a_column_are_named(tmp_path, cells, said):
     [change] = read_columns(file, DataOptions()).columns["x"].changes
     assert f"read as categories: its numbers are written in several ways, such as {said}" in str(change)
     assert "--kinds 'x=number'" in str(change)
+    taken, left = read_columns(file, DataOptions(kinds=("x=number",))).columns["x"].changes
+    assert f"such as {cells[0]!r} as" in str(taken)
+    assert f"such as {cells[-1]!r} in row {len(cells)}" in str(left)
 
 
 def test_zeros_before_numbers_of_several_lengths_are_said(tmp_path):

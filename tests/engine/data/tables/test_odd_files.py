@@ -61,7 +61,7 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "a title of two lines": ("Sales\nAsia,,\n\na,b,c\n1,x,3\n2,y,4\n", {"a": [1, 2], "b": ["x", "y"], "c": [3, 4]}),
     "a title and an empty line": ("Sales\n\na;b;c\n1;x;3\n2;y;4\n", {"a": [1, 2], "b": ["x", "y"], "c": [3, 4]}),
     "blanks before quotes": ('a, b\n1, "x, y"\n2, "z"\n', {"a": [1, 2], "b": ["x, y", "z"]}),
-    "quotes escaped by backslashes": ('a,b\n1,"say \\"hi\\", x"\n2,z\n', {"a": [1, 2], "b": ['say "hi", x', "z"]}),
+    "quotes with backslashes": ('a,b\n1,"say \\"hi\\", x"\n2,"""p"""\n', {"a": [1, 2], "b": ['say "hi", x', '"p"']}),
     "columns of blanks": (" a    b  c\n 1   20  x\n10    2  y \n", {"a": [1, 10], "b": [20, 2], "c": ["x", "y"]}),
     "blanks in one column": ("name of it\nBo 1 x\nJo Bo y\n", {"name of it": ["Bo 1 x", "Jo Bo y"]}),
     "blanks between thousands": ("price now\n203 795,36\n7 000\n", {"price now": [203795.36, 7000]}),

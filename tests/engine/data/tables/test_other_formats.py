@@ -208,7 +208,10 @@ def test_declared_dates_of_numbers_are_the_same_in_each_format(tmp_path, texts, 
 
 def test_a_date_that_is_predicted_is_said(tmp_path):
     file = tmp_path / "t.csv"
-    file.write_text("a,day\n" + "".join(f"{number},2020-01-{number + 1:02d}\n" for number in range(20)))
+    file.write_text("a,day\n" + "".join(f"{number},2020-01-{number + 1:02d}\n" for number in range(20)) + ",\n")
     found = load(str(file), DataOptions(target=("day",), split="none"))
-    assert [*map(str, found.changes)] == ["dates of day read as numbers: predicted in seconds since 1970"]
+    assert [*map(str, found.changes)] == [
+        "1 row at the end left out: all their cells are empty",
+        "dates of day read as numbers: predicted in seconds since 1970",
+    ]
     assert found.train.targets[:2].ravel().tolist() == [1577836800, 1577923200]
