@@ -31,7 +31,7 @@ from accel_engine.plan.placement import find_cluster
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.engine_process import package_versions
 from accel_engine.run import RunWriter, read_run
-from accel_engine.run.directory.log_file import NOTED
+from accel_engine.run.directory.log_file import OWN_PREFIX
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
 from accel_engine.run_queue.queue_database import ensure_waiter
@@ -240,7 +240,7 @@ class EngineSupervisor:
     def _tell_error(self, text: str) -> None:
         """Tell an error of a GPU in the run, and in its log: the process may end at once."""
         self._last_error = text
-        print(f"{NOTED}{text}", file=sys.stderr)  # noqa: T201 (the run's log)
+        print(f"{OWN_PREFIX}{text}", file=sys.stderr)  # noqa: T201 (the run's log)
         self._warn(text)
 
     def _error_of_gpu(self) -> str:

@@ -30,7 +30,7 @@ class BatchSeries:
         names: Names the series.
 
     Attributes:
-        add: Adds the logs of a batch; called at every step, so it is just a list's ``append``.
+        add: Adds the logs of a call of the batch callbacks. It is a list's ``append``, as it delays training.
         execution: Batches per call of the batch callbacks.
         missing: Names of the series that lack the values of some batches.
     """

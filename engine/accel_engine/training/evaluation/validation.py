@@ -93,7 +93,7 @@ class Validation:
         self.retrace()
 
     def retrace(self) -> None:
-        """Trace the graph again, as other layers train now: the loss has the regularizers of trainable weights only."""
+        """Make a new graph: for a smaller batch, or other trainable layers, whose regularizers are part of the loss."""
         self._takes_any = fixed_batch(self._assembly.model) is None
         self._batches = graph_of(self._run_batches, self._assembly, reduce_retracing=self._takes_any)
 
@@ -110,7 +110,7 @@ class Validation:
         return size
 
     def problem(self) -> str:
-        """Why the model cannot be validated; empty if it can. Traces the graph, without running it."""
+        """Why the model cannot be validated; empty if it can. Traces a custom ``test_step``, without running it."""
         if isinstance(self._data, Split) and not len(self._data):
             return "there are no validation examples"
         if not self._custom:
