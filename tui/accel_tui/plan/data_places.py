@@ -99,7 +99,7 @@ def recent(trained: Iterable[str], listed: Sequence[DataPlace], limit: int = 4) 
     found: dict[str, DataPlace] = {}
     for text in trained:
         key = _resolved(text)
-        if key not in known and key not in found and len(found) < limit:
+        if text and key not in known and key not in found and len(found) < limit:  # a bench has no data
             found[key] = DataPlace(text, text, "recent")
     return tuple(found.values())
 

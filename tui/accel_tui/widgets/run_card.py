@@ -40,8 +40,8 @@ from accel_tui.widgets.styled_text import show_text
 if TYPE_CHECKING:
     from accel_engine.advice import Finding
 
-PAUSE_SECONDS = 0.1
-"""Seconds that the cursor rests on a run before it is read and shown."""
+PAUSE_SECONDS = 0.2
+"""Seconds that the cursor rests on a run before it is read and shown: keys that follow sooner cost only a move."""
 
 MIRROR_SECONDS = 5.0
 """Most seconds that a card waits for the steps of a run of a host."""
