@@ -137,7 +137,8 @@ class PlacedState:
             if others is None:
                 return  # the owner sends it
             before = moved[tf.compat.v1.get_default_graph(), weight.device]
-            scope = _StateOfUpdate(self._copies, self._moved, before[-MOVED_AT_A_TIME:][:1])
+            ended = before[-MOVED_AT_A_TIME] if len(before) >= MOVED_AT_A_TIME else ()
+            scope = _StateOfUpdate(self._copies, self._moved, ended)
             with ExitStack() as stack:
                 for name in _ASSIGNMENTS:
                     stack.enter_context(override_calls({inner: scope.assignment(name, getattr(inner, name))}, name))
