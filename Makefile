@@ -14,8 +14,7 @@ static:
 tests:
 	$(BIN)pytest
 
-# Runs the tests marked `campaign`, which `tests` leaves out: variants of what it tests, such as other models and strategies,
-# and the whole table of combinations, of which `tests` runs a share.
+# Runs what `tests` leaves out: tests marked `campaign`, and all tests and combinations of which it runs a share.
 # For some: CAMPAIGN="tests/tui -k diagnostics".
 campaign:
 	$(BIN)pytest -m campaign $(CAMPAIGN)

@@ -16,7 +16,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.process.start_run import hand_over, prepare_run
+from accel_engine.process.start_run import prepare_run, start_on_engine
 from accel_engine.run import RunWriter, create
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.store.steps import TIME
@@ -75,7 +75,7 @@ class Launched(Trained):
             RunError: It failed.
         """
         run = prepare_run(self.plan_of(directory))
-        if hand_over(run, None).wait(TRAINING_SECONDS):
+        if start_on_engine(run, None).wait(TRAINING_SECONDS):
             raise RunError(f"run {run.name} failed: {(run / LOG).read_text()[-2000:]}")
         return run
 

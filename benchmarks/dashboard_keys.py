@@ -122,7 +122,7 @@ def _train_and_press(answers: dict[Phase, list[Answer]], keys: int) -> None:
     ):
         viewer = terminal.viewer()
         viewer.wait_for(details)
-        engine = engine_process.start(directory)
+        engine = engine_process.start_engine(directory)
         try:
             phase, here = Phase.STARTING, 0
             while here < keys:

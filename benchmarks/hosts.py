@@ -29,7 +29,7 @@ from accel_engine.hosts.link import link_to
 from accel_engine.hosts.mirrored_runs import list_runs_of
 from accel_engine.hosts.reading import HostFollower
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, create, request
+from accel_engine.run import RunReader, RunWriter, create, send_command
 
 STAND_IN = '#!/bin/sh\nwhile [ "$1" != "--" ]; do shift; done\nshift 2\nexec sh -c "$*"\n'
 
@@ -85,7 +85,7 @@ def measure_commands(folder: Path, count: int) -> str:
         with closing(RunWriter(there)) as engine, closing(RunReader(mirror)):
             for _ in range(count):
                 begun = time.monotonic()
-                request(mirror, "checkpoint")
+                send_command(mirror, "checkpoint")
                 while not (commands := engine.commands()):
                     time.sleep(0.002)
                 times.append(1000 * (time.monotonic() - begun))

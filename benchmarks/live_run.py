@@ -62,7 +62,7 @@ def steady() -> Iterator[Path]:
 def trained(**fields: Any) -> Iterator[Path]:
     """Yield the directory of a run that a real engine trains without end, once it has steps."""
     directory = run.create(Plan(**fields, epochs=10**5))
-    engine = engine_process.start(directory)
+    engine = engine_process.start_engine(directory)
     try:
         _wait_for_steps(directory, engine)
         yield directory

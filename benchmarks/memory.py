@@ -144,7 +144,7 @@ def imported_memory() -> int:
 def trained_memory(plan: Plan) -> int:
     """Bytes of a new engine process at its peak while it trains a plan."""
     directory = prepare_run(plan)
-    peak = _peak(engine_process.start(directory))
+    peak = _peak(engine_process.start_engine(directory))
     with closing(RunReader(directory)) as reader:
         if reader.info().status is not Status.FINISHED:
             raise SystemExit(f"{plan.command()} failed: see {directory}")

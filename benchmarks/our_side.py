@@ -51,7 +51,7 @@ class Ours:
         )
         self.directory = run.create(plan)
         # 0 is TensorFlow's own number, also where earlier runs were faster with another one.
-        self._engine = engine_process.start(self.directory, {"TF_NUM_INTRAOP_THREADS": str(threads or 0)})
+        self._engine = engine_process.start_engine(self.directory, {"TF_NUM_INTRAOP_THREADS": str(threads or 0)})
         self._reader = run.RunReader(self.directory)
         watching = (sys.executable, "-m", "accel_tui", "watch", self.directory)
         self._dashboard = Terminal(watching) if dashboard else None
@@ -103,7 +103,7 @@ class Ours:
         from accel_engine import run
         from accel_engine.run.engine.commands import read_answer
 
-        number = run.request(self.directory, command)
+        number = run.send_command(self.directory, command)
         self._wait_for(lambda: read_answer(self.directory, number))
 
     @staticmethod

@@ -108,6 +108,10 @@ class FunctionRuns:
         """One trial at a time."""
         return 1
 
+    def ahead(self) -> int:
+        """None."""
+        return 0
+
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
         """Note the plan of a trial."""
         run = f"{study}-{trial}"

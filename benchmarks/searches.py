@@ -261,15 +261,15 @@ def _drawings(directory: Path) -> Iterator[tuple[str, float]]:
     """Reading the study, and drawing each view, with nothing else going on."""
     from accel_engine.search.launch import open_study
     from accel_tui.study_state.state import StudyState
-    from accel_tui.study_state.study_follower import read_state
+    from accel_tui.study_state.study_follower import read_study
     from accel_tui.widgets.search.study_view import VIEWS, Importance, ViewInputs, draw_view
 
     began = time.perf_counter()
     with open_study(directory) as study:
-        state = read_state(study, StudyState())
+        state = read_study(study, StudyState())
         yield "reading the whole study, once", time.perf_counter() - began
         began = time.perf_counter()
-        read_state(study, state)
+        read_study(study, state)
         yield "a poll without news, once", time.perf_counter() - began
     for view in VIEWS:
         times = []

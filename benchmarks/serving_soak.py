@@ -38,7 +38,7 @@ def make_folders(place: Path, kinds: list[str], formats: list[str]) -> Iterator[
     from accel_engine.model_export.export_targets import target_at
     from accel_engine.model_export.service_folder import write_service_folder
     from accel_engine.plan import Plan
-    from accel_engine.process.start_run import hand_over, prepare_run
+    from accel_engine.process.start_run import prepare_run, start_on_engine
     from accel_engine.requests.protocol.model_reference import ModelReference
     from accel_engine.requests.write_service import ServiceRequest
     from combinations.materials import MATERIALS, of_task
@@ -49,7 +49,7 @@ def make_folders(place: Path, kinds: list[str], formats: list[str]) -> Iterator[
         data.mkdir()
         material = MATERIALS[kind](data) if kind in MATERIALS else of_task(kind, data)
         run = prepare_run(Plan(**{"batch_size": 8, "epochs": 1, **material.fields}))
-        if hand_over(run, None).wait():
+        if start_on_engine(run, None).wait():
             raise SystemExit(f"the training of {kind} failed: {run}")
         for form in filter(formats.__contains__, SERVED[kind].split()):
             folder, work = place / f"{kind}-{form}", place / f"{kind}-{form}-work"

@@ -23,7 +23,7 @@ from textual.pilot import Pilot
 from accel_engine.hosts.host_list import Host, add_host, remove_host
 from accel_engine.hosts.runs_there import start
 from accel_engine.plan import Plan
-from accel_engine.run import Status, create, request
+from accel_engine.run import Status, create, send_command
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.queue import QueueRequest
 from accel_tui.app import AccelApp
@@ -269,7 +269,7 @@ def main() -> None:
         if BROWSED in wanted:
             asyncio.run(capture_page(HERE / f"{BROWSED}.png", Path(sys.executable).with_name("accel-tui")))
         for live in (runs.live, runs.script):  # the demo measures speed, and needs the whole machine
-            request(live, "stop_now")
+            send_command(live, "stop_now")
             wait(lambda live=live: not status(live).live, "the live runs to end")
         for name in wanted:
             if name in TERMINALS and not TERMINALS[name].opens:
@@ -296,11 +296,11 @@ def missed_alone(name: str, missing: list[str]) -> Iterator[None]:
 def paused(runs: Runs) -> Iterator[None]:
     """Pause the live runs."""
     for live in (runs.live, runs.script):
-        request(live, "pause")
+        send_command(live, "pause")
         wait(lambda live=live: status(live) is Status.PAUSED, "the live runs to pause")
     yield
     for live in (runs.live, runs.script):
-        request(live, "resume")
+        send_command(live, "resume")
 
 
 @contextmanager
@@ -350,7 +350,7 @@ def hosts(home: Path) -> Iterator[None]:
     wait(lambda: all(validations(each) for each in live), "the runs on hosts to be validated")
     yield
     for directory in live:
-        request(directory, "stop_now")
+        send_command(directory, "stop_now")
     wait(lambda: not any(status(each).live for each in live), "the runs on hosts to end")
     for name in ("lab1", "lab2", "far"):
         remove_host(name)

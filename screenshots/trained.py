@@ -147,7 +147,7 @@ def write_scans(path: Path) -> None:
 def begin(plan: Plan) -> Path:
     """Start a run."""
     directory = create(plan)
-    engine_process.start(directory)
+    engine_process.start_engine(directory)
     return directory
 
 

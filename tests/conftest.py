@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import shares
 from waiting import wait_until
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells make background processes ignore Ctrl-C
@@ -22,6 +23,18 @@ gc.disable()  # during imports: TensorFlow and the tests create millions of obje
 def pytest_xdist_auto_num_workers() -> int:
     """Return two processes more than there are cores, at most 4: many tests wait for a process or a timer."""
     return min(4, (os.cpu_count() or 1) + 2)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say which tests are drawn of those that are alike."""
+    which = "all" if shares.all_are_wanted(config) else shares.SEED
+    return f"share of tests that are alike: {which} (SHARE={which} repeats it, SHARE=all runs all)"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run a share of the tests that are marked as alike."""
+    shares.leave_out_others(config, items)
 
 
 def pytest_collection_finish() -> None:

@@ -17,7 +17,7 @@ from accel_engine.errors import AccelError
 from accel_engine.events import CheckpointSaved, EpochEnded, Outcome, RunEnded
 from accel_engine.files import replacing
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request
+from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, send_command
 from accel_engine.run.directory import disk_problem
 from accel_engine.run.directory.checkpoint_files import (
     checkpoint_path,
@@ -78,7 +78,7 @@ def live(*, waits: bool) -> None:
     """Create a run, use it in every way, and train it to its end."""
     directory = create(PLAN)
     annotate(directory)
-    request(directory, "validate")
+    send_command(directory, "validate")
     train(directory, waits=waits)
     other = create(OTHER)
     end_at_once(other, waits=waits)

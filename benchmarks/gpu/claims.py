@@ -89,7 +89,7 @@ def _tried(variables: dict[str, str]) -> str:
     directory = run.create(
         Plan(model="mlp", data="synthetic:28x28x1:10:20000", epochs=10**6, validation="off", time_limit="45s")
     )
-    engine = engine_process.start(directory, variables)
+    engine = engine_process.start_engine(directory, variables)
     engine.wait(200)
     with closing(run.RunReader(directory)) as reader:
         events = [event for event in reader.poll().events if isinstance(event, XlaTried)]

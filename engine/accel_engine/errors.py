@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -120,6 +120,20 @@ class RunError(AccelError):
 
 class DatabaseError(RunError):
     """A run's database that SQLite cannot use, perhaps only now: it is locked, or the disk is full."""
+
+
+@contextmanager
+def file_errors(problem: str, kind: type[AccelError] = RunError) -> Iterator[None]:
+    """Raise errors of the system as errors for users, with the reason.
+
+    Args:
+        problem: What cannot be done, such as ``cannot write runs.csv``.
+        kind: The error that is raised.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{problem}: {error.strerror or error}") from error
 
 
 class EngineMissingError(AccelError):

@@ -102,7 +102,7 @@ def decode_file(path: Path, kind: type[T]) -> T | None:
 
 
 def decode_or_none(text: object, kind: type[T]) -> T | None:
-    """Parse a value as :func:`decode` does; ``None`` if it is none of its type."""
+    """Parse a value as :func:`decode` does; ``None`` if it is not of the type."""
     try:
         return decode(text, kind)
     except JsonValueError:
@@ -113,7 +113,7 @@ def parse_object(text: object) -> dict[str, Any]:
     """Parse a JSON object of any form.
 
     Raises:
-        JsonValueError: It is none.
+        JsonValueError: The text is no JSON object.
     """
     values = _parse(text)
     if not isinstance(values, dict):

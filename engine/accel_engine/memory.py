@@ -1,4 +1,4 @@
-"""Memory that this process may still take: the machine's, within the limits of its control groups."""
+"""Memory that processes take, and that this one may still take within the limits of its control groups."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,6 +23,17 @@ _RECLAIMABLE = ("active_file", "inactive_file", "slab_reclaimable")
 def available_memory() -> int:
     """Bytes that can be allocated without swapping, and without being killed for the limit of a container."""
     return min([psutil.virtual_memory().available, *_left_in_groups()])
+
+
+def resident_bytes(pid: int) -> int:
+    """Resident memory of a process and of those that it has started, without those that have exited."""
+    found = 0
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):  # it exits meanwhile
+                found += each.memory_info().rss
+    return found
 
 
 def check_fits_memory(what: str, nbytes: int) -> None:

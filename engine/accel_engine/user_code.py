@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from accel_engine.errors import AccelError, cause_first, frames_in
+from accel_engine.errors import AccelError, ModelError, cause_first, frames_in
 from accel_engine.text import printable, suggestion
 from accel_engine.user_paths import user_path
 
@@ -118,6 +118,19 @@ def parameters(function: Callable[..., Any]) -> set[str]:
 def reason(error: BaseException) -> str:
     """The type and message of an exception on one line."""
     return one_line(f"{type(error).__name__}: {error}").removesuffix(":")
+
+
+@contextmanager
+def model_errors(problem: str) -> Iterator[None]:
+    """Raise what libraries, and layers of the user, raise about a model as a ``ModelError``, with the reason.
+
+    Args:
+        problem: What cannot be done, such as ``the model cannot be traced``.
+    """
+    try:
+        yield
+    except Exception as error:  # their exceptions have no common class
+        raise ModelError(f"{problem}: {reason(error)}") from error
 
 
 def one_line(text: str) -> str:

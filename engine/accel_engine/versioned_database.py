@@ -462,7 +462,7 @@ def convert_row(row: tuple[Any, ...], kind: type[R]) -> R:
     """Check the values of a row, in the order of the fields.
 
     Raises:
-        ValueError: A value is none that its field may have.
+        ValueError: A field cannot have its value.
     """
     try:
         return msgspec.convert(row, kind, builtin_types=_BYTES)
@@ -502,7 +502,7 @@ def explain(error: Exception, title: str, problem: str, file: str = "", cure: st
     Returns:
         A :exc:`DatabaseError` if SQLite cannot use the file, perhaps only now.
     """
-    if is_damage(error):
+    if _is_damage(error):
         return RunError(
             f"{title} {problem}: {f'its {file}' if file else 'it'} is damaged ({error}){cure and f'. {cure}'}"
         )
@@ -512,7 +512,7 @@ def explain(error: Exception, title: str, problem: str, file: str = "", cure: st
     return kind(f"{title} {problem}: {error}")
 
 
-def is_damage(error: Exception) -> bool:
+def _is_damage(error: Exception) -> bool:
     """Whether a file is no database any more, or not all of one."""
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -22,8 +22,8 @@ import numpy as np
 from accel_engine import run
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
-from accel_engine.run import RunReader, Status, request
+from accel_engine.process.engine_process import start_engine
+from accel_engine.run import RunReader, Status, send_command
 from accel_engine.run.directory.disk_problem import DiskProblem
 from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL
 from campaigns import totals
@@ -62,7 +62,7 @@ def main() -> int:
         os.environ["ACCEL_TUI_HOME"] = str(disk / "home")
         os.environ["ACCEL_TUI_SETTINGS"] = os.devnull
         directory = run.create(PLAN)
-        start(directory).wait()
+        start_engine(directory).wait()
         undisturbed = _ended(directory)
         while seed == arguments.seed or time.monotonic() < end:
             for total in _try(seed, arguments.fills, disk, undisturbed):
@@ -82,7 +82,7 @@ def _try(seed: int, fills: int, disk: Path, undisturbed: Ended) -> Iterator[Tota
         ("full at the end", 1, _fill_until_the_end),
     ):
         directory = run.create(PLAN)
-        engine = start(directory)
+        engine = start_engine(directory)
         problem = attempt(generator, tries, disk, directory, engine) or _difference(_ended(directory), undisturbed)
         if engine.poll() is None:
             engine.kill()
@@ -126,7 +126,7 @@ def _stop_while_full(
         if not _wait(lambda: _waiting(directory)):
             return "a full disk was not told"
         if generator.random() < 0.5:
-            request(directory, generator.choice(("stop", "stop_now")))
+            send_command(directory, generator.choice(("stop", "stop_now")))
         else:
             engine.send_signal(generator.choice((2, 15)))
         engine.wait(TIMEOUT)

@@ -160,11 +160,11 @@ def _try(case: Case, plan: Plan, reference: Reference, rng: random.Random) -> Hi
 def _start(directory: Path | None, plan: Plan, *, is_cold: bool) -> Engine:
     """Start or continue a run; one without a checkpoint starts again."""
     if directory is None and is_cold:
-        return start_by_command(run.find, *shlex.split(plan.command())[1:])
+        return start_by_command(run.find_run, *shlex.split(plan.command())[1:])
     if directory is None:
         return fork(run.create(plan))
     if is_cold and latest_checkpoint(directory):
-        return start_by_command(run.find, "continue", directory.name)
+        return start_by_command(run.find_run, "continue", directory.name)
     run.reopen(directory, plan)
     return fork(directory)
 

@@ -49,6 +49,7 @@ SelectTypeParameters=CR_Core
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 ReturnToService=2
+SlurmdTimeout=20
 NodeName=n0 NodeHostname=n0 NodeAddr=10.77.0.10 CPUs=1 State=UNKNOWN
 NodeName=n1 NodeHostname=n1 NodeAddr=10.77.0.11 CPUs=1 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=20

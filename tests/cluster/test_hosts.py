@@ -26,7 +26,7 @@ from accel_engine.hosts.mirrored_runs import list_runs_of, problem_of
 from accel_engine.hosts.reading import HostReader, HostReading
 from accel_engine.hosts.runs_there import start
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, Status, create, find, request
+from accel_engine.run import RunReader, RunWriter, Status, create, find_run, send_command
 from accel_engine.run.engine.commands import read_answer
 from cluster.conftest import SECONDS
 from recorded_run import execute, started
@@ -198,7 +198,7 @@ def engine(host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
 
 def mirror_of(engine: Engine) -> Path:
     list_runs_of("far")
-    directory = find("far:last")
+    directory = find_run("far:last")
     assert directory.name == engine.writer.directory.name
     return directory
 
@@ -243,7 +243,7 @@ def test_a_host_that_is_started_again(machine: Machine, engine: Engine) -> None:
         machine.crash()
         wait_until(lambda: "far: " in problem_of(mirror), timeout=30)
         with pytest.raises(RunError, match=r"far: .*(refused|lost|closed)"):
-            request(mirror, "pause")
+            send_command(mirror, "pause")
         machine.boot()
         wait_until(lambda: not problem_of(mirror), timeout=60)
         assert_nothing_lost(engine, mirror, reader)
@@ -333,7 +333,7 @@ def test_two_clients_steer_one_run(host: Host, engine: Engine, tmp_path: Path, m
     program = [sys.executable, "-m", "accel_tui"]
     subprocess.run([*program, *add], env=environment, check=True)
     with closing(RunReader(mirror)):
-        mine = request(mirror, "pause")
+        mine = send_command(mirror, "pause")
         other = subprocess.run(
             [*program, "resume", "far:last"], env=environment, capture_output=True, text=True, check=False
         )
@@ -354,7 +354,7 @@ def test_a_slow_link(host: Host, engine: Engine, tmp_path: Path) -> None:
     mirror = mirror_of(engine)
     mirrored_runs.show_on_screen()  # which does not wait for all of it
     with closing(RunReader(mirror)) as reader:
-        number = request(mirror, "checkpoint")
+        number = send_command(mirror, "checkpoint")
         wait_until(lambda: read_answer(mirror, number) is not None, timeout=SECONDS)
 
         def copied() -> int:

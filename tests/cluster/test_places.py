@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from accel_engine.events import Recovered, RunEnded, WorkersMet
 from accel_engine.run import RunReader, Status, list_runs
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.search.study_reader import StudyReader
-from cluster.conftest import SECONDS, Placed, program, start
+from cluster.conftest import SCRIPT, SECONDS, Placed, program, start
 from waiting import wait_until
 
 TWO = ("--strategy", "multi-worker")
@@ -190,6 +190,43 @@ def test_slurm_trains_the_trials_of_a_search(cluster) -> None:
     assert all(run.info.place is not None and run.info.place.place == "slurm:main" for run in trials(3))
 
 
+def test_trials_are_tasks_of_an_array_that_are_cancelled_and_start_again_by_themselves(cluster) -> None:
+    done = search("--on", "slurm:main", "--trials", "4", "--at-once", "2", "--sampler", "random", *LONG, "--detach")
+    assert done.returncode == 0, done.stderr
+    runs = trials(4)  # two of them wait
+    wait_until(lambda: all(run.info.place for run in runs), "an array", timeout=SECONDS)
+    assert len({run.job.partition("_")[0] for run in runs}) == 1
+    directory = Path(os.environ["ACCEL_TUI_HOME"], "studies", "s")
+    first, second, third, last = sorted(runs, key=lambda run: run.job)
+    with StudyReader(directory) as study:
+
+        def states() -> list[str]:
+            study.refresh()
+            return [f"{trial.state.value}: {trial.reason}" for trial in study.trials.values()]
+
+        for run in (first, second):
+            run.wait_for("checkpoint", is_training)
+        slurm("scancel", last.job)
+        wait_until(lambda: any("no longer in its array: cancelled" in each for each in states()), "a cancelled trial")
+        slurm("scancel", first.job)
+        wait_until(
+            lambda: f"stopped: job {first.job} of Slurm was cancelled (scancel)" in states(), "an end", timeout=SECONDS
+        )
+        third.wait_for("checkpoint", is_training)
+
+        slurm("sbatch", "--partition=urgent", "--nodes=2", "--output=/dev/null", "--wrap=sleep 3")
+
+        for run in (second, third):
+            run.wait_for("preemption", lambda run: state_of(run.job) == "PENDING")
+            steps = latest_checkpoint(run.directory)
+            slurm("scontrol", "update", f"JobId={run.job}", "StartTime=now")
+            run.wait_for("new steps", lambda run, steps=steps: run.steps > steps and is_training(run))
+        assert program("stop", "s").returncode == 0
+        wait_until(lambda: study.database.part.ended is not None, "the end of the search", timeout=SECONDS)
+        assert all(state.startswith("stopped") for state in states()), states()
+    wait_until(lambda: not slurm("squeue", "--noheader"), "the end of all jobs", timeout=SECONDS)
+
+
 def test_a_trial_waits_in_slurm_with_its_reason_is_continued_when_lost_and_stopped_with_the_search(cluster) -> None:
     done = search("--on", "slurm:main", "--trials", "3", "--at-once", "3", *LONG, "--detach")
     assert done.returncode == 0, done.stderr
@@ -217,6 +254,62 @@ def test_a_trial_waits_in_slurm_with_its_reason_is_continued_when_lost_and_stopp
         wait_until(lambda: study.database.part.ended is not None, "the end of the search", timeout=SECONDS)
         assert all(state.startswith("stopped") for state in states()), states()
     wait_until(lambda: not slurm("squeue", "--noheader"), "the end of all jobs", timeout=SECONDS)
+
+
+def crash(host: str) -> None:
+    """Kill all processes of a host, which vanish without a word."""
+    for pid in subprocess.run(["ip", "netns", "pids", host], capture_output=True, text=True).stdout.split():
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+
+
+def check_that_a_search_outlives_a_node(first: Placed, second: Placed) -> None:
+    """Let the run of a trial lose its node, n1: it waits for a free one, and goes on from its checkpoint there."""
+    for run in (first, second):
+        run.wait_for("checkpoint", is_training)
+    lost = next(run for run in (first, second) if host_of_process(pid_of(run.directory)) == "n1")
+    other, steps, job = second if lost is first else first, latest_checkpoint(lost.directory), lost.info.place
+
+    crash("n1")
+
+    lost.wait_for("another job", lambda run: (place := run.info.place) is not None and place != job)
+    before = other.steps
+    other.wait_for("new steps of the other trial", lambda run: run.steps > before and is_training(run))
+    assert lost.info.status is Status.QUEUED
+    assert program("stop", other.directory.name).returncode == 0
+    lost.wait_for("new steps", lambda run: run.steps > steps and is_training(run))
+    assert host_of_process(pid_of(lost.directory)) == "n0"
+
+
+def host_of_process(pid: int) -> str:
+    """The host whose network a process has."""
+    own = os.stat(f"/proc/{pid}/ns/net").st_ino
+    return next(host for host in ("n0", "n1") if os.stat(f"/run/netns/{host}").st_ino == own)
+
+
+def stopped_search(at: str = "") -> None:
+    """Stop a search, and wait until it has ended: nothing hangs on the node that is gone."""
+    assert program("stop", "s", at=at).returncode == 0
+    with StudyReader(Path(os.environ["ACCEL_TUI_HOME"], "studies", "s")) as study:
+
+        def has_ended() -> bool:
+            study.refresh()
+            return study.database.part.ended is not None
+
+        wait_until(has_ended, "the end of the search", timeout=SECONDS)
+        assert all(trial.state.value == "stopped" for trial in study.trials.values())
+
+
+def test_a_search_goes_on_when_slurm_loses_a_node(cluster) -> None:
+    try:
+        done = search("--on", "slurm:main", "--trials", "2", "--at-once", "2", *LONG, "--detach")
+        assert done.returncode == 0, done.stderr
+        first, second = trials(2)
+        check_that_a_search_outlives_a_node(first, second)
+        stopped_search()
+        wait_until(lambda: not slurm("squeue", "--noheader"), "the end of all jobs", timeout=SECONDS)
+    finally:
+        subprocess.run(["bash", str(SCRIPT), "up"], capture_output=True, check=True)
 
 
 def test_a_race_runs_on_a_node_of_slurm(cluster) -> None:
@@ -288,6 +381,18 @@ def test_ray_trains_the_trials_of_a_search_on_its_nodes(ray) -> None:
     ended = json.loads(done.stdout.splitlines()[-1])
     assert (ended["outcome"], ended["states"]) == ("finished", {"finished": 3})
     assert len(trials(3)) == 3
+
+
+def test_a_search_goes_on_when_ray_loses_a_node(ray) -> None:
+    try:
+        words = ("--on", "ray", "--cpus", "2", "--trials", "2", "--at-once", "2", *LONG, "--detach")
+        done = search(*words, at="n0")
+        assert done.returncode == 0, done.stderr
+        first, second = trials(2)
+        check_that_a_search_outlives_a_node(first, second)
+        stopped_search(at="n0")
+    finally:
+        subprocess.run(["bash", str(SCRIPT), "up"], capture_output=True, check=True)
 
 
 def test_a_race_runs_on_a_node_of_ray(ray) -> None:

@@ -32,7 +32,7 @@ from tui.cli.conftest import no_warm_engine
 _pipes = threading.local()
 """What an engine in a thread has for standard input and output."""
 
-_real_spawn, _real_start = engine_process.spawn, engine_process.start
+_real_spawn, _real_start = engine_process.spawn, engine_process.start_engine
 
 
 class Imported:
@@ -156,7 +156,7 @@ def install(monkeypatch: pytest.MonkeyPatch, gym: Gym) -> None:
 
     monkeypatch.setattr(EngineInThread, "asked", [])
     monkeypatch.setattr(EngineInThread, "unexpected", [])
-    monkeypatch.setattr(engine_process, "start", start)
+    monkeypatch.setattr(engine_process, "start_engine", start)
     monkeypatch.setattr("accel_engine.process.ask.spawn", spawn)
     monkeypatch.setattr(request_server, "claim_pipes", lambda: _pipes.channel)
     monkeypatch.setattr(request_server, "until_input_ends", _received)

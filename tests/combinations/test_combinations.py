@@ -1,19 +1,13 @@
 """Every row of the table goes with every command, or the program refuses it, as ``refusals.py`` says.
 
-The whole table is a campaign. Other tests run a share of it, which follows from the program's code: a checkout always
-has the same one, and each change of the code draws another.
+The whole table is a campaign. An ordinary run takes a share of it.
 """
 
-import hashlib
-import math
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-import accel_engine
-import accel_tui
+from shares import ORDINARY, share_of
 
 from .commands import COMMANDS, OF_PLANS, Cell, RefusedError, missing_commands
 from .conftest import Trainings, take_copy, trained
@@ -30,26 +24,7 @@ CELLS = [
 QUICK = [(row, command) for row, command in CELLS if not BY_ID[row].is_slow]
 
 SHARE = 4
-"""Cells that other tests run: about 10 s of processor time."""
-
-SHARES = next(
-    count for count in range(len(QUICK) // SHARE, len(QUICK)) if math.gcd(count, len(COMMANDS) * len(ROWS)) == 1
-)
-"""Number of shares. Each has other rows, and other commands."""
-
-
-def chosen_share() -> int:
-    """The number of the share: ``COMBINATIONS``, if that is set, or drawn by the program's code."""
-    if chosen := os.environ.get("COMBINATIONS"):
-        return int(chosen)
-    digest = hashlib.sha256()
-    for package in (accel_engine, accel_tui):
-        for path in sorted(Path(str(package.__file__)).parent.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return int.from_bytes(digest.digest()[:8]) % SHARES
-
-
-NUMBER = chosen_share()
+"""Cells of an ordinary run: about 10 s of processor time."""
 
 
 def check(
@@ -93,28 +68,16 @@ def test_every_refusal_is_documented_and_of_the_table() -> None:
         assert any(each.fits(row, command) for row, command in CELLS), each
 
 
-@pytest.mark.parametrize(
-    ("row", "command"),
-    [pytest.param(*cell, id=f"share {NUMBER}: {'-'.join(cell)}") for cell in QUICK[NUMBER::SHARES]],
-)
-def test_share(
-    make_cell: Callable[[Row], Cell],
-    trainings: Trainings,
-    monkeypatch: pytest.MonkeyPatch,
-    row: str,
-    command: str,
-) -> None:
-    check(row, command, make_cell, trainings, monkeypatch)
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make thousands of tests only where they are wanted: other tests would collect them for seconds."""
     if metafunc.function is test_cell:
-        wanted = CELLS if metafunc.config.option.markexpr != "not campaign" else []
-        metafunc.parametrize(("row", "command"), [pytest.param(*cell, id="-".join(cell)) for cell in wanted])
+        ordinary = metafunc.config.option.markexpr == ORDINARY
+        wanted, marks = (share_of(QUICK, len(QUICK) // SHARE), ()) if ordinary else (CELLS, pytest.mark.campaign)
+        metafunc.parametrize(
+            ("row", "command"), [pytest.param(*cell, id="-".join(cell), marks=marks) for cell in wanted]
+        )
 
 
-@pytest.mark.campaign
 def test_cell(
     make_cell: Callable[[Row], Cell],
     trainings: Trainings,

@@ -13,7 +13,7 @@ import pytest
 
 from accel_engine.events import CheckpointSaved, Event, Phase, PhaseChanged
 from accel_engine.plan import SPECS
-from accel_engine.run import RunReader, Status, find
+from accel_engine.run import RunReader, Status, find_run
 from accel_engine.run.runs.listing import summarize
 from end_to_end.terminal import Terminal
 from tui.fake_engine import FakeEngine
@@ -49,7 +49,7 @@ def start_long_run(terminal: Terminal) -> Path:
     terminal.wait_for("accel-tui train --epochs 100000")
     terminal.send("ctrl+s")
     terminal.wait_for("● training", timeout=IMPORTING)
-    return find("last")
+    return find_run("last")
 
 
 def loss(text: str) -> float:
@@ -138,7 +138,7 @@ def test_killed_engine_is_shown_as_lost_and_resumed_from_its_checkpoint(
 ) -> None:
     arguments = ("train", "--model", "mlp", "--epochs", "100000", "--xla", "off", "--validation", "off", "--detach")
     subprocess.run([program, *arguments], check=True, capture_output=True, timeout=120)
-    directory = find("last")
+    directory = find_run("last")
     terminal = open_terminal("watch", "last")
     terminal.wait_for("● training", timeout=IMPORTING)
     wait_until(lambda: any(isinstance(event, CheckpointSaved) for event in events(directory)), "a checkpoint")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.events import CheckpointSaved, Event, RunEnded
-from accel_engine.run import RunReader, Status, find
+from accel_engine.run import RunReader, Status, find_run
 
 LONG = ("--model", "mlp", "--epochs", "100000", "--validation", "off", "--xla", "off")
 """A run that goes on until it is ended."""
@@ -31,7 +31,7 @@ def test_killed_engine_is_told_as_lost_and_its_run_goes_on_from_its_checkpoint(
 ) -> None:
     detached = run(program, "train", *LONG, "--checkpoint-every", "1 epoch", "--detach")
     assert detached.returncode == 0, detached.stderr
-    directory = find(detached.stdout.strip())
+    directory = find_run(detached.stdout.strip())
     reader = RunReader(directory)
     said: list[Event] = []
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accel_engine.run import Command, RunReader, Status, find, list_runs, request
+from accel_engine.run import Command, RunReader, Status, find_run, list_runs, send_command
 from accel_engine.run.store.database import reading
 
 pytestmark = pytest.mark.campaign
@@ -48,7 +48,7 @@ def test_a_live_run_of_a_plan_with_xla_and_without(program: Path, wait_until: Ca
         options = ("--model", "mlp", "--epochs", 100_000, "--validation", "off", "--xla", xla, "--detach")
         started = run(program, "train", *options)
         assert started.returncode == 0, started.stderr
-        directory = find(started.stdout.strip())
+        directory = find_run(started.stdout.strip())
         wait_until(lambda directory=directory: trains(directory), "the first steps", timeout=120)
 
         found = profiled(program, directory, "--seconds", 0.5)
@@ -59,7 +59,7 @@ def test_a_live_run_of_a_plan_with_xla_and_without(program: Path, wait_until: Ca
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as first:
             wait_until(lambda directory=directory: is_asked(directory), "the command", timeout=60)
             second = run(program, "profile", directory)
-            request(directory, "stop")
+            send_command(directory, "stop")
             said = first.communicate(timeout=120)[0]
         assert (second.returncode, "already" in second.stderr) == (1, True), second.stderr
         assert (first.returncode, "the trace is shorter." in said) == (0, True), (
@@ -85,7 +85,7 @@ def test_a_live_script(program: Path, tmp_path: Path, wait_until: Callable[..., 
     assert found["steps"] is None
     assert found["grouped_by"] == "name scopes"
     assert any("scores" in operation["name"] or "dense" in operation["name"] for operation in found["operations"])
-    request(directory, "stop")
+    send_command(directory, "stop")
     assert script.communicate(timeout=120)[0].splitlines()[-1] == "left"
     with closing(RunReader(directory)) as reader:
         assert reader.info().status is Status.STOPPED

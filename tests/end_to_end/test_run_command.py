@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from accel_engine.events import Outcome, PartEnded, PartStarted
-from accel_engine.run import RunInfo, RunReader, Status, list_runs, request
+from accel_engine.run import RunInfo, RunReader, Status, list_runs, send_command
 from accel_engine.run.engine.commands import read_answer
 from end_to_end.terminal import Terminal
 
@@ -365,7 +365,7 @@ def test_stopping_a_script_interrupts_it_then_terminates_it_then_kills_it(
         ("stop_now", "SIGTERM", "no\n"),
         ("stop_now", "SIGKILL", ""),
     ):
-        number = request(last().directory, command)
+        number = send_command(last().directory, command)
         wait_until(lambda number=number: read_answer(last().directory, number), "the answer")
         answer = read_answer(last().directory, number)
         assert answer
@@ -381,7 +381,7 @@ def test_a_pause_needs_a_fit(scripts: Scripts, wait_until: Callable[..., None]) 
     name = scripts.write("train.py", "input()")
     with scripts.start(name, stdin=subprocess.PIPE) as process:
         wait_until(lambda: list_runs() and last().status is Status.RUNNING, "the run")
-        number = request(last().directory, "pause")
+        number = send_command(last().directory, "pause")
         wait_until(lambda: read_answer(last().directory, number), "the answer")
         process.communicate("\n")
     answer = read_answer(last().directory, number)
@@ -449,7 +449,10 @@ def test_recorders_in_processes_that_the_script_starts_are_parts_of_its_run(scri
         "train.py",
         """
         import multiprocessing, os, subprocess, sys, time, child
+        from contextlib import closing
         from accel_engine import Recorder
+        from accel_engine.events import PartEnded
+        from accel_engine.run import RunReader, list_runs
 
         def start(method, function, name):
             process = multiprocessing.get_context(method).Process(target=function, args=(name,))
@@ -461,7 +464,9 @@ def test_recorders_in_processes_that_the_script_starts_are_parts_of_its_run(scri
             start("spawn", child.train, "spawned")
             start("forkserver", child.train, "of a server")
             start("spawn", child.die, "killed")
-            time.sleep(3.0)
+            with closing(RunReader(list_runs()[0].directory)) as reader:
+                while len([*reader.events(0, PartEnded)]) < 4:  # until it is known that a process was killed
+                    time.sleep(0.01)
             with Recorder("parent") as run:
                 start("fork", child.train, "beside it")
                 run.log(0, loss=1.0)

@@ -8,6 +8,8 @@ import pytest
 from end_to_end.terminal import Terminal
 from tui.fake_engine import FakeEngine
 
+pytestmark = pytest.mark.share(3)
+
 SGR = re.compile(rb"\x1b\[([\d;]*)m")
 
 

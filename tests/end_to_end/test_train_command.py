@@ -17,7 +17,7 @@ import pytest
 
 from accel_engine import data
 from accel_engine.events import KINDS
-from accel_engine.run import RunReader, Status, find, list_runs
+from accel_engine.run import RunReader, Status, find_run, list_runs
 from accel_engine.run.store.database import RunDatabase
 from end_to_end.terminal import Terminal
 
@@ -99,7 +99,7 @@ def test_a_script_reads_every_step_of_a_run_that_generalises_within_its_default_
     assert lines[0]["notes"] == ["converted to grayscale", "resized from 32x32 to 8x8"]
     assert lines[4]["top"] == []
 
-    with closing(RunDatabase(find("last"))) as database:
+    with closing(RunDatabase(find_run("last"))) as database:
         database.execute("DELETE FROM main.diagnostics")  # as of a run without validation
     with Terminal([program, "watch", "last"], columns=100, rows=30) as terminal:
         terminal.wait_for("Finished")
@@ -148,7 +148,7 @@ def test_a_run_is_steered_from_another_terminal_and_stopped_by_ctrl_c(program: P
         return done.stdout
 
     def status() -> Status:
-        with closing(RunReader(find("long"))) as reader:
+        with closing(RunReader(find_run("long"))) as reader:
             return reader.info().status
 
     foreground.read_until("steps")

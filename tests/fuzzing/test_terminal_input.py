@@ -115,7 +115,7 @@ def _no_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def refuse(*_: object, **__: object) -> Any:
         raise RunError("no engine here")
 
-    monkeypatch.setattr(engine_process, "start", refuse)
+    monkeypatch.setattr(engine_process, "start_engine", refuse)
     monkeypatch.setattr(ask, "spawn", refuse)
     monkeypatch.setattr("textual.app.wait_for_idle", settled)
     monkeypatch.setattr("textual.pilot.wait_for_idle", settled)

@@ -117,7 +117,7 @@ def data() -> dict[str, bytes]:
         "plan.toml": f"model = 'mlp'\nname = \"$({COMMAND})\\u001b]0;title\\u0007\"\n".encode(),
         "huge.png": _png(60_000, 60_000),
         "huge.wav": b"RIFF\xff\xff\xff\xffWAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 16000, 2, 16)
-        + b"data\xff\xff\xff\x7f" + b"\0" * 16,
+        + b"data\x00\x00\xff\x7f" + b"\0" * 16,
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.run import runs_directory
-from accel_engine.run.runs.listing import find, summarize
+from accel_engine.run.runs.listing import find_run, summarize
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_tui.cli.event_text import format_event
 from accel_tui.host import Screens
@@ -190,16 +190,16 @@ def trained() -> Path:
 
 def test_last_is_no_bench(directory: Path, trained: Path) -> None:
     again = save(candidate(1, 1.0, 1.0))
-    assert find("last") == trained
-    assert find(again.name[:4]) == again
+    assert find_run("last") == trained
+    assert find_run(again.name[:4]) == again
 
 
 def test_where_there_are_only_benches_there_is_no_last_run(directory: Path) -> None:
     with pytest.raises(UsageError, match=f"last is never a bench, and all runs are: .* such as {directory.name}"):
-        find("last")
+        find_run("last")
     (runs_directory() / "zz-damaged").mkdir()
     (runs_directory() / "zz-damaged" / "run.db").write_text("no database")
-    assert find("last").name == "zz-damaged"
+    assert find_run("last").name == "zz-damaged"
 
 
 def test_a_bench_is_not_compared_with_a_training_run(directory: Path, trained: Path) -> None:

@@ -83,7 +83,8 @@ async def walk(pilot: Pilot[None], place: str) -> str:
     return check(pilot)
 
 
-@pytest.mark.parametrize("size", [(120, 40), pytest.param((200, 120), marks=pytest.mark.campaign)], ids=str)
+@pytest.mark.share(4)
+@pytest.mark.parametrize("size", [(120, 40), (200, 120)], ids=str)
 @pytest.mark.parametrize("place", WALKS)
 async def test_no_screen_shows_what_a_terminal_obeys(runs: list[FakeEngine], place: str, size: tuple[int, int]) -> None:
     async with BareApp(inventory=MACHINE).run_test(size=size) as pilot:

@@ -18,7 +18,7 @@ def cold(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The runs that a cold engine was started on."""
     started: list[Path] = []
     monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
-    monkeypatch.setattr(engine_process, "start", started.append)
+    monkeypatch.setattr(engine_process, "start_engine", started.append)
     return started
 
 
@@ -33,7 +33,7 @@ class BrokenEngine(StubEngine):
 def test_where_a_warm_engine_has_just_ended_a_cold_one_is_started(cold: list[Path]) -> None:
     engine: Any = BrokenEngine(lambda: None)
     directory = start_run.prepare_run(Plan(), ())
-    start_run.hand_over(directory, engine)
+    start_run.start_on_engine(directory, engine)
     assert cold == [directory]
     assert engine.closed
 

@@ -119,6 +119,7 @@ async def unseen(pilot: Pilot[None], picture: Callable[[Widget], object] = pictu
     return found
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("place", PLACES)
 async def test_each_screen_is_painted_what_has_the_keys_is_seen_and_the_palette_has_whatever_keys_do(
     engine: FakeEngine, place: str
@@ -169,17 +170,8 @@ def check_backgrounds(pilot: Pilot[None]) -> None:
     assert bare == []
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        "plan",
-        "runs",
-        "question",
-        pytest.param("run with its log", marks=pytest.mark.campaign),
-        pytest.param("advice", marks=pytest.mark.campaign),
-        pytest.param("comparison", marks=pytest.mark.campaign),
-    ],
-)
+@pytest.mark.share(3)
+@pytest.mark.parametrize("place", ["plan", "runs", "question", "run with its log", "advice", "comparison"])
 async def test_what_has_the_keys_is_seen_without_colours(
     engine: FakeEngine, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

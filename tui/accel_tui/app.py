@@ -130,8 +130,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
     """State of the warm engine, and of starting a run."""
 
-    run_counts: reactive[tuple[int, int]] = reactive((0, 0), repaint=False)
-    """Number of live runs, and of runs that wait in the queue."""
+    run_counts: reactive[tuple[int, int] | None] = reactive(None, repaint=False)
+    """Number of live runs, and of runs that wait in the queue; ``None`` before the runs were read."""
 
     can_list_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether the modules for the list of runs are imported."""
@@ -301,9 +301,9 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     @work(exclusive=True, exit_on_error=False, group="save-chart")
     async def action_save_charts(self) -> None:
         """Write the charts of this screen to files."""
-        from accel_tui.widgets.chart.figure_saver import shown_figures, stem_of, write_figures  # which imports NumPy
+        from accel_tui.widgets.chart.figure_saver import drawing_widgets, figures_of, stem_of, write_figures  # NumPy
 
-        figures = shown_figures(self.screen)
+        figures = await asyncio.to_thread(figures_of, drawing_widgets(self.screen))
         if not figures:
             self.notify("This screen shows no chart.", title="Chart not saved", severity="warning")
             return

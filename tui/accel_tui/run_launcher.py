@@ -263,9 +263,9 @@ def _prepare_continuation(directory: Path, epochs: int | None) -> Path:
 def _hand_over(directory: Path, engine: WarmEngine | None) -> bool:
     """Hand a run to an engine; returns whether it needed one here: on a host, one has it already."""
     from accel_engine.process import start_run
-    from accel_engine.run.directory.run_paths import host_of
+    from accel_engine.run.directory.run_paths import host_of_run
 
-    if host_of(directory):
+    if host_of_run(directory):
         return False
-    start_run.hand_over(directory, engine)
+    start_run.start_on_engine(directory, engine)
     return True

@@ -80,6 +80,15 @@ _FILE_READERS = {
 FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
 
+_OTHER_FILES = {
+    (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz", ".7z", ".rar"): "unpack it first",
+    (".xlsx", ".xls", ".ods"): "save it as CSV",
+    (".json",): "write an object per line, and name it .jsonl",
+    (".feather", ".arrow", ".orc"): "save it as Parquet",
+    (".tab", ".dat", ".data", ".psv"): "name a table .csv, whatever separates its columns",
+}
+"""What helps with files that are not read, by their suffixes."""
+
 CLOUD_STORAGE = "gs://"
 """The beginning of an address in Google Cloud Storage."""
 
@@ -123,7 +132,8 @@ def find(spec: str) -> DatasetEntry:
     if path.suffix == ".py":
         raise PlanError("data", spec, f"add the function that returns the data, e.g. {spec}:load")
     if "/" in spec or exists(path):
-        raise PlanError("data", spec, f"not a folder, nor a file that ends with {', '.join(_FILE_READERS)}")
+        hint = next((f"; {what}" for ends, what in _OTHER_FILES.items() if path.suffix.lower() in ends), "")
+        raise PlanError("data", spec, f"not a folder, nor a file that ends with {', '.join(_FILE_READERS)}{hint}")
     raise PlanError("data", spec, f"no such dataset or file; {suggestion(spec, CATALOGUE)}")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Verb = Literal[
-    "turned", "resized", "converted", "mixed", "resampled", "padded", "cut", "left out", "read as missing",
+    "turned", "resized", "converted", "mixed", "resampled", "padded", "cut", "divided", "left out", "read as missing",
     "filled", "read as categories", "read as dates", "read as numbers", "standardized",
 ]  # fmt: skip
 """What is done to examples or values."""

@@ -128,12 +128,14 @@ def without_shares(options: DataOptions, *, validation: bool, test: bool) -> Dat
 
 
 def split_names(names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Tell from the ends of names, such as ``x_val``, of which split they are; those with no such end are of training.
+    """Tell from names such as ``x_val`` and ``val_images`` of which split they are; all others are of training.
 
     Returns:
-        The names of ``train`` and of the other splits that there are, by their beginnings, such as ``x``.
+        The names of ``train`` and of the other splits that there are, by what else they say, such as ``x``.
     """
     ends = {name: name.rpartition("_")[::2] for name in names}
+    starts = {name: name.partition("_")[::-2] for name in names}
+    ends |= {name: (stem, use) for name, (stem, use) in starts.items() if ends[name][1] not in _USES and use in _USES}
     trained = {*ends, *(stem for stem, end in ends.values() if _USES.get(end) == "train")}
     splits: dict[str, dict[str, str]] = {"train": {}}
     for name, (stem, end) in ends.items():

@@ -41,9 +41,9 @@ def write_client_examples(folder: Path, clients: Path) -> str:
     row = whole_row(inputs)
     example = {name: array[row : row + 1] for name, array in inputs.items()}
     expected = {name: plain(array[row : row + 1].reshape(-1)) for name, array in outputs.items()}
-    write_json(clients / EXAMPLE, {"inputs": v2_inputs(service, example)})
-    write_json(clients / V1_EXAMPLE, v1_request(service, example))
-    write_json(clients / EXPECTED, expected)
+    write_json_line(clients / EXAMPLE, {"inputs": _v2_inputs(service, example)})
+    write_json_line(clients / V1_EXAMPLE, v1_request(service, example))
+    write_json_line(clients / EXPECTED, expected)
     name = _write_file(service, {key: np.asarray(array[0]) for key, array in example.items()}, clients)
     return name or ""
 
@@ -53,7 +53,7 @@ def read_both(folder: Path) -> tuple[Service, tuple[dict[str, npt.NDArray[Any]],
     return read_service(folder), load_examples(folder)
 
 
-def v2_inputs(service: Service, example: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, Any]]:
+def _v2_inputs(service: Service, example: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, Any]]:
     """The inputs of a request of the Open Inference Protocol, of some examples."""
     return [
         {
@@ -103,7 +103,7 @@ def whole_row(inputs: Mapping[str, npt.NDArray[Any]]) -> int:
     return int(missing.argmin())
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json_line(path: Path, value: Any) -> None:
     """Write a value as a line of JSON; a number that is not finite is an error."""
     path.write_text(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
 

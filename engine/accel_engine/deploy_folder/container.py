@@ -14,7 +14,7 @@ from urllib.parse import quote
 from accel_engine.deploy_folder.client_examples import EXAMPLE, MEDIA_TYPES, write_client_examples
 from accel_engine.deploy_folder.facts import Facts, FolderMeasurement, figure
 from accel_engine.deploy_folder.folder_options import KSERVE, KUBERNETES, RAY_SERVE, FolderOptions
-from accel_engine.deploy_folder.manifests import rate_line, resources_of, values_of
+from accel_engine.deploy_folder.manifests import manifest_values, rate_line, resources_of
 from accel_engine.deploy_folder.rendering import TEMPLATES, Block, Value, rendered, shell_text
 from accel_engine.errors import RunError
 from accel_engine.formats import BATCHING_FILE
@@ -72,12 +72,12 @@ def write_server_folder(folder: Path, facts: Facts, options: FolderOptions, thre
     """
     shutil.copytree(FILES / "service", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     standalone.copy_server(folder / "server")
-    (folder / "requirements.txt").write_text("\n".join(requirements_for(facts, options)) + "\n", "utf-8")
+    (folder / "requirements.txt").write_text("\n".join(_requirements_for(facts, options)) + "\n", "utf-8")
     example = write_client_examples(folder / "model", folder / "clients")
-    (folder / "clients" / "curl.sh").write_text(curl_script(facts, example), "utf-8")
+    (folder / "clients" / "curl.sh").write_text(_curl_script(facts, example), "utf-8")
     facts = replace(facts, measured=_proved(folder, threads))
     resources = resources_of(facts, options)
-    values = values_of(facts, options, resources)
+    values = manifest_values(facts, options, resources)
     values |= {"accelerator": Block(_GPU if options.accelerator == "gpu" else "")}
     write_file(folder, "Dockerfile", values)
     write_file(folder, ".dockerignore", values, "dockerignore")
@@ -100,7 +100,7 @@ def write_server_folder(folder: Path, facts: Facts, options: FolderOptions, thre
         | readme_values(facts)
         | {
             "predict_example": Block(_predict_example(example)),
-            "measured": Block(f"{measured_line(facts.measured)} {rate_line(facts) if facts.sizing else ''}".strip()),
+            "measured": Block(f"{_measured_line(facts.measured)} {rate_line(facts) if facts.sizing else ''}".strip()),
             "accelerator_notes": Block(_ACCELERATOR_NOTES[options.accelerator]),
             "python_note": Block("3.12 in the container"),
             "target": Block(section),
@@ -122,7 +122,7 @@ def write_file(folder: Path, file: str, values: Mapping[str, Value], template: s
     path.write_text(rendered(path.name if file == ".dockerignore" else file, values, template), "utf-8")
 
 
-def requirements_for(facts: Facts, options: FolderOptions) -> list[str]:
+def _requirements_for(facts: Facts, options: FolderOptions) -> list[str]:
     """The lines of ``requirements.txt``."""
     lines = standalone.requirements(facts.service) + (["ray[serve]>=2.50,<3"] if options.target == RAY_SERVE else [])
     kept = [line for line in lines if not line.startswith("tensorflow")]
@@ -136,7 +136,7 @@ def requirements_for(facts: Facts, options: FolderOptions) -> list[str]:
     return [*kept, "tensorflow-tpu==2.20.0", "libtpu>=0.0.14,<0.0.32"]
 
 
-def curl_script(facts: Facts, example: str) -> str:
+def _curl_script(facts: Facts, example: str) -> str:
     """A shell script that sends the example with ``curl``."""
     name = quote(facts.service.name, safe="")
     lines = [
@@ -227,7 +227,7 @@ def _verified(facts: Facts) -> str:
     )
 
 
-def measured_line(measured: FolderMeasurement | None) -> str:
+def _measured_line(measured: FolderMeasurement | None) -> str:
     """What was measured, as a sentence."""
     if measured is None:
         return ""

@@ -10,7 +10,7 @@ from accel_engine.deploy_folder.folder_options import LITERT, FolderOptions
 from accel_engine.deploy_folder.litert import name_of, write_litert_folder
 from accel_engine.deploy_folder.model_card import model_card
 from accel_engine.deploy_folder.tensorflow_serving import write_serving_folder
-from accel_engine.deploy_folder.write_folder import check_folder, writing
+from accel_engine.deploy_folder.write_folder import check_folder, writing_folder
 from accel_engine.deployment.deploy import Deployer
 from accel_engine.deployment.deploy_options import AUTO, OF_SERVERS, TARGETS, DeployOptions
 from accel_engine.deployment.deployments import Deployment, changing
@@ -88,7 +88,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
     if options.format == AUTO and folder.formats:
         options = replace(options, format=folder.formats[0])
     path, notes = Path(folder.to).absolute(), list[str]()
-    with writing(path) as written:
+    with writing_folder(path) as written:
         servable = written / "model" if folder.has_server else written.with_name("servable")
         servable.mkdir()
         export, sizing = _exported(run, options, servable, ask, tell)

@@ -12,7 +12,7 @@ from accel_engine.deploy_folder.rendering import dns_label
 from accel_engine.deployment.sizing import Sizing
 from accel_engine.errors import PlanError
 from accel_engine.model_server.service import Service
-from accel_engine.plan import WORDS, Plan
+from accel_engine.plan import PATH_FIELDS, Plan
 from accel_engine.requests.evaluate import Evaluation
 from accel_engine.requests.export_model import Export
 from accel_engine.run.history.history import read_history
@@ -124,12 +124,12 @@ def _model_line(plan: Plan, parameters: int | None, loss: str) -> str:
 
 
 def _plan_value(name: str, value: Any) -> str:
-    if WORDS[name].takes_files and isinstance(value, str):
+    if name in PATH_FIELDS and isinstance(value, str):
         return Path(value).name  # the folder goes to other machines
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of Markdown, of texts that are quoted already."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

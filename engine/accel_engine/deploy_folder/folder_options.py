@@ -39,7 +39,7 @@ def image_name(text: str) -> str:
     """Check the name of an image of a container.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is no name of an image.
     """
     if text and not _IMAGE.fullmatch(text):
         raise UsageError(f"{text!r} is no name of an image: give one such as registry.example.org/models/digits:1")
@@ -56,7 +56,7 @@ def node_labels(text: str) -> tuple[str, ...]:
     """Parse labels of nodes, separated by commas.
 
     Raises:
-        UsageError: One is none.
+        UsageError: One is no label.
     """
     words = tuple(each.strip() for each in text.split(",")) if text.strip() else ()
     for each in words:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine.deploy_folder.client_examples import EXPECTED, plain, read_both, whole_row, write_json
+from accel_engine.deploy_folder.client_examples import EXPECTED, plain, read_both, whole_row, write_json_line
 from accel_engine.deploy_folder.container import FILES, readme_values, write_file
-from accel_engine.deploy_folder.facts import Facts, figure, table
+from accel_engine.deploy_folder.facts import Facts, figure, markdown_table
 from accel_engine.deploy_folder.rendering import Block, Value, clean, cpp_text, markdown_text
 from accel_engine.inference.text_encoding import encode_texts, read_encodings, sidecar_of
 from accel_engine.model_server.service import model_path
@@ -46,8 +46,8 @@ def write_litert_folder(folder: Path, servable: Path, facts: Facts, quantized: E
     shutil.copyfile(sidecar_of(model), sidecar_of(folder / MODEL))
     row = whole_row(inputs)
     example = {name: array[row : row + 1] for name, array in inputs.items()}
-    write_json(folder / "example.json", {name: plain(array) for name, array in example.items()})
-    write_json(folder / EXPECTED, {name: plain(array[row].reshape(-1)) for name, array in outputs.items()})
+    write_json_line(folder / "example.json", {name: plain(array) for name, array in example.items()})
+    write_json_line(folder / EXPECTED, {name: plain(array[row].reshape(-1)) for name, array in outputs.items()})
     (folder / "labels.txt").write_text("".join(f"{clean(each)}\n" for each in service.class_names), "utf-8")
     files = _write_bytes(folder, example)
     texts = read_encodings(sidecar_of(folder / MODEL))
@@ -114,7 +114,7 @@ def _table(facts: Facts, measured: list[MeasuredModel]) -> str:
     rows.append(
         ["trained model", numbers.size(original.size), "", "", *(figure(original.metrics.get(name)) for name in names)]
     )
-    return table(["File", "Size", "Latency", "Difference", *map(markdown_text, names)], rows)
+    return markdown_table(["File", "Size", "Latency", "Difference", *map(markdown_text, names)], rows)
 
 
 def _not_written(measured: list[MeasuredModel]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Chooses what containers and manifests say about resources and probes, from measurements."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from accel_engine.deploy_folder.facts import Facts, FolderMeasurement, versions_line
@@ -68,7 +68,7 @@ def resources_of(facts: Facts, options: FolderOptions) -> Resources:
     )
 
 
-def values_of(facts: Facts, options: FolderOptions, resources: Resources) -> dict[str, Value]:
+def manifest_values(facts: Facts, options: FolderOptions, resources: Resources) -> dict[str, Value]:
     """The values of containers and manifests."""
     service, measured = facts.service, facts.measured
     image = options.image or f"{facts.label}:{service.version}"
@@ -157,8 +157,3 @@ def node_placement(selector: Mapping[str, str], accelerator: str) -> str:
     if resource := RESOURCES.get(accelerator):
         lines += ["tolerations:", f"  - key: {resource}", "    operator: Exists", "    effect: NoSchedule"]
     return "\n".join(lines)
-
-
-def indented(lines: Sequence[str], by: int = 4) -> str:
-    """Lines as a block of code of Markdown."""
-    return "\n".join(f"{' ' * by}{line}" for line in lines)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from accel_engine.deploy_folder.facts import Facts, figure, table, versions_line
+from accel_engine.deploy_folder.facts import Facts, figure, markdown_table, versions_line
 from accel_engine.deploy_folder.rendering import Block, markdown_text, rendered
 from accel_engine.requests.evaluate import EvaluatedModel, Measurement
 from accel_engine.words import numbers
@@ -53,7 +53,9 @@ def model_card(facts: Facts) -> str:
             "classes": Block(_classes(found)),
             "limits": Block("\n".join(f"- {each}" for each in _limits(facts, found))),
             "signature": Block(_signature(facts)),
-            "plan": Block(table(["Field", "Value"], [[f"`{name}`", markdown_text(v)] for name, v in facts.plan_lines])),
+            "plan": Block(
+                markdown_table(["Field", "Value"], [[f"`{name}`", markdown_text(v)] for name, v in facts.plan_lines])
+            ),
         },
     )
 
@@ -98,14 +100,16 @@ def _metrics_about(facts: Facts) -> str:
 def _metrics(facts: Facts, found: EvaluatedModel | None) -> str:
     served = facts.service.metrics
     if found is None:
-        return table(["Metric", "Served"], [[markdown_text(name), figure(value)] for name, value in served.items()])
+        return markdown_table(
+            ["Metric", "Served"], [[markdown_text(name), figure(value)] for name, value in served.items()]
+        )
     rows = [
         [markdown_text(name), figure(each.value), _interval(each), figure(served.get(name))]
         + ([figure(found.baseline.get(name))] if found.baseline else [])
         for name, each in found.metrics.items()
     ]
     more = [markdown_text(found.baseline_name or "baseline")] if found.baseline else []
-    return table(["Metric", "Trained model", "95% interval", "Served", *more], rows)
+    return markdown_table(["Metric", "Trained model", "95% interval", "Served", *more], rows)
 
 
 def _classes_about(found: EvaluatedModel | None) -> str:
@@ -127,7 +131,7 @@ def _classes(found: EvaluatedModel | None) -> str:
         ]
         for each in worst
     ]
-    return table(["Class", "Examples", "Precision", "Recall", "F1"], rows)
+    return markdown_table(["Class", "Examples", "Precision", "Recall", "F1"], rows)
 
 
 def _limits(facts: Facts, found: EvaluatedModel | None) -> Iterator[str]:
@@ -155,4 +159,4 @@ def _signature(facts: Facts) -> str:
     service = facts.service
     rows = [["input", markdown_text(each.name), markdown_text(str(each.spec))] for each in service.inputs]
     rows += [["output", markdown_text(each.name), markdown_text(str(each.spec))] for each in service.outputs]
-    return table(["", "Name", "Type"], rows)
+    return markdown_table(["", "Name", "Type"], rows)

@@ -83,7 +83,7 @@ _QUOTES: Mapping[str, Callable[[str], str]] = {
     ".yaml": yaml_text,
     ".md": markdown_text,
     ".sh": shell_text,
-    ".config": yaml_text,  # protobuf's text format, whose escapes in strings are those of C, as are JSON's
+    ".config": yaml_text,  # protobuf's text format, with C's escapes in strings, which JSON has, too
     ".cc": cpp_text,
 }
 """How texts are quoted, by the name of a file or its suffix."""

@@ -103,13 +103,13 @@ def _write_examples(folder: Path, servable: Path) -> None:
         "inputs": {each.name: each.dtype for each in service.inputs},
         "request": v1_request(service, inputs),
         "outputs": {name: plain(outputs[name].reshape(-1)) for name in compared},
-        "allowed": {name: allowed_differences(service, name, outputs[name]) for name in compared},
+        "allowed": {name: _allowed_differences(service, name, outputs[name]) for name in compared},
     }
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     (folder / "examples.json").write_text(text + "\n", "utf-8")
 
 
-def allowed_differences(service: Service, name: str, expected: Any) -> list[float]:
+def _allowed_differences(service: Service, name: str, expected: Any) -> list[float]:
     """How far each value on the last axis of an output may be from the trained model's, in its own unit.
 
     As :func:`accel_engine.model_server.service.compare`, but values far from the middle get no more than others.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import RunError, UsageError, file_errors
 from accel_engine.json_values import Text, decode_file, encode
 from accel_engine.user_paths import exists, is_directory
 from accel_engine.version import __version__
@@ -39,10 +39,8 @@ def check_folder(path: Path, *, replaces: bool) -> None:
         return
     if not is_directory(path):
         raise UsageError(f"{path} is a file: choose another folder")
-    try:
+    with file_errors(f"cannot read {path}", UsageError):
         is_empty = not any(path.iterdir())
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
     if is_empty:
         return
     if _mark_of(path) is None:
@@ -56,10 +54,10 @@ def _mark_of(path: Path) -> Mark | None:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Path]:
+def writing_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder, whose files are moved to ``path`` unless the block raises.
 
-    What this program has written there before is removed; other files stay, but for those of the same names.
+    What this program has written there before is removed; other files stay, unless a new one has the same name.
 
     Raises:
         RunError: The files cannot be written there.

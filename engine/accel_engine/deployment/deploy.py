@@ -45,7 +45,6 @@ from accel_engine.deployment.sizing import (
     Sizing,
     batch_sizes_to,
     choose,
-    memory_of,
     other_batches,
     read_sizing,
     write_sizing,
@@ -54,6 +53,7 @@ from accel_engine.deployment.write_version import Ask, DeployStep, Tell, automat
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import AccelError, ModelError, UsageError
 from accel_engine.formats import format_named
+from accel_engine.memory import resident_bytes
 from accel_engine.model_server.service import (
     OutputComparison,
     Service,
@@ -172,7 +172,9 @@ class Deployer:
                     with self._beside(deployment, folder) as (beside, process, seconds):
                         self._checked(beside, folder)
                         known = Sizing(format=deployment.version.format, threads=deployment.threads)
-                        write_sizing(folder, replace(known, load_seconds=seconds, memory_bytes=memory_of(process)))
+                        write_sizing(
+                            folder, replace(known, load_seconds=seconds, memory_bytes=resident_bytes(process.pid))
+                        )
                 found = self._taken_over(before, deployment, runs=runs)
             remove_other_folders(deployment)
             return _deployed(deployment, found, export)
@@ -316,7 +318,7 @@ class Deployer:
             folder, process = deployment.folder(deployment.current), server_process(deployment.directory)
             if read_sizing(folder) is None and process is not None:
                 known = Sizing(format=deployment.version.format, threads=deployment.threads, load_seconds=seconds)
-                write_sizing(folder, replace(known, memory_bytes=memory_of(process)))
+                write_sizing(folder, replace(known, memory_bytes=resident_bytes(process.pid)))
             return self._checked(deployment, folder)
         except BaseException:
             stop_server(deployment)

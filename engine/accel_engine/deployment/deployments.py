@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 from accel_engine.deployment.deploy_options import read_name
-from accel_engine.errors import AccelError, UsageError
+from accel_engine.errors import AccelError, UsageError, file_errors
 from accel_engine.files import private_directory, replacing
 from accel_engine.json_values import JsonValueError, decode, decode_file, encode
 from accel_engine.run.directory.lock import WriterLock
@@ -208,11 +208,8 @@ def write_deployment(deployment: Deployment) -> None:
         DeployError: It cannot be written.
     """
     path = deployment.directory / RECORD
-    try:
-        with replacing(path) as temporary:
-            temporary.write_text(encode(deployment) + "\n", "utf-8")
-    except OSError as error:
-        raise DeployError(f"cannot write {path}: {error.strerror or error}") from error
+    with file_errors(f"cannot write {path}", DeployError), replacing(path) as temporary:
+        temporary.write_text(encode(deployment) + "\n", "utf-8")
 
 
 @contextmanager
@@ -223,10 +220,8 @@ def changing(name: str) -> Iterator[Path]:
         DeployError: Another command changes it, or it cannot be written.
     """
     directory = deployments_directory() / name
-    try:
+    with file_errors(f"cannot write {directory}", DeployError):
         private_directory(directory / VERSIONS)
-    except OSError as error:
-        raise DeployError(f"cannot write {directory}: {error.strerror or error}") from error
     try:
         with WriterLock(directory, LOCK):
             try:
@@ -245,12 +240,10 @@ def serve_version(deployment: Deployment, number: int) -> None:
     Raises:
         DeployError: It cannot be written.
     """
-    try:
-        with replacing(deployment.directory / CURRENT) as temporary:
-            temporary.unlink(missing_ok=True)
-            temporary.symlink_to(Path(VERSIONS, str(number)))
-    except OSError as error:
-        raise DeployError(f"cannot write {deployment.directory / CURRENT}: {error.strerror or error}") from error
+    link = deployment.directory / CURRENT
+    with file_errors(f"cannot write {link}", DeployError), replacing(link) as temporary:
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(Path(VERSIONS, str(number)))
 
 
 def remove_other_folders(deployment: Deployment) -> None:
@@ -330,10 +323,8 @@ def remove_deployment(deployment: Deployment) -> None:
     with changing(deployment.name) as directory:
         if server_process(directory) is not None:
             raise DeployError(f"the deployment {deployment.name} is running: stop it first")
-        try:
+        with file_errors(f"cannot delete {directory}", DeployError):
             (directory / RECORD).unlink()  # the rest goes with it
-        except OSError as error:
-            raise DeployError(f"cannot delete {directory}: {error.strerror or error}") from error
 
 
 def running_text() -> str:

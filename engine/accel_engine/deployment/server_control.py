@@ -24,7 +24,7 @@ from accel_engine.deployment.deployments import (
     server_process,
 )
 from accel_engine.deployment.server_metrics import read_metrics
-from accel_engine.errors import UsageError
+from accel_engine.errors import UsageError, file_errors
 from accel_engine.process.detached import leave, start_detached
 from accel_engine.service_client.transport import SECONDS, ServiceError, Transport, UnreachableError, read_client_token
 from accel_engine.text import printable_line
@@ -84,7 +84,7 @@ def _why_not(host: str, port: int) -> str:
     Raises:
         UsageError: The host is none of this machine's.
     """
-    try:
+    with file_errors(f"--host {host} is no address of this machine", UsageError):
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -96,8 +96,6 @@ def _why_not(host: str, port: int) -> str:
                 if error.errno in (98, 48):  # EADDRINUSE of Linux and macOS
                     return "in use"
                 raise
-    except OSError as error:
-        raise UsageError(f"--host {host} is no address of this machine: {error.strerror or error}") from error
     return ""
 
 

@@ -6,7 +6,7 @@ on the same machine, and take a part of its processors.
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ import psutil
 
 from accel_engine.deployment.deployments import DeployError
 from accel_engine.deployment.server_metrics import figures_between, read_metrics
+from accel_engine.errors import file_errors
 from accel_engine.files import replacing
 from accel_engine.inference.measurement.connections import ArrivalConnections
 from accel_engine.inference.measurement.rate_search import (
@@ -26,6 +27,7 @@ from accel_engine.inference.measurement.rate_search import (
 from accel_engine.inference.measurement.stability import Measured
 from accel_engine.inference.runtime import Arrays
 from accel_engine.json_values import decode_file, encode
+from accel_engine.memory import resident_bytes
 from accel_engine.service_client.load import measured_load, single_requests
 from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.transport import Transport
@@ -104,33 +106,18 @@ def write_sizing(folder: Path, sizing: Sizing) -> None:
     Raises:
         DeployError: It cannot be written.
     """
-    try:
-        with replacing(folder / FILE) as temporary:
-            temporary.write_text(encode(sizing) + "\n", "utf-8")
-    except OSError as error:
-        raise DeployError(f"cannot write {folder / FILE}: {error.strerror or error}") from error
-
-
-def memory_of(process: psutil.Process) -> int:
-    """Resident bytes of a process and those that it has started."""
-    return sum(each.memory_info().rss for each in _alive(process))
-
-
-def _alive(process: psutil.Process) -> Iterator[psutil.Process]:
-    with suppress(psutil.Error):
-        for each in (process, *process.children(recursive=True)):
-            with suppress(psutil.Error):
-                each.memory_info()
-                yield each
+    with file_errors(f"cannot write {folder / FILE}", DeployError), replacing(folder / FILE) as temporary:
+        temporary.write_text(encode(sizing) + "\n", "utf-8")
 
 
 def _busy_seconds(process: psutil.Process) -> float:
     """Seconds of processors that a process and those that it has started have used."""
     found = 0.0
-    for each in _alive(process):
-        with suppress(psutil.Error):
-            times = each.cpu_times()
-            found += times.user + times.system
+    with suppress(psutil.Error):
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):
+                times = each.cpu_times()
+                found += times.user + times.system
     return found
 
 
@@ -158,7 +145,9 @@ class ServerSizing:
             at_least: A rate that another one has; one that cannot reach it is not searched further.
         """
         load = measured_load(self._service, self._examples, CONNECTIONS, SECONDS / 2)
-        known = replace(known, connections=CONNECTIONS, target_latency=latency, memory_bytes=memory_of(self._process))
+        known = replace(
+            known, connections=CONNECTIONS, target_latency=latency, memory_bytes=resident_bytes(self._process.pid)
+        )
         if load.rate <= at_least:
             return replace(known, rate=0.0, p50=load.p50, p99=load.p99)
         found = highest_rate(lambda rate: self._at(rate, latency), load.rate, latency, lowest=FEWEST_REQUESTS / SECONDS)
@@ -171,7 +160,7 @@ class ServerSizing:
             p99=percentiles["p99"].value if percentiles else None,
             cores=cores,
             batch=batch,
-            memory_bytes=max(known.memory_bytes or 0, memory_of(self._process)),
+            memory_bytes=max(known.memory_bytes or 0, resident_bytes(self._process.pid)),
         )
 
     def _at(self, rate: float, latency: float) -> Measured:

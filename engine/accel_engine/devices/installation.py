@@ -92,7 +92,7 @@ def may_have_unlisted_gpus(devices: Iterable[Device]) -> bool:
 
 
 def with_unlisted_gpus(devices: Sequence[Device], named: Iterable[str]) -> Sequence[Device]:
-    """The devices of this machine, and GPUs that a plan names and that only TensorFlow can tell whether they exist.
+    """Add the GPUs that a plan names and no driver lists, as on a Jetson: only TensorFlow knows whether they exist.
 
     Args:
         devices: The devices that were found.

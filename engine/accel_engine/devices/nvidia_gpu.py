@@ -15,7 +15,7 @@ from accel_engine.devices.device_types import ASLEEP, CountedItem, Device, Inven
 from accel_engine.devices.nvidia_queries import NO_GPU, QUERIES, Query, device_text, error_reason, memory, uuids
 from accel_engine.devices.pci_address import normalize_bus_id
 from accel_engine.devices.probe_thread import ProbeThread
-from accel_engine.devices.xid import named
+from accel_engine.devices.xid import error_text
 
 _MIG_REASON = "not reported while the GPU is split into MIG instances"
 
@@ -107,7 +107,7 @@ class GpuProbe:
                 self._events = events
             while len(self._errors) < MOST_ERRORS:
                 number = int(nvml.nvmlEventSetWait_v2(self._events, 0).eventData)
-                self._errors += (CountedItem(named(number), str(number)),)
+                self._errors += (CountedItem(error_text(number), str(number)),)
                 self._readings["errors"] = Reading.counted(self._errors)
         except nvml.NVMLError as error:
             self._watches_errors = error.value == nvml.NVML_ERROR_TIMEOUT  # nothing new; else nothing will come

@@ -52,7 +52,7 @@ def is_newer(capability: str, built: Iterable[str]) -> bool:
 
     Args:
         capability: The GPU's compute capability, such as ``12.0``; empty if unknown.
-        built: Those of the build, as its build info has them: ``sm_80``, ``compute_90``.
+        built: The capabilities of the build, as its build info has them: ``sm_80``, ``compute_90``.
     """
     newest = newest_major(built)
     return bool(capability) and newest is not None and int(capability.partition(".")[0]) > newest

@@ -45,7 +45,7 @@ UNKNOWN = "see NVIDIA's table of Xid errors"
 KERNEL_LOG = "dev/kmsg"
 
 
-def named(number: int) -> str:
+def error_text(number: int) -> str:
     """An error in words: ``error 79 (Xid): it fell off the PCI bus``."""
     return f"error {number} (Xid): {XIDS.get(number, (UNKNOWN,))[0]}"
 

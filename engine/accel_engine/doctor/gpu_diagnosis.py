@@ -122,7 +122,7 @@ def _broken(machine: Machine, summary: str) -> CheckFinding | None:
     if problems and seen == len(driver.gpus) - len(problems):
         meanwhile = "; training can use the others meanwhile" if seen else ""
         refused = {gpu.problem for gpu in driver.gpus if gpu.problem} == {REASONS["NO_PERMISSION"]}
-        finding = warned if seen and refused else failed  # they may be those of other jobs
+        finding = warned if seen and refused else failed  # they may belong to other jobs
         return finding(summary, "; ".join(problems), f"see nvidia.driver{meanwhile}")
     empty = [gpu.gpu for gpu in driver.settings if gpu.mig and not gpu.instances]
     if empty and seen == len(driver.gpus) - len(empty):

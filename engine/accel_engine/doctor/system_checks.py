@@ -105,13 +105,13 @@ def _far_gpus(machine: Machine) -> tuple[str, str] | None:
         node = read_word(machine.root / "sys/bus/pci/devices" / normalize_bus_id(gpu.address) / "numa_node")
         if not node.isdecimal():  # -1: the machine does not tell
             continue
-        beside = parse_processors(read_word(machine.root / f"sys/devices/system/node/node{node}/cpulist"))
+        beside = _parse_processors(read_word(machine.root / f"sys/devices/system/node/node{node}/cpulist"))
         if mine and beside and not mine & beside:
             far.setdefault(node, []).append(gpu.id)
     return next(((node, " and ".join(gpus)) for node, gpus in far.items()), None)
 
 
-def parse_processors(text: str) -> set[int]:
+def _parse_processors(text: str) -> set[int]:
     """Parse a list of processors as the kernel writes it: ``0-3,8`` is 0, 1, 2, 3 and 8."""
     processors: set[int] = set()
     for part in filter(None, text.split(",")):

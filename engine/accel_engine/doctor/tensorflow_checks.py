@@ -61,7 +61,7 @@ def installed_packages(machine: Machine | None = None) -> dict[str, str]:
     return {name: version for name in names if (version := version_of(name))}
 
 
-def install_command(machine: Machine) -> str:
+def _install_command(machine: Machine) -> str:
     """The command that installs the TensorFlow for this machine's accelerators."""
     extra = "cpu"
     if find_chips(machine.root):
@@ -76,7 +76,7 @@ def check_packages(machine: Machine) -> CheckFinding:
     installed = installed_packages(machine)
     summary = ", ".join(f"{name} {version}" for name, version in installed.items())
     if not installed:
-        fix = f"run {install_command(machine)}"
+        fix = f"run {_install_command(machine)}"
         if check_python(machine.python).verdict is CheckResult.FAIL:
             fix = f"see python; then {fix}"
         return failed("not installed", "training needs TensorFlow", fix)
@@ -86,7 +86,7 @@ def check_packages(machine: Machine) -> CheckFinding:
     name, version = next(iter(installed.items()))
     if name not in DISTRIBUTIONS:
         cause = "accel-tui supports tensorflow, tensorflow-cpu and tensorflow-tpu"
-        return failed(summary, cause, f"in a new virtual environment: {install_command(machine)}")
+        return failed(summary, cause, f"in a new virtual environment: {_install_command(machine)}")
     keras = machine.version("keras")
     if parse_version(keras).major < 3:
         summary += f", keras {keras}" if keras else ", no keras"
@@ -98,7 +98,7 @@ def check_packages(machine: Machine) -> CheckFinding:
     if not OLDEST <= parse_version(version).release[:2] <= NEWEST:
         span = " to ".join(".".join(map(str, end)) for end in (OLDEST, NEWEST))
         cause = f"accel-tui is tested with TensorFlow {span}"
-        return warned(summary, cause, f"in a new virtual environment: {install_command(machine)}")
+        return warned(summary, cause, f"in a new virtual environment: {_install_command(machine)}")
     return passed(summary)
 
 
@@ -163,7 +163,7 @@ def check_import(machine: Machine) -> CheckFinding:
             "TensorFlow is incomplete",
             f"files are missing in {tensorflow.file or 'its folder'}, e.g. because one of two TensorFlow packages was "
             "uninstalled",
-            f"in a new virtual environment: {install_command(machine)}",
+            f"in a new virtual environment: {_install_command(machine)}",
         )
     if tensorflow.problem:
         return _import_failed(machine, tensorflow)
@@ -263,7 +263,7 @@ def _timed_out(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFinding:
 def _killed_by_signal(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFinding:
     where = "listing devices" if tensorflow.version else "importing"
     cause = f"{_SIGNALS.get(tensorflow.signal, 'native code was terminated')}: {_truncated(tensorflow.problem)}"
-    fix = f"in a new virtual environment: {install_command(machine)}"
+    fix = f"in a new virtual environment: {_install_command(machine)}"
     if tensorflow.signal == "SIGILL" and not _has_avx(machine):
         cause = "TensorFlow's packages need AVX, which this processor does not have, or its emulator hides"
         fix = "use a machine with AVX; in a virtual machine, choose the host's processor model"
@@ -275,7 +275,7 @@ def _killed_by_signal(machine: Machine, tensorflow: TensorFlowDevices) -> CheckF
 
 
 def _import_failed(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFinding:
-    fix = f"in a new virtual environment: {install_command(machine)}"
+    fix = f"in a new virtual environment: {_install_command(machine)}"
     if "GLIBC" in tensorflow.problem:
         fix = "use a newer system or container: this system's C library is too old for TensorFlow's packages"
     elif match := re.search(r"No module named '([\w.]+)'", tensorflow.problem):

@@ -19,9 +19,9 @@ from accel_engine import clock, hangup, strategies
 from accel_engine.devices import Sampler, find_by_address
 from accel_engine.devices.device_types import Sample
 from accel_engine.devices.preemption import OFF, NoticeWatcher, find_provider
-from accel_engine.devices.xid import kernel_errors, named
+from accel_engine.devices.xid import error_text, kernel_errors
 from accel_engine.engine_main.cluster_processes import LOST_HINT, ClusterProcesses
-from accel_engine.engine_main.command_forwarder import CommandForwarder
+from accel_engine.engine_main.command_reader import CommandReader
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError, format_error
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
@@ -78,7 +78,7 @@ class EngineSupervisor:
         self._isolated = isolated
         self._tensorflow = tensorflow
         self._writer = RunWriter(directory, waits=True)
-        self._commands = CommandForwarder(self._writer)
+        self._commands = CommandReader(self._writer)
         self._cluster = ClusterProcesses(self._writer.write_event, self._warn)
         self._sampler = Sampler(self._write_samples, engine=os.getpid())
         self._told_errors: Counter[str] = Counter()
@@ -248,7 +248,7 @@ class EngineSupervisor:
         if not self._last_error and (logged := kernel_errors(since=self._began)):
             address, number = logged[-1]
             device = find_by_address(self._sampler.inventory, address)
-            return f"{device.id if device else f'the GPU at {address}'} had {named(number)}"
+            return f"{device.id if device else f'the GPU at {address}'} had {error_text(number)}"
         return self._last_error
 
     def _write_heartbeat(self) -> None:

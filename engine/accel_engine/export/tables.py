@@ -67,7 +67,7 @@ def _by_series(source: RunReader, by: str) -> ExportedTable:
     return ExportedTable(_with_values({by: "int64", "time": "float64"}, names, {}, "float32"), batches)
 
 
-def validation_table(source: RunReader) -> ExportedTable:
+def _validation_table(source: RunReader) -> ExportedTable:
     """One row per validation: steps taken, epoch, part of a script, time, every metric, and its duration."""
     rows, parts = _validations(source)
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
@@ -123,7 +123,7 @@ def events(source: RunReader) -> ExportedTable:
 
 TABLE_READERS: dict[str, Callable[[RunReader], ExportedTable]] = {
     "steps": steps,
-    "validation": validation_table,
+    "validation": _validation_table,
     "samples": samples,
     "events": events,
 }

@@ -23,8 +23,8 @@ from accel_engine.finders.throughput import (
 )
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.remaining_time import RemainingTime
+from accel_engine.measure.trial_memory import check_trial_memory, place_trial
 from accel_engine.measure.trial_process import TrialFailedError
-from accel_engine.measure.trial_room import check_room_on, place_trial
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import check_measurable, find_cluster
@@ -74,7 +74,7 @@ def find_batch_size(
         AccelError: None can be found, and why; or it was cancelled.
     """
     check_plan(plan)
-    check_room_on((place_trial(plan),), grows=True)
+    check_trial_memory((place_trial(plan),), grows=True)
     return _Search(plan, on_progress, options or SizeOptions(), should_stop, noise_scale).run()
 
 

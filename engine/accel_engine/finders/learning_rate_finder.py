@@ -13,7 +13,7 @@ from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.finders.rate_curve import Ramp, has_exploded, ramp_rates
 from accel_engine.finders.rate_suggestions import Rule, Suggestion, Suggestions, suggest
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_room import check_room_on, place_trial
+from accel_engine.measure.trial_memory import check_trial_memory, place_trial
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import scaling_factor
 from accel_engine.plan.options import OptionSpec, option
@@ -173,7 +173,7 @@ def find_learning_rate(
         AccelError: No learning rate can be found, and why; or it was cancelled.
     """
     check_plan(plan)
-    check_room_on((place_trial(plan),))
+    check_trial_memory((place_trial(plan),))
     return _find(TrialStart(plan), options or RampOptions(), on_progress, should_stop, None)
 
 
@@ -199,7 +199,7 @@ def find_rate_of_run(
     """
     info, plan, total_steps = _recorded(directory)
     check_plan(plan, total_steps)
-    check_room_on((place_trial(plan),))
+    check_trial_memory((place_trial(plan),))
     step = latest_checkpoint(directory)
     if not step and info.status.live and steps_taken(directory):
         send_to_run(directory, "checkpoint")
@@ -211,18 +211,15 @@ def find_rate_of_run(
 def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
     """A run, its plan with what it chose by itself, and the plan's steps; 0 if they are unknown."""
     info = read_run(directory)
-    if not info.has_engine:
-        raise RunError(f"run {info.id} was {info.made}: a learning rate can only be found for a run of this program")
-    if info.plan is None:
-        raise RunError(f"the plan of run {info.id} cannot be read on this machine")
-    if strategies.find(info.plan.strategy).processes:
+    plan = info.require_plan("a learning rate can only be found for a run of this program")
+    if strategies.find(plan.strategy).processes:
         raise RunError(
             f"run {info.id} trains in several processes, each with its own checkpoints: find the rate of its plan, "
             "from the initial weights, without --run"
         )
     history = read_history(directory)
     steps_per_epoch = history.built.steps_per_epoch if history.built else None
-    return info, history.autotuned_plan(info.plan), info.plan.epochs * (steps_per_epoch or 0)
+    return info, history.autotuned_plan(plan), plan.epochs * (steps_per_epoch or 0)
 
 
 def _find(

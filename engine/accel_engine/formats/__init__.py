@@ -3,8 +3,7 @@
 import importlib.util
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -12,10 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from accel_engine.data.standardization import Standardization
-from accel_engine.errors import ModelError, UsageError
+from accel_engine.errors import UsageError
 from accel_engine.inference.runtime import Arrays, Runtime
 from accel_engine.inference.text_encoding import TextEncoding, sidecar_of
-from accel_engine.user_code import reason
 from accel_engine.user_paths import exists, is_directory
 
 BATCHING_FILE = "batching.config"
@@ -206,12 +204,3 @@ def open_model(path: Path, *, threads: int | None = None, jit_compile: bool = Fa
         UsageError: There is no model.
     """
     return format_of(path).open(path, threads=threads, jit_compile=jit_compile)
-
-
-@contextmanager
-def explaining(problem: str) -> Iterator[None]:
-    """Turn what libraries and layers raise into a ``ModelError`` that begins with ``problem``."""
-    try:
-        yield
-    except Exception as error:  # of several kinds, from layers of the user's too
-        raise ModelError(f"{problem}: {reason(error)}") from error

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from accel_engine.formats import ModelFormat, ModelToWrite, Precision, explaining
+from accel_engine.formats import ModelFormat, ModelToWrite, Precision
 from accel_engine.inference.origin import write_origin
 from accel_engine.inference.runtime import Runtime
 from accel_engine.models.model_files import MODEL_FILES
+from accel_engine.user_code import model_errors
 
 
 class _Keras(ModelFormat):
@@ -19,7 +20,7 @@ class _Keras(ModelFormat):
         del precision
         from accel_engine.private_names.keras_names import whole_configs
 
-        with explaining("the model cannot be saved"), whole_configs(model.labelled):
+        with model_errors("the model cannot be saved"), whole_configs(model.labelled):
             model.labelled.save(path)
         write_origin(path, model.described({}))
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
-from accel_engine.formats import ModelFormat, ModelToWrite, Precision, explaining
+from accel_engine.formats import ModelFormat, ModelToWrite, Precision
 from accel_engine.inference.runtime import Arrays, Runtime, check_inputs
 from accel_engine.inference.text_encoding import sidecar_of, with_encodings
-from accel_engine.user_code import reason
+from accel_engine.user_code import model_errors
 
 if TYPE_CHECKING:
     import keras
@@ -70,7 +70,7 @@ def write_onnx(model: "keras.Model", path: Path, metadata: dict[str, str]) -> No
         if isinstance(layer, keras.layers.Normalization) and layer.built:
             # tf2onnx takes tensors that a graph captures for inputs; arrays become constants of the graph.
             layer.mean, layer.variance = np.asarray(layer.mean), np.asarray(layer.variance)
-    with explaining("the model cannot be converted to ONNX"), warnings.catch_warnings():
+    with model_errors("the model cannot be converted to ONNX"), warnings.catch_warnings():
         model(
             {name: np.zeros((1, *(side or 1 for side in each.shape[1:])), each.dtype) for name, each in inputs.items()}
         )
@@ -133,10 +133,8 @@ class OnnxRuntime:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = _ERRORS_ONLY
         options.intra_op_num_threads = threads or 0
-        try:
+        with model_errors(f"ONNX Runtime cannot load {path.name}"):
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # its exceptions have no common class
-            raise ModelError(f"ONNX Runtime cannot load {path.name}: {reason(error)}") from error
         self.inputs: Mapping[str, ArraySpec] = {each.name: _spec(each) for each in self._session.get_inputs()}
         self.outputs: Mapping[str, ArraySpec] = {each.name: _spec(each) for each in self._session.get_outputs()}
 
@@ -144,10 +142,8 @@ class OnnxRuntime:
         """See :meth:`accel_engine.inference.runtime.Runtime.run`."""
         check_inputs(inputs, self.inputs)
         arrays = {name: np.asarray(inputs[name], _numpy_type(spec)) for name, spec in self.inputs.items()}
-        try:
+        with model_errors("ONNX Runtime cannot run the model"):
             outputs = self._session.run(list(self.outputs), arrays)
-        except Exception as error:
-            raise ModelError(f"ONNX Runtime cannot run the model: {reason(error)}") from error
         return dict(zip(self.outputs, outputs, strict=True))
 
 

@@ -3,10 +3,11 @@
 import os
 from pathlib import Path
 
-from accel_engine.errors import UsageError
-from accel_engine.formats import BATCHING_FILE, ModelFormat, ModelToWrite, Precision, explaining
+from accel_engine.errors import UsageError, file_errors
+from accel_engine.formats import BATCHING_FILE, ModelFormat, ModelToWrite, Precision
 from accel_engine.inference.origin import DESCRIPTION
 from accel_engine.inference.runtime import Runtime
+from accel_engine.user_code import model_errors
 from accel_engine.user_paths import exists, is_directory
 
 WARM_UP_BATCHES = (1, 8, 32)
@@ -24,7 +25,7 @@ class _SavedModel(ModelFormat):
         from accel_engine.formats.serving_warmup import write_warmup
 
         del precision
-        with explaining("the model cannot be saved"):
+        with model_errors("the model cannot be saved"):
             model.labelled.export(path, verbose=False)
         write_warmup(path, model.name, model.first_examples(WARM_UP_BATCHES))
         model.write_description(path / DESCRIPTION, {})
@@ -66,10 +67,8 @@ def _names(directory: Path) -> list[str]:
     """
     if not is_directory(directory):
         return []
-    try:
+    with file_errors(f"cannot read {directory}", UsageError):
         return os.listdir(directory)
-    except OSError as error:
-        raise UsageError(f"cannot read {directory}: {error.strerror}") from error
 
 
 FORMAT = _SavedModel()

@@ -2,7 +2,7 @@
 
 ``tensorflow-serving-api``, which has their messages, would install another TensorFlow, so they are encoded here.
 
-Sources: ``prediction_log.proto``, ``predict.proto`` and ``model.proto`` of TensorFlow Serving.
+Sources: ``_prediction_log.proto``, ``predict.proto`` and ``model.proto`` of TensorFlow Serving.
 """
 
 from pathlib import Path
@@ -35,10 +35,10 @@ def write_warmup(directory: Path, name: str, requests: list[Arrays]) -> None:
     path.parent.mkdir()
     with tf.io.TFRecordWriter(str(path)) as writer:
         for inputs in requests:
-            writer.write(prediction_log(name, inputs))
+            writer.write(_prediction_log(name, inputs))
 
 
-def prediction_log(name: str, inputs: Arrays) -> bytes:
+def _prediction_log(name: str, inputs: Arrays) -> bytes:
     """Encode a request as a ``PredictionLog``."""
     spec = text_field(_NAME, name) + text_field(_SIGNATURE_NAME, SIGNATURE)
     request = bytes_field(_MODEL_SPEC, spec)

@@ -19,7 +19,7 @@ from accel_engine.errors import ModelError
 from accel_engine.formats import ModelFormat, ModelToWrite, Precision
 from accel_engine.inference.runtime import Arrays, Runtime, check_inputs
 from accel_engine.inference.text_encoding import encode_texts, sidecar_of, with_encodings
-from accel_engine.user_code import reason
+from accel_engine.user_code import model_errors, reason
 from accel_engine.words import numbers
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def write_tflite(
             f"float32 would lose digits of {', '.join(precise)}, and LiteRT does not compute in float64: use another "
             "format, or train on differences from a fixed value"
         )
-    quantizer = import_quantizer() if quantize == "int8-weights" else None
+    quantizer = _import_quantizer() if quantize == "int8-weights" else None
     with tempfile.TemporaryDirectory() as folder:
         try:
             with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
@@ -124,7 +124,7 @@ def write_tflite(
     path.write_bytes(scaled_output(content, units.scale.tolist(), units.mean.tolist()) if units else content)
 
 
-def import_quantizer() -> Any:
+def _import_quantizer() -> Any:
     """Import ai-edge-quantizer.
 
     Raises:
@@ -142,11 +142,9 @@ def _with_int8_weights(content: bytes, quantizer: Any) -> bytes:
     Raises:
         ModelError: An operation cannot be quantized.
     """
-    try:
+    with model_errors("the weights cannot be quantized"):
         found = quantizer.Quantizer(content, quantizer.recipe.weight_only_wi8_afp32())
         return bytes(found.quantize(enable_progress_bar=False, enable_progress_report=False).quantized_model)
-    except Exception as error:  # of several kinds
-        raise ModelError(f"the weights cannot be quantized: {reason(error)}") from error
 
 
 def _converter(folder: str, quantize: str, examples: Callable[[], Arrays]) -> Any:
@@ -195,7 +193,7 @@ class LiteRTRuntime:
     def __init__(self, path: Path, *, threads: int | None = None) -> None:
         self.size = path.stat().st_size
         try:
-            interpreter: Any = import_interpreter()(model_path=str(path), num_threads=threads)
+            interpreter: Any = _import_interpreter()(model_path=str(path), num_threads=threads)
             interpreter.allocate_tensors()  # fails for operations that LiteRT lacks
         except (RuntimeError, ValueError) as error:
             raise ModelError(f"LiteRT cannot load {path.name}: {reason(error)}") from error
@@ -222,7 +220,7 @@ class LiteRTRuntime:
         return outputs
 
 
-def import_interpreter() -> Any:
+def _import_interpreter() -> Any:
     """The class of LiteRT's interpreter.
 
     Raises:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import RunError, UsageError, file_errors
 from accel_engine.files import private_directory, replacing
 from accel_engine.hosts.host_requests import (
     CarriedFile,
@@ -23,8 +23,9 @@ from accel_engine.hosts.host_requests import (
     MissingRequest,
 )
 from accel_engine.hosts.link import HostLink
+from accel_engine.plan import PATH_FIELDS
 from accel_engine.requests.protocol.request import Send
-from accel_engine.run.directory.run_paths import home, host_of
+from accel_engine.run.directory.run_paths import home, host_of_run
 from accel_engine.user_paths import exists, user_path
 from accel_engine.words import numbers
 
@@ -36,9 +37,6 @@ MAX_FILES = 20_000
 
 THERE = "there:"
 """Begins a path of a plan that is one on the host."""
-
-PATH_FIELDS = ("model", "data", "validation_data", "custom_objects", "initial_weights")
-"""The fields of a plan that may have the path of a file or a folder, perhaps with a function after a colon."""
 
 _BLOCK = 1 << 18
 """Bytes of a file in a message."""
@@ -60,7 +58,7 @@ def carry(link: HostLink, name: str, target: Path) -> str:
         UsageError: It is too large, or cannot be read.
         RunError: The host does not take it.
     """
-    if (host := host_of(target)) == link.host.name:
+    if (host := host_of_run(target)) == link.host.name:
         return target.name  # a run there
     if host or (target / "run.db").is_file():
         raise UsageError(f"{name} = {str(target)!r}: this run is not on {link.host.name}: name one that is, or a file")
@@ -114,7 +112,7 @@ def travelling(values: Mapping[str, Any]) -> tuple[int, int]:
             path = user_path(value.rpartition(":")[0])
             if path.suffix != ".py" or not exists(path):
                 continue  # an entry of a catalogue
-        if not host_of(path):
+        if not host_of_run(path):
             sizes |= _sizes(name, path.absolute())[1]
     return len(sizes), sum(sizes.values())
 
@@ -201,11 +199,8 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def _hash(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    with file_errors(f"{path} cannot be read", UsageError), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _send(link: HostLink, path: Path, file: CarriedFile) -> None:
@@ -243,7 +238,7 @@ def take(request: ContentRequest, send: Send) -> Done:
     del send
     path = _content(request.hash)
     part = path.with_suffix(".part")
-    try:
+    with file_errors(f"{path.parent} cannot be written"):
         private_directory(path.parent)
         with part.open("ab" if request.offset else "wb") as file:
             if file.tell() != request.offset:
@@ -255,8 +250,6 @@ def take(request: ContentRequest, send: Send) -> Done:
                 raise RunError("a file has changed while it was sent: try again")
             part.chmod(0o400)
             part.replace(path)
-    except OSError as error:
-        raise RunError(f"{path.parent} cannot be written: {error.strerror}") from error
     return Done()
 
 
@@ -267,15 +260,13 @@ def make_folder(request: FolderOfFilesRequest, send: Send) -> Done:
     folder = _folder() / hashlib.sha256(repr(listed).encode("utf-8", "surrogatepass")).hexdigest()[:20]
     if folder.is_dir():
         return Done(str(folder.absolute()))
-    try:
-        with replacing(folder, folder.with_name(f".{os.getpid()}-{folder.name}")) as unfinished:
-            private_directory(unfinished)
-            for file in request.files:
-                place = unfinished / _relative(file.path)
-                private_directory(place.parent)
-                os.link(_content(file.hash), place)
-    except OSError as error:
-        raise RunError(f"{folder} cannot be written: {error.strerror}") from error
+    unfinished = folder.with_name(f".{os.getpid()}-{folder.name}")
+    with file_errors(f"{folder} cannot be written"), replacing(folder, unfinished):
+        private_directory(unfinished)
+        for file in request.files:
+            place = unfinished / _relative(file.path)
+            private_directory(place.parent)
+            os.link(_content(file.hash), place)
     return Done(str(folder.absolute()))
 
 

@@ -4,7 +4,9 @@ import json
 import shutil
 import tempfile
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from accel_engine.errors import RunError
@@ -17,10 +19,13 @@ from accel_engine.hosts.host_requests import (
     AskedMessage,
     AskedResult,
     AskRequest,
+    CommandEnded,
+    CommandRequest,
     Done,
     EndAskRequest,
     FilePart,
     FilePartRequest,
+    PrintedLine,
     RunFile,
     RunFiles,
     RunFilesRequest,
@@ -32,11 +37,17 @@ from accel_engine.run.directory.run_paths import home, runs_directory
 from accel_engine.run.store.database import DATABASE
 from accel_engine.run_queue.request_device import placed
 
+PLAN = "plan.json"
+"""The plan of a command, in its folder."""
+
 _PART = 1 << 18
 """Bytes of a part of a file."""
 
+_POLL_SECONDS = 0.1
+
 _folders: dict[str, Path] = {}
-_calls: dict[str, EngineCall[object]] = {}
+_calls: dict[str, Callable[[], object]] = {}
+"""What ends each that is answered now."""
 _ended: set[str] = set()
 _changing = threading.Lock()
 
@@ -57,19 +68,45 @@ def answer(request: AskRequest, send: Send) -> AskedResult:
         line, arrays = to_text(part)
         send(AskedMessage(_replaced(line, back), arrays))
 
-    with placed(asked) as on_device, EngineCall(on_device) as call:
-        with _changing:
-            _calls[request.key] = call
-            if request.key in _ended:
-                call.cancel()
-        try:
-            result = call.result(pass_on, lambda what: send(Doing(what)))
-        finally:
-            with _changing:
-                _calls.pop(request.key, None)
+    with placed(asked) as on_device, EngineCall(on_device) as call, _ended_by(request.key, call.cancel):
+        result = call.result(pass_on, lambda what: send(Doing(what)))
     line, arrays = to_text(result)
     files = tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()))
     return AskedResult(_replaced(line, back), arrays, files)
+
+
+def run_command(request: CommandRequest, send: Send) -> CommandEnded:
+    """Run a command of the program, and pass on what it prints."""
+    from accel_engine.places.place import program_command  # these are seldom needed
+    from accel_engine.places.ray_process import NodeCommand
+
+    folder = _new_folder(request.key)
+    if request.plan is not None:
+        (folder / PLAN).write_text(json.dumps(request.plan), "utf-8")
+    command = NodeCommand()
+    command.start(program_command([_replaced(word, {FOLDER: str(folder)}) for word in request.words]), str(folder))
+    with _ended_by(request.key, command.end):
+        while True:
+            lines, status = command.news()
+            for is_error, line in lines:
+                send(PrintedLine(line, is_error))
+            if status is not None:
+                return CommandEnded(status)
+            time.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def _ended_by(key: str, end: Callable[[], object]) -> Iterator[None]:
+    """While something is answered, what ends it; it may have been ended before."""
+    with _changing:
+        _calls[key] = end
+        if key in _ended:
+            end()
+    try:
+        yield
+    finally:
+        with _changing:
+            _calls.pop(key, None)
 
 
 def _targets(asked: object) -> Sequence[ExportTarget]:
@@ -81,8 +118,8 @@ def end(request: EndAskRequest, send: Send) -> Done:
     del send
     with _changing:
         _ended.add(request.key)
-        if call := _calls.get(request.key):
-            call.cancel()
+        if cancel := _calls.get(request.key):
+            cancel()
         folder = _folders.pop(request.key, None)
     if folder:
         shutil.rmtree(folder, ignore_errors=True)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, Generic, TypeVar, cast
 
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, file_errors
 from accel_engine.files import replacing
 from accel_engine.hosts.carried_files import carried_value
 from accel_engine.hosts.encoded_message import from_text, to_text
@@ -133,7 +133,7 @@ def fetch_file(link: HostLink, request: FilePartRequest, target: Path) -> int:
         RunError: It cannot be read there, or written here.
     """
     offset = 0
-    try:
+    with file_errors(f"{target} cannot be written"):
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as unfinished, unfinished.open("wb") as file:
             while True:
@@ -144,5 +144,3 @@ def fetch_file(link: HostLink, request: FilePartRequest, target: Path) -> int:
                     return offset
                 if not part.data:
                     raise RunError(f"{request.path} has become shorter while it came: try again")
-    except OSError as error:
-        raise RunError(f"{target} cannot be written: {error.strerror}") from error

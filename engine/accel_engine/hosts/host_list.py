@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import RunError, UsageError, file_errors
 from accel_engine.files import private_directory, replacing
 from accel_engine.json_values import convert
 from accel_engine.run.directory.run_paths import home, hosts_directory
@@ -141,13 +141,11 @@ def remove_host(name: str) -> None:
 def _write(hosts: Mapping[str, Host]) -> None:
     path = home() / FILE
     text = "\n".join(_table(host) for host in hosts.values())
-    try:
+    with file_errors(f"{path} cannot be written"):
         private_directory(path.parent)
         with replacing(path) as unfinished:
             unfinished.touch(mode=0o600)
             unfinished.write_text(text, "utf-8")
-    except OSError as error:
-        raise RunError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _table(host: Host) -> str:

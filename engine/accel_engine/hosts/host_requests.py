@@ -341,8 +341,39 @@ class AskRequest(HostRequest[AskedResult]):
 
 
 @dataclass(frozen=True, slots=True)
+class PrintedLine:
+    """A line that a command has printed."""
+
+    text: str
+    is_error: bool = False
+    """Whether it is from its standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnded:
+    """A command has ended."""
+
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRequest(HostRequest[CommandEnded]):
+    """Run a command of the program on the host; :class:`EndAskRequest` interrupts it, and the end of the link."""
+
+    key: str
+    """Tells it from others."""
+    words: tuple[str, ...]
+    """The command; :data:`FOLDER` stands for a folder there, which has the plan."""
+    plan: Mapping[str, JsonValue] | None = None
+    """The plan in ``plan.json``; ``None`` for none."""
+    function: ClassVar[str] = "accel_engine.hosts.engine_answers:run_command"
+    result: ClassVar[type] = CommandEnded
+    parts: ClassVar[tuple[type, ...]] = (PrintedLine,)
+
+
+@dataclass(frozen=True, slots=True)
 class EndAskRequest(HostRequest[Done]):
-    """End what an :class:`AskRequest` asks, and delete its files."""
+    """End what an :class:`AskRequest` or a :class:`CommandRequest` asks, and delete its files."""
 
     key: str
     function: ClassVar[str] = "accel_engine.hosts.engine_answers:end"
@@ -434,6 +465,7 @@ REQUESTS: tuple[type[HostRequest[object]], ...] = (
     ContentRequest,
     FolderOfFilesRequest,
     AskRequest,
+    CommandRequest,
     EndAskRequest,
     RunFilesRequest,
     FilePartRequest,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import RunError, UsageError, file_errors
 from accel_engine.hosts.connection import HostConnection, quoted_path
 from accel_engine.hosts.host_list import Host, add_host
 from accel_engine.requests.protocol.request import unheard
@@ -95,10 +95,8 @@ def _run(host: Host, words: str, data: bytes, tell: Callable[[str], object] = un
         source.write(data)
         source.seek(0)
         command = ssh_command(host.target, words, may_ask=may_ask)
-        try:
+        with file_errors(f"{host.name}: ssh cannot be started"):
             process = subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=errors)
-        except OSError as error:
-            raise RunError(f"{host.name}: ssh cannot be started: {error.strerror}") from error
         with process:
             for line in process.stdout or ():
                 tell(line.decode(errors="replace").rstrip())

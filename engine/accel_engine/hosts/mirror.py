@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
-from accel_engine.errors import RunError, format_error
+from accel_engine.errors import RunError, file_errors, format_error
 from accel_engine.files import open_log, private_directory, replacing
 from accel_engine.hosts.answers import LOG_BYTES, RUN_ID
 from accel_engine.hosts.connection import HostConnection
@@ -87,13 +87,11 @@ def put_listed(host: str, directory: Path, runs: tuple[ListedRun, ...], gone: tu
 
 
 def _put_one(directory: Path, run: ListedRun, ahead: float) -> None:
-    try:
+    with file_errors(f"{directory} cannot be written"):
         private_directory(directory)
         if not (directory / DATABASE).exists():
             with database_errors(f"run {directory}", WRITING), replacing(directory / DATABASE) as unfinished:
                 create_file(unfinished, **{HOST_STATE: encode(replace(run.state, ahead=ahead))})
-    except OSError as error:
-        raise RunError(f"{directory} cannot be written: {error.strerror}") from error
     fields = to_builtins(run.summary, enc_hook=str)
     with writing(directory) as database:
         write_new_rows(database, NewRows(meta=run.meta))
@@ -304,15 +302,13 @@ class RunMirror:
             write_new_rows(database, news.rows)
             if news.state and is_whole:
                 database.set_meta(**{HOST_STATE: encode(replace(news.state, ahead=ahead))})
-        try:
+        with file_errors(f"{self.directory} cannot be written"):
             if news.log:
                 with open(open_log(self.directory / LOG), "ab", buffering=0) as file:
                     file.truncate(news.log_from)
                     file.write(news.log)
             if news.checkpoints is not None:
                 write_host_steps(self.directory / CHECKPOINTS, news.checkpoints)
-        except OSError as error:
-            raise RunError(f"{self.directory} cannot be written: {error.strerror}") from error
 
     def _send(self) -> None:
         """Give commands that are added here to the engine, and write its answers."""

@@ -11,7 +11,7 @@ from accel_engine.errors import AccelError
 from accel_engine.hosts.host_requests import AnnotateRequest, CancelRequest, ContentsRequest, RemoveRequest
 from accel_engine.hosts.link import HostLink, link_to, never_ask
 from accel_engine.hosts.mirror import ListMirror, RunMirror
-from accel_engine.run.directory.run_paths import host_of
+from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.run.runs.removal import Contents
 from accel_engine.run.store.annotations import Annotations
 
@@ -61,7 +61,7 @@ def follow(directory: Path) -> Callable[[], None]:
     with _changing:
         mirror = _mirrors.get(directory)
         if mirror is None or mirror.is_over:
-            mirror = _mirrors[directory] = RunMirror(directory, link_to(host_of(directory)))
+            mirror = _mirrors[directory] = RunMirror(directory, link_to(host_of_run(directory)))
         mirror.add_reader()
 
     def leave() -> None:
@@ -83,7 +83,7 @@ def problem_of(directory: Path) -> str:
         mirror = _mirrors.get(directory)
     if mirror is None or mirror.problem is None:
         return ""
-    wait = link_to(host_of(directory)).next_try
+    wait = link_to(host_of_run(directory)).next_try
     return f"{mirror.problem}{f'; tries again in {wait:.0f} s' if wait >= 1 else ''}"
 
 
@@ -108,18 +108,18 @@ def annotate(directory: Path, after: Annotations) -> None:
     Raises:
         RunError: It cannot be reached, or refuses.
     """
-    link_to(host_of(directory)).ask(AnnotateRequest(directory.name, after.name, after.note, after.tags))
+    link_to(host_of_run(directory)).ask(AnnotateRequest(directory.name, after.name, after.note, after.tags))
 
 
 def count_contents(directory: Path) -> Contents:
     """What deleting a run on its host would delete; raises as :func:`annotate` does."""
-    return link_to(host_of(directory)).ask(ContentsRequest(directory.name))
+    return link_to(host_of_run(directory)).ask(ContentsRequest(directory.name))
 
 
 def remove(directory: Path) -> None:
     """Delete a run on its host, and its mirror; raises as :func:`annotate` does."""
-    link_to(host_of(directory)).ask(RemoveRequest(directory.name))
-    list_runs_of(host_of(directory))
+    link_to(host_of_run(directory)).ask(RemoveRequest(directory.name))
+    list_runs_of(host_of_run(directory))
 
 
 def cancel_queued(run: str) -> None:

@@ -1,7 +1,9 @@
 """Starts, continues and changes runs on a host, and brings runs and what they have made here."""
 
+import secrets
 import sqlite3
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -9,12 +11,15 @@ from typing import Any
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.files import private_directory
-from accel_engine.hosts.carried_files import PATH_FIELDS, carried_value
+from accel_engine.hosts.carried_files import carried_value
 from accel_engine.hosts.engine_requests import fetch_file
 from accel_engine.hosts.host_list import read_hosts
 from accel_engine.hosts.host_requests import (
+    FOLDER,
+    CommandRequest,
     CureRequest,
     CureResult,
+    EndAskRequest,
     FilePartRequest,
     RunFilesRequest,
     StartedThere,
@@ -23,12 +28,15 @@ from accel_engine.hosts.host_requests import (
 from accel_engine.hosts.link import HostLink, link_to
 from accel_engine.hosts.mirrored_runs import list_runs_of
 from accel_engine.hosts.reading import HostReading, read_all
+from accel_engine.plan import PATH_FIELDS
 from accel_engine.requests.protocol.request import Send
 from accel_engine.run import RunReader
-from accel_engine.run.directory.run_paths import host_of, run_name, runs_directory
+from accel_engine.run.directory.run_paths import host_of_run, run_name, runs_directory
 from accel_engine.run.store.database import DATABASE, RunDatabase
 from accel_engine.run.store.meta import HOST_STATE, HOST_SUMMARY
 from accel_engine.versioned_database import READING, connect, database_errors
+
+_POLL_SECONDS = 0.1
 
 
 def start(host: str, values: Mapping[str, Any], *, queued: bool = False) -> tuple[Path, Sequence[str]]:
@@ -56,9 +64,54 @@ def continue_there(
     directory: Path, changes: Mapping[str, Any] | None = None, *, queued: bool = False
 ) -> tuple[Path, Sequence[str]]:
     """Continue a mirrored run on its host; see :func:`start`."""
-    link = link_to(host_of(directory))
+    link = link_to(host_of_run(directory))
     carried = {name: _carried(link, name, value) for name, value in (changes or {}).items()}
     return _started(link, link.ask(StartRequest(carried, directory.name, queued)))
+
+
+def command_there(
+    host: str,
+    words: Sequence[str],
+    plan: Mapping[str, Any] | None,
+    show: Callable[[str, bool], object],
+    interrupts: Callable[[], int],
+) -> int:
+    """Run a command of the program on a host.
+
+    Args:
+        host: The host's name.
+        words: The command.
+        plan: The fields of a plan that are not at their defaults; its file is the last word. ``None`` for none.
+        show: Called with each line that it prints, and whether as an error.
+        interrupts: How often it is to be interrupted, as by Ctrl-C; asked all the time.
+
+    Returns:
+        Its exit status.
+
+    Raises:
+        UsageError: The plan's files are too large.
+        RunError: The host cannot be reached, or the connection has broken, which interrupts the command.
+    """
+    link, key, is_over = link_to(host), secrets.token_hex(8), threading.Event()
+    carried = None if plan is None else {name: _carried(link, name, value) for name, value in plan.items()}
+    request = CommandRequest(key, (*words, *(() if plan is None else (f"{FOLDER}/plan.json",))), carried)
+
+    def watch() -> None:
+        sent = 0
+        with suppress(RunError):
+            while not is_over.wait(_POLL_SECONDS):
+                if interrupts() > sent:
+                    sent += 1
+                    link.ask(EndAskRequest(key))
+            link.ask(EndAskRequest(key))  # which deletes its files
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        return link.ask(request, lambda line: show(line.text, line.is_error)).status
+    finally:
+        is_over.set()
+        watching.join()
 
 
 def cure_there(directory: Path, changes: Mapping[str, Any], finding: str = "") -> CureResult:
@@ -67,7 +120,7 @@ def cure_there(directory: Path, changes: Mapping[str, Any], finding: str = "") -
     Raises:
         RunError: It cannot be done; why.
     """
-    return link_to(host_of(directory)).ask(CureRequest(directory.name, dict(changes), finding))
+    return link_to(host_of_run(directory)).ask(CureRequest(directory.name, dict(changes), finding))
 
 
 def answer_cure(request: CureRequest, send: Send) -> CureResult:
@@ -144,7 +197,7 @@ def fetch_files(directory: Path, folder: Path) -> tuple[int, int]:
     Raises:
         RunError: The host cannot be reached, or a file cannot be read or written.
     """
-    link = link_to(host_of(directory))
+    link = link_to(host_of_run(directory))
     files = link.ask(RunFilesRequest(directory.name)).files
     size = 0
     for file in files:
@@ -186,7 +239,7 @@ def answer_start(request: StartRequest, send: Send) -> StartedThere:
     from accel_engine.hosts.answers import directory_of  # these are slow to import, and seldom needed
     from accel_engine.plan import Plan
     from accel_engine.process.detached import leave
-    from accel_engine.process.engine_process import start as start_engine
+    from accel_engine.process.engine_process import start_engine
     from accel_engine.process.start_run import prepare_continuation, prepare_run
     from accel_engine.run.runs.removal import remove
     from accel_engine.run_queue.queue import enqueue

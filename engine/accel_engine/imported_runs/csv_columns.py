@@ -106,7 +106,7 @@ def parse_number(text: str) -> float:
     """The number that a text is.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is no number.
     """
     try:
         return float(text)

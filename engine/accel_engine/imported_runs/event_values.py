@@ -118,7 +118,7 @@ class EventValues:
             # A PNG file has its own checksums.
             record = record_at(self._files[index], at, checked=kind != "image")
             values = Message(record).message(_SUMMARY).messages(_VALUE)
-            return item_of(next(each for each in reversed(values) if _is(each, tag, kind, plugin)), kind)
+            return _item_of(next(each for each in reversed(values) if _is(each, tag, kind, plugin)), kind)
         except (OSError, MalformedError, StopIteration) as error:
             raise ValueError("files that changed meanwhile") from error
 
@@ -178,7 +178,7 @@ def media_kind(value: Message, plugin: str) -> MediaKind | None:
     return _PLUGINS.get(plugin) if value.data(_TENSOR) else None
 
 
-def item_of(value: Message, kind: MediaKind) -> MediaItem:
+def _item_of(value: Message, kind: MediaKind) -> MediaItem:
     """The item of a ``Summary.Value``.
 
     Args:

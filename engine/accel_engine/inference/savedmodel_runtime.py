@@ -30,7 +30,7 @@ class SavedModelRuntime:
     name = "savedmodel"
 
     def __init__(self, path: Path, *, jit_compile: bool = False) -> None:
-        directory = find_saved_model(path)
+        directory = _find_saved_model(path)
         self.size = size_on_disk(directory)
         try:
             self._loaded = tf.saved_model.load(str(directory))  # keeps the variables
@@ -58,7 +58,7 @@ class SavedModelRuntime:
             raise ModelError(f"TensorFlow cannot run the SavedModel: {reason(error)}") from error
 
 
-def find_saved_model(path: Path) -> Path:
+def _find_saved_model(path: Path) -> Path:
     """The directory with the SavedModel: ``path``, or its numbered directory of the highest version.
 
     Raises:

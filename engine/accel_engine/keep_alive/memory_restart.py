@@ -14,7 +14,7 @@ from accel_engine.plan.memory_remedies import MemoryFacts, next_repair
 from accel_engine.process import engine_process
 from accel_engine.run import RunReader, read_run, reopen
 from accel_engine.run.directory.lock import is_locked
-from accel_engine.run.directory.run_paths import WATCHER_LOCK, host_of
+from accel_engine.run.directory.run_paths import WATCHER_LOCK, host_of_run
 from accel_engine.run.engine.memory_loss import MemoryLoss
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.store.database import reading, writing
@@ -34,7 +34,7 @@ def restart_with_less_memory(directory: Path) -> bool:
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run cannot be read or written, or the engine cannot be started.
     """
-    if host_of(directory) or is_locked(directory, WATCHER_LOCK):  # on a host, whoever follows it there does it
+    if host_of_run(directory) or is_locked(directory, WATCHER_LOCK):  # on a host, whoever follows it there does it
         return False
     try:
         found = was_killed_for_memory(directory) and adapted(
@@ -48,7 +48,7 @@ def restart_with_less_memory(directory: Path) -> bool:
         if _is_live(directory):
             return True
         raise
-    engine_process.start(directory, restart.environment)
+    engine_process.start_engine(directory, restart.environment)
     return True
 
 

@@ -147,7 +147,7 @@ class Watcher:
             return False
         try:
             reopen(self._directory, plan)
-            self._engine = engine_process.start(self._directory, restart.environment)
+            self._engine = engine_process.start_engine(self._directory, restart.environment)
         except RunError as error:  # too little memory, a full disk, or somebody else has continued the run
             log_file.note_in_log(self._directory, f"the engine was not started again: {error}")
         return True

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from accel_engine import clock
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, file_errors
 from accel_engine.measure.trial_process import TrialFailedError, TrialProcess
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS, in_turn, spread
 from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
@@ -149,10 +149,8 @@ class PlanTrials:
         runs = runs_directory()
         make_private(runs)
         _remove_left(runs)
-        try:
+        with file_errors(f"cannot write to {runs}"):
             self._folder = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=runs, ignore_cleanup_errors=True)
-        except OSError as error:
-            raise RunError(f"cannot write to {runs}: {error.strerror}") from error
         try:
             for start in self._starts:
                 self.add(start)
@@ -177,7 +175,7 @@ class PlanTrials:
         assert self._folder is not None  # noqa: S101 (the block has begun)
         folder = Path(self._folder.name, str(self._folders))
         self._folders += 1  # also if no process can be started
-        copy_checkpoint(start, folder)
+        _copy_checkpoint(start, folder)
         self.trials.append(PlanTrial(start, TrialProcess(start, folder, self._should_stop)))
         return self.trials[-1]
 
@@ -189,7 +187,7 @@ class PlanTrials:
 
     @property
     def usable(self) -> list[PlanTrial]:
-        """Those without a problem."""
+        """The trials without a problem."""
         return [trial for trial in self.trials if trial.problem is None]
 
     def wait_ready(self, on_progress: Callable[[str], object] = lambda _: None) -> None:
@@ -236,7 +234,7 @@ def _remove_left(runs: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def copy_checkpoint(start: TrialStart, folder: Path) -> None:
+def _copy_checkpoint(start: TrialStart, folder: Path) -> None:
     """Copy the checkpoint that a trial starts from into its own directory; as links, where the system has them.
 
     The run's engine may delete its own meanwhile.
@@ -249,11 +247,9 @@ def copy_checkpoint(start: TrialStart, folder: Path) -> None:
     if not start.run or not start.step:
         return
     source = start.run / CHECKPOINTS
-    try:
+    with file_errors(f"the checkpoint of step {start.step:,} cannot be copied"):
         for path in sorted(source.glob(f"step-{start.step}.*")):
             _copy(path, target / path.name)
-    except OSError as error:
-        raise RunError(f"the checkpoint of step {start.step:,} cannot be copied: {error.strerror}") from error
     if start.step not in steps_in(target):
         raise RunError(f"the run {start.run.name} has no checkpoint of step {start.step:,} any more")
 

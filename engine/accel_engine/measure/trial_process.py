@@ -226,11 +226,11 @@ def exit_reason(status: int, log: str) -> str:
         log: Its log. Lines that TensorFlow writes at every start do not count.
     """
     lines = lines_of(log)
-    how = f" with status {status}" if status >= 0 else f" by signal {signal_name(-status)}"
+    how = f" with status {status}" if status >= 0 else f" by signal {_signal_name(-status)}"
     return how + (f": {lines[-1]}" if lines else "")
 
 
-def signal_name(number: int) -> str:
+def _signal_name(number: int) -> str:
     """The name of a signal, such as ``SIGSEGV``; its number if it has none."""
     with contextlib.suppress(ValueError):
         return signal.Signals(number).name

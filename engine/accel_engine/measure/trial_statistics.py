@@ -82,7 +82,7 @@ def compare_rates(before: Sequence[float], after: Sequence[float]) -> PlanCompar
 
     Args:
         before: Rates of the first plan in each round, above 0.
-        after: Those of the second one in the same rounds.
+        after: Rates of the second plan in the same rounds.
     """
     ratios = sorted(second / first for first, second in zip(before, after, strict=True))
     if not ratios:
@@ -123,7 +123,7 @@ def compare_losses(before: Sequence[float], after: Sequence[float], *, lower_is_
 
     Args:
         before: Results of the first plan, one for each order.
-        after: Those of the second one in the same orders.
+        after: Results of the second plan in the same orders.
         lower_is_better: Whether they are losses, or errors.
     """
     sign = 1.0 if lower_is_better else -1.0

@@ -16,7 +16,7 @@ def note_tried(gpus: Iterable[str]) -> None:
 
 
 def untried(gpus: Iterable[str]) -> tuple[str, ...]:
-    """Those of some GPUs on which nothing was computed yet."""
+    """The GPUs, of those given, on which nothing was computed yet."""
     known = _TRIED.all()
     return tuple(gpu for gpu in dict.fromkeys(gpus) if _key(gpu) not in known)
 

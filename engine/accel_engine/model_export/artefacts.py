@@ -25,7 +25,7 @@ from accel_engine.private_names.keras_names import all_layers
 from accel_engine.private_names.tflite_file_names import can_scale
 from accel_engine.trained.bench.trained_runtime import computing_in_float32
 from accel_engine.trained.open_trained import TrainedModel
-from accel_engine.user_code import reason
+from accel_engine.user_code import model_errors
 
 HALVES = ("float16", "bfloat16")
 """Half precisions, which only TensorFlow computes in."""
@@ -181,15 +181,11 @@ def unrolled(model: keras.Model) -> keras.Model:
             raise ModelError(
                 f"LiteRT runs recurrent layers unrolled, over at most {MAX_STEPS} steps: {layer.name} takes {count}"
             )
-    try:
+    with model_errors("LiteRT runs recurrent layers only unrolled, and the model cannot be copied"):
         copy = keras.models.clone_model(model, clone_function=_unrolled_layer, recursive=True)
         copy.set_weights(model.get_weights())
         for layer, its_copy in zip(all_layers(model), all_layers(copy), strict=True):
             _copy_state(layer, its_copy)
-    except Exception as error:  # of several kinds, from layers of the user's too
-        raise ModelError(
-            f"LiteRT runs recurrent layers only unrolled, and the model cannot be copied: {reason(error)}"
-        ) from error
     return copy
 
 

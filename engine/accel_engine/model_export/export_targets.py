@@ -17,7 +17,7 @@ FORMATS = tuple((each.name, precision.name) for each in all_formats() for precis
 """All formats of models, each with its precision."""
 
 _SERVED = tuple(target_name(*kind) for kind in FORMATS if format_named(kind[0]).is_served)
-"""Those that TensorFlow Serving takes."""
+"""The names of those formats that TensorFlow Serving takes."""
 
 _NAMES = (*(each.name for each in all_formats()), "all")
 """What ``--to`` takes besides the formats of tables."""
@@ -144,7 +144,7 @@ def chosen_targets(run: str, options: ExportOptions) -> list[ExportTarget]:
     (kind,) = options.formats
     if kind == "all":
         return all_targets(run, Path(options.output or default_folder(run)), options.tolerance)
-    path = Path(options.output or default_export_name(run, kind, options.quantize))
+    path = Path(options.output or _default_export_name(run, kind, options.quantize))
     return [target_at(path, kind, options.quantize, options.tolerance)]
 
 
@@ -162,7 +162,7 @@ def all_targets(
     Raises:
         UsageError: The directory of a SavedModel cannot be read.
     """
-    return [target_at(folder / default_export_name(run, *each), *each, tolerance) for each in formats]
+    return [target_at(folder / _default_export_name(run, *each), *each, tolerance) for each in formats]
 
 
 def target_at(path: Path, file_format: str, quantize: str, tolerance: float | None = None) -> ExportTarget:
@@ -186,7 +186,7 @@ def default_folder(run: str) -> str:
     return f"{run}-models"
 
 
-def default_export_name(run: str, file_format: str, quantize: str) -> str:
+def _default_export_name(run: str, file_format: str, quantize: str) -> str:
     """The name of the file, or of the directory of a SavedModel's versions."""
     return format_named(file_format).default_name(run, quantize)
 

@@ -170,7 +170,7 @@ class Proof:
         trained = self._trained
         scales, means = [], []
         for index, (name, parts) in enumerate(zip(self._names, zip(*found, strict=True), strict=True)):
-            divisor = divisor_of(name, index, self._served.model.output[name], trained)
+            divisor = _divisor_of(name, index, self._served.model.output[name], trained)
             is_whole = len({part.shape[1:] for part in parts}) == 1
             outputs = np.concatenate(parts) if is_whole else parts[0]
             scales.append(OutputScale.of(outputs, divisor))
@@ -245,7 +245,7 @@ LEAST_WORSENING = 0.01
 """How much worse a loss or metric may be, at least: see :func:`worsened`."""
 
 
-def divisor_of(name: str, index: int, output: Any, trained: TrainedModel) -> Divisor:
+def _divisor_of(name: str, index: int, output: Any, trained: TrainedModel) -> Divisor:
     """How an output is compared.
 
     Args:
@@ -280,8 +280,8 @@ def worsened(
 
     Args:
         found: The loss and the metrics.
-        expected: Those of the trained model.
-        constant: Those of constant outputs, the mean of the trained model's; empty if unknown.
+        expected: The trained model's loss and metrics.
+        constant: Loss and metrics of constant outputs, the mean of the trained model's; empty if unknown.
         tolerance: How large the change may be; but :data:`LEAST_WORSENING` and one example are always allowed.
         examples: Their number.
     """

@@ -16,7 +16,7 @@ from accel_engine.keras_support.losses import is_of_keras, single_loss
 from accel_engine.models.exported_model import INPUT, LABEL, PROBABILITIES, input_name
 from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.task import Task, probabilities_of
-from accel_engine.user_code import reason
+from accel_engine.user_code import model_errors
 
 _CLASSIFIERS = ("classification", "multi-label", "sequence", "segmentation")
 _NAMES = {"regression": "values", "reconstruction": "reconstruction"}
@@ -65,12 +65,10 @@ def servable(
     """
     dataset, model = trained.dataset, _uncompiled(model or trained.model)
     raw, prepared = _inputs(trained, preprocessing, model if is_encoded else None)
-    try:
+    with model_errors("the model cannot be traced"):
         outputs = model(prepared)
         found = _outputs(outputs, model, trained, has_units=has_units)
         named = keras.Model(raw, found, name=trained.model.name)
-    except Exception as error:  # of several kinds, from layers of the user's too
-        raise ModelError(f"the model cannot be traced: {reason(error)}") from error
     structure = map_structure(lambda _: None, outputs) if not isinstance(outputs, dict) else outputs
     names = dataset.class_names if trained.task.name == "classification" and PROBABILITIES in found else ()
     is_complete = len(names) == (found[PROBABILITIES].shape[-1] if names else 0) and len(set(names)) == len(names)

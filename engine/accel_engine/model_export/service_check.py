@@ -58,7 +58,7 @@ def check_service(request: CheckServiceRequest, send: Send = unheard) -> Service
     artefacts = Artefacts(trained, trained.name)
     raw = RawExamples(trained.dataset, trained.split, trained.examples, trained.plan.batch_size)
     check_inputs(raw.first(1), service.inputs)
-    kind, precision = kind_of(told.format if told else service.platform)
+    kind, precision = _kind_of(told.format if told else service.platform)
     allowed = format_named(kind).precision(precision)
     tolerance = allowed.tolerance if options.tolerance is None else options.tolerance
     target = ExportTarget(SERVICE, kind, precision, "", tolerance)
@@ -118,7 +118,7 @@ def _checkpoint(wanted: str, reference: ModelReference, told: ServedRun | None) 
     return wanted
 
 
-def kind_of(platform: str) -> tuple[str, str]:
+def _kind_of(platform: str) -> tuple[str, str]:
     """The format and the precision of what a service runs, by its platform; of an unknown one, those of ONNX.
 
     This program's own server calls them ``onnx``, ``tflite-int8`` and so on; others ``onnx_onnxv1`` or

@@ -151,7 +151,7 @@ def _file_form(trained: TrainedModel) -> UploadForm:
     if spec.dtype == "string":
         return UploadForm("text", features=form.feature_names)
     if form.kind == "audio" and form.sample_rate:
-        return UploadForm("audio", sample_rate=form.sample_rate)
+        return UploadForm("audio", sample_rate=form.sample_rate, window=plan.window or 0)
     image = trained.input_spec
     if image and image.is_image and tuple(image.shape) == spec.shape:
         return UploadForm("images", low=image.low, high=image.high, integers=image.integers)

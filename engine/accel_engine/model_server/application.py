@@ -43,6 +43,9 @@ PARSERS = 4
 BODIES = 8
 """Bodies of the largest size that are in memory at once, at most."""
 
+LINGER = 2.0
+"""Seconds for which what a client goes on to send of a body that is too large is read and thrown away."""
+
 T = TypeVar("T")
 
 Endpoint = Callable[["ServingState", Request], Awaitable[Response]]
@@ -276,10 +279,10 @@ async def _body(state: ServingState, request: Request) -> "_Body":
     if request.headers.get("content-encoding", "identity") != "identity":
         raise RequestError("send the body as it is, without Content-Encoding", 415)
     declared = request.headers.get("content-length", "0")
-    if declared.isdecimal() and int(declared) > limit:
-        raise _too_large(limit)
     content, held = bytearray(), _Body(state)
     try:
+        if declared.isdecimal() and int(declared) > limit:
+            raise _too_large(limit)
         async with asyncio.timeout(state.limits.seconds):
             async for chunk in request.stream():
                 if len(content) + len(chunk) > limit:
@@ -290,11 +293,25 @@ async def _body(state: ServingState, request: Request) -> "_Body":
     except TimeoutError:
         held.release()
         raise RequestError(f"the body did not arrive within {state.limits.seconds:g} s", 408) from None
+    except RequestError as error:
+        held.release()
+        if error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            await _throw_away(request)
+        raise
     except BaseException:
         held.release()
         raise
     held.content = bytes(content)
     return held
+
+
+async def _throw_away(request: Request) -> None:
+    """Read what is left of a body: most clients read no answer before, and see a reset connection in place of one."""
+    if "expect" not in request.headers:  # such a client waits for an answer
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER):
+                async for _ in request.stream():
+                    pass
 
 
 @dataclass(slots=True)
@@ -324,12 +341,8 @@ def _too_large(limit: int) -> RequestError:
     return RequestError(f"the body is larger than {limit:,} bytes, which the server takes: send fewer examples", 413)
 
 
-def parsed(content: bytes, *, takes_nan: bool = False) -> Any:
-    """The value of a body.
-
-    Args:
-        content: JSON.
-        takes_nan: Whether ``NaN`` and ``Infinity`` are numbers, which TensorFlow Serving takes, and its clients write.
+def parsed(content: bytes) -> Any:
+    """The value of a body, in which ``NaN`` and ``Infinity`` are numbers: clients of both protocols write them.
 
     Raises:
         RequestError: It is not JSON.
@@ -337,7 +350,7 @@ def parsed(content: bytes, *, takes_nan: bool = False) -> Any:
     try:
         return orjson.loads(content)
     except ValueError as error:
-        if takes_nan and (b"NaN" in content or b"Infinity" in content):
+        if b"NaN" in content or b"Infinity" in content:
             with suppress(ValueError, RecursionError):
                 return json.loads(content)
         raise RequestError(f"the body is not valid JSON: {error}") from None
@@ -356,9 +369,7 @@ def _model_of(state: ServingState, request: Request) -> ServedModel:
 async def _predict_v1(state: ServingState, request: Request) -> Response:
     model = _model_of(state, request)
     with model.held(), await _body(state, request) as content:
-        read = await _in_thread(
-            state, content, lambda: rest_v1.inputs_of(parsed(content, takes_nan=True), model.service)
-        )
+        read = await _in_thread(state, content, lambda: rest_v1.inputs_of(parsed(content), model.service))
         outputs = await state.infer(model, read[0])
         return _json(rest_v1.answer(outputs, is_by_row=read[1]))
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.folders.sound_files import read_sound, sound_header
+from accel_engine.data.folders.sound_files import read_sound, resampled_length, sound_header, window_starts
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data.tables.last_windows import last_windows, table_columns
 from accel_engine.data.tables.raw_inputs import arrays_of
 from accel_engine.data.tables.rows_to_predict import read_rows_to_predict, read_texts_to_predict
+from accel_engine.data.texts.characters import decoded
 from accel_engine.data.texts.tokens import encoded
 from accel_engine.errors import AccelError
 from accel_engine.image_files import parse_header, read_example
@@ -65,7 +66,7 @@ class FileExamples:
 
     Attributes:
         names: Their names.
-        inputs: Raw inputs of those without a problem, ``[readable, ...]``.
+        inputs: Raw inputs of those without a problem, ``[readable, ...]``; of a sound, its windows.
         problems: Why the others have no prediction, by their place.
         last: The place of the last token of a prompt; ``None`` if the file is none.
         notes: What reading changed in the file.
@@ -109,7 +110,10 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
         _check_rows(content, suffix)
     match form.kind:
         case "images":
-            return FileExamples([name], {single: picture(content, spec, form)[np.newaxis]}, {})
+            pixels, notes = picture(content, spec, form)
+            return FileExamples(
+                [name], {single: pixels[np.newaxis]}, {}, notes=tuple(f"{name}: {note}" for note in notes)
+            )
         case "table":
             with _temporary(content, suffix or ".csv", name) as path:
                 return _rows(path, name, form, specs)
@@ -130,10 +134,13 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
                     raise RequestError(
                         f"the sound has {count:,} samples; the server takes {MOST_SAMPLES:,} at most", 413
                     )
-                sound = read_sound(path, spec.shape[0] or 0, form.sample_rate)[0]
-            return FileExamples([name], {single: sound[np.newaxis, :, np.newaxis].astype(spec.dtype)}, {})
+                samples, rate = spec.shape[0] or 0, form.sample_rate
+                length = resampled_length(header.samples, header.rate, rate)
+                starts = window_starts(length, samples) if form.window else [None]
+                windows = np.array([read_sound(path, samples, rate, first)[0] for first in starts])
+            return FileExamples([name], {single: windows[..., np.newaxis].astype(spec.dtype)}, {})
         case "language":
-            return _prompt(_decoded(content), single, form, spec)
+            return _prompt(decoded(content, "the text")[0], single, form, spec)
     raise RequestError("this model takes arrays only: send them to /v2/models or /v1/models")
 
 
@@ -175,7 +182,7 @@ def _texts(content: bytes, suffix: str, file_name: str, single: str, form: Uploa
         with _temporary(content, suffix, file_name) as path:
             texts = read_texts_to_predict(path, form.features)
     else:
-        lines = [line for line in _decoded(content).splitlines() if line.strip()]
+        lines = [line for line in decoded(content, "the text")[0].splitlines() if line.strip()]
         texts = np.array(lines, object)
     if not len(texts):
         raise RequestError("the file has no text")
@@ -193,13 +200,6 @@ def _prompt(text: str, single: str, form: UploadForm, spec: ArraySpec) -> FileEx
     return FileExamples([text], {single: np.array([filled], spec.dtype)}, {}, last=len(kept) - 1)
 
 
-def _decoded(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RequestError(f"the text is not UTF-8 at byte {error.start:,}") from None
-
-
 @contextmanager
 def _temporary(content: bytes, suffix: str, name: str) -> Iterator[Path]:
     """A file with some content while a block runs, for readers that take paths; errors in it name the client's file."""
@@ -214,8 +214,8 @@ def _temporary(content: bytes, suffix: str, name: str) -> Iterator[Path]:
             raise AccelError(str(error).replace(file.name, name).replace(Path(file.name).name, name)) from None
 
 
-def picture(content: bytes, spec: ArraySpec, form: UploadForm) -> Array:
-    """An example of an image file.
+def picture(content: bytes, spec: ArraySpec, form: UploadForm) -> tuple[Array, tuple[str, ...]]:
+    """An example of an image file, and what reading changed.
 
     Raises:
         RequestError: It has more than :data:`MOST_PIXELS` pixels.
@@ -223,11 +223,12 @@ def picture(content: bytes, spec: ArraySpec, form: UploadForm) -> Array:
     """
     sides = tuple(side or 0 for side in spec.shape)
     header = parse_header(content)
-    pixels = header.width * header.height if header else 0
-    if pixels > MOST_PIXELS:
-        raise RequestError(f"the image has {pixels:,} pixels; the server takes {MOST_PIXELS:,} at most", 413)
-    with _LARGE_PICTURES if pixels > LARGE_PICTURE else nullcontext():
-        return read_example(content, sides, form.low, form.high, integers=form.integers)[0].astype(spec.dtype)
+    count = header.width * header.height if header else 0
+    if count > MOST_PIXELS:
+        raise RequestError(f"the image has {count:,} pixels; the server takes {MOST_PIXELS:,} at most", 413)
+    with _LARGE_PICTURES if count > LARGE_PICTURE else nullcontext():
+        pixels, notes = read_example(content, sides, form.low, form.high, integers=form.integers)
+    return pixels.astype(spec.dtype), notes
 
 
 def _wanted(form: UploadForm) -> str:
@@ -263,6 +264,8 @@ def predictions(examples: FileExamples, outputs: Outputs, service: Service) -> l
     """
     if examples.last is not None:
         return [_next_tokens(examples, outputs, service)]
+    if service.files.kind == "audio":  # one sound, by the mean of its windows
+        outputs = {name: array.mean(0, keepdims=True) for name, array in outputs.items() if array.dtype.kind == "f"}
     known = {each.output: each for each in service.meanings}
     found = {name: _output(known.get(name) or Meaning(name, name, ""), array) for name, array in outputs.items() if
              array.dtype.kind not in "OUS"}  # fmt: skip

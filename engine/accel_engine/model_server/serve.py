@@ -16,7 +16,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from accel_engine.errors import AccelError, ModelError, UsageError
+from accel_engine.errors import AccelError, ModelError, UsageError, file_errors
 from accel_engine.files import replacing
 from accel_engine.model_server.access import ServerAccess
 from accel_engine.model_server.application import ServingState, application
@@ -262,7 +262,7 @@ def _configuration(settings: ServerSettings, state: ServingState) -> uvicorn.Con
 
 
 def _listener(settings: ServerSettings) -> socket.socket:
-    try:
+    with file_errors(f"cannot listen on {settings.host}:{settings.port}", ModelError):
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
@@ -270,8 +270,6 @@ def _listener(settings: ServerSettings) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(2048)
-    except OSError as error:
-        raise ModelError(f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}") from error
     return listener
 
 

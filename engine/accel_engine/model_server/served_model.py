@@ -133,6 +133,8 @@ class ServedModel:
             raise RequestError("the request has no examples")
         if count > self._limits.queue:
             raise RequestError(f"{count:,} examples are too many: send at most {self._limits.queue:,} at once", 413)
+        if self.service.files.kind == "language":
+            _check_tokens(inputs, len(self.service.files.vocabulary))
         if self._queued + count > self._limits.queue:
             self._metrics.rejected.labels("queue").inc()
             raise RequestError(f"the server is busy: {self._queued:,} examples wait", 429, retry_after=1)
@@ -313,6 +315,17 @@ class ServedModel:
             pause = 0.0
             LOG.info("the back end is process %d", self._back_end.pid)
             self._alive.set()
+
+
+def _check_tokens(inputs: Arrays, count: int) -> None:
+    """Raise if there are tokens that the model does not know: ONNX Runtime counts negative ones from the end.
+
+    Raises:
+        RequestError: There are.
+    """
+    for name, array in inputs.items():
+        if wrong := array[(array < 0) | (array >= count)].tolist():
+            raise RequestError(f"input {name} takes tokens from 0 to {count - 1:,}, not {wrong[0]:,}")
 
 
 def _check_rows(outputs: Outputs, count: int) -> None:

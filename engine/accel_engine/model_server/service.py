@@ -87,7 +87,7 @@ class UploadForm:
     group: Text = ""
     """The column that tells several series apart; empty for none."""
     window: int = 0
-    """Rows of a window of a series; tokens of a language model."""
+    """Rows of a window of a series; tokens of a language model; samples of a window of a sound, 0 if sounds are cut."""
     sample_rate: int = 0
     """Samples per second of a sound."""
     low: Number = 0.0

@@ -15,11 +15,11 @@ from accel_engine.models import ARGUMENTS, AutoModel, ModelEntry
 from accel_engine.models.choose import default_model
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.exported_model import without_labels
-from accel_engine.models.model_entry import BuildOptions, shape_text
+from accel_engine.models.model_entry import BuildOptions
 from accel_engine.models.pretrained_application import build_pretrained
 from accel_engine.models.saved_model import load_saved
 from accel_engine.private_names.keras_names import reset_names
-from accel_engine.user_code import reason
+from accel_engine.user_code import model_errors
 from accel_engine.words import numbers
 
 DEFAULTS = BuildOptions()
@@ -130,7 +130,7 @@ def _check_input(model: keras.Model, name: str, data: DataDescription) -> None:
     taken = tuple(inputs[0].shape[1:])
     # Keras drops a trailing dimension of 1 that a model does not expect.
     if not any(_matches(taken, given) for given in (shape, shape[:-1] if shape[-1:] == (1,) else shape)):
-        raise ModelError(f"model {name} takes {shape_text(taken)}; the data has {shape_text(shape)}")
+        raise ModelError(f"model {name} takes {numbers.shape(taken)}; the data has {numbers.shape(shape)}")
 
 
 def _matches(taken: tuple[int | None, ...], given: tuple[int | None, ...]) -> bool:
@@ -142,16 +142,14 @@ def _matches(taken: tuple[int | None, ...], given: tuple[int | None, ...]) -> bo
 def _build_weights(model: keras.Model, name: str, data: DataDescription) -> None:
     """Create the weights of an unbuilt model, without computing anything."""
     example = _symbolic_inputs(data)
-    try:
+    with model_errors(f"model {name} does not accept examples of {_text(data)}"):
         if not model.built:
             model(example)
         model.compute_output_spec(example)
-    except Exception as error:
-        raise ModelError(f"model {name} does not accept examples of {_text(data)}: {reason(error)}") from error
 
 
 def _text(data: DataDescription) -> str:
-    return shape_text(data.shape) if data.shape is not None else describe(data.inputs)
+    return numbers.shape(data.shape) if data.shape is not None else describe(data.inputs)
 
 
 def _article(value: object) -> str:

@@ -6,7 +6,7 @@
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.models import CATALOGUE, AutoModel, ModelEntry, UserModel
 from accel_engine.models.data_description import IMAGES, NUMBERS, SEQUENCES, SOUNDS, TEXTS, TOKENS, DataDescription
-from accel_engine.models.model_entry import shape_text
+from accel_engine.words import numbers
 
 BY_TASK = {"sequence": "gpt", "segmentation": "unet", "reconstruction": "autoencoder"}
 """The defaults of tasks that have one model."""
@@ -40,7 +40,7 @@ def default_model(data: DataDescription, *, pretrained: bool = False) -> ModelEn
     if task == "auto":
         raise PlanError("model", "auto", "the data does not tell the task: set ", FieldValue("task"), f", or {own}")
     if task not in BY_TASK and data.form not in BY_FORM:
-        examples = "tokens" if data.form == TOKENS else f"examples of {shape_text(data.shape)}"
+        examples = "tokens" if data.form == TOKENS else f"examples of {numbers.shape(data.shape)}"
         reason = f"there is no default model for the {task} of {examples}"
         raise PlanError("model", "auto", f"{reason}: {own}")
     is_tuned = pretrained and data.form == IMAGES and task == "classification"

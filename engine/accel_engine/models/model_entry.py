@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from accel_engine.data.structure import describe
 from accel_engine.models.data_description import IMAGES, SEQUENCES, SOUNDS, TEXTS, TOKENS, DataDescription
+from accel_engine.words import numbers
 
 Shape = tuple[int, ...]
 """Shape of one example, without the batch: ``(height, width, channels)`` for images."""
@@ -22,11 +23,6 @@ _FORMS = {SEQUENCES: (SEQUENCES, SOUNDS)}
 """The forms that models of a form take, if there are several."""
 
 _AXES = {TOKENS: "tokens", IMAGES: "images (height, width, channels)", SEQUENCES: "sequences (time, channels)"}
-
-
-def shape_text(shape: tuple[int | None, ...]) -> str:
-    """Format a shape, such as ``28x28x1``, with ``?`` for a dimension of any size."""
-    return "x".join("?" if side is None else str(side) for side in shape) or "single numbers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +73,10 @@ class ModelEntry:
         if not self._fits(data):
             kind = _AXES.get(self.form, "")
             hint = f", not {kind}" if kind and data.form != self.form else ""
-            found = describe(data.inputs) if self.form in (TEXTS, TOKENS) else shape_text(data.shape)
+            found = describe(data.inputs) if self.form in (TEXTS, TOKENS) else numbers.shape(data.shape)
             return f"model {self.name} takes {self.takes}; the data has {found}{hint}"
         if not self.any_size and None in data.shape:
-            found = shape_text(data.shape)
+            found = numbers.shape(data.shape)
             return f"model {self.name} takes examples of one size; the data has {found}: pad or cut the examples"
         if self.form == TOKENS and data.is_read and not data.vocabulary:
             return f"model {self.name} needs the vocabulary: return it with the data"

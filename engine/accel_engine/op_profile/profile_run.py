@@ -16,7 +16,7 @@ from accel_engine.process.engine_process import require_installation
 from accel_engine.process.run_change import steps_taken
 from accel_engine.process.start_run import for_a_new_run
 from accel_engine.requests.profile_plan import ProfilePhase, ProfileRequest
-from accel_engine.run import RunInfo, RunWriter, Status, diagnostics, read_run, request
+from accel_engine.run import RunInfo, RunWriter, Status, diagnostics, read_run, send_command
 from accel_engine.run.diagnostics import OpProfile
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import PROFILES, make_private
@@ -108,7 +108,7 @@ def profile_run(
 
 def _profile_live(directory: Path, options: ProfileOptions, should_stop: Callable[[], bool]) -> OpProfile:
     before = _stored(directory)
-    number = request(directory, "profile", options.seconds)
+    number = send_command(directory, "profile", options.seconds)
     deadline = time.monotonic() + options.seconds + ANSWER_SECONDS
     while (answer := read_answer(directory, number)) is None:
         if should_stop() or time.monotonic() > deadline:

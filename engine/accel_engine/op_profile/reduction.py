@@ -86,7 +86,7 @@ class TraceFacts:
     """What an operation of TensorFlow takes, by its name in its graph and the type of what runs."""
     entered: tuple[tuple[Phase, int], ...] = ()
     """Phases in order, with the nanoseconds since 1970 when each was entered. Operations between the steps, such as
-    those of a validation, are not of the steps, and the time is not theirs."""
+    a validation's, do not count, and neither does their time."""
     accelerator: str = ""
     """``gpu`` or ``tpu`` where these train, whose operations the trace should have; else empty."""
     peak_flops: float | None = None

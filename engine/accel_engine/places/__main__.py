@@ -3,7 +3,8 @@
 ``start`` becomes the engine of the run, or of one of its other workers, as the environment says. ``end`` says by its
 exit status whether the run is to be started again: 75 if it is. With a plan file, the first process makes the run,
 and RUN is the link to it. ``kill`` ends the run's engines on this machine; ``answer`` prints what the machine has.
-``run HOME WORDS`` runs a command of the program with that directory, and interrupts it when its own input ends.
+``run HOME WORDS`` runs a command of the program with that directory, and interrupts it for each byte of its own input
+and at its end; a command that shows a search is then killed, and the search goes on.
 """
 
 import os
@@ -78,8 +79,8 @@ def _run(home: Path, words: list[str]) -> int:
 
     def watch() -> None:
         while os.read(0, 1):  # not of sys.stdin, whose lock it would hold when this process exits
-            pass
-        process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGKILL if words[0] == "search" else signal.SIGINT)
 
     threading.Thread(target=watch, daemon=True).start()
     return process.wait()

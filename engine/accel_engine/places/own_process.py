@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import RunError, UsageError, file_errors
 from accel_engine.events import ENGINE_LOST, Outcome, RunEnded
 from accel_engine.json_values import decode_or_none, encode
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE, Restart
@@ -168,13 +168,11 @@ def _create(link: Path, plan_file: Path) -> None:
     found = read_plan_file(plan_file)
     made = create(Plan.from_mapping(found.values), queued=True)
     set_place(made, PlacedRun(os.environ.get(STARTED_BY_PLACE, "job"), os.environ.get("SLURM_JOB_ID", link.name)))
-    try:
+    with file_errors(f"cannot write the link {link} to run {made.name}"):
         link.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
             link.unlink()  # of a run that was deleted
         link.symlink_to(made, target_is_directory=True)
-    except OSError as error:
-        raise RunError(f"cannot write the link {link} to run {made.name}: {error.strerror}") from error
 
 
 def _wait_for_names(cluster: ClusterSpec) -> None:

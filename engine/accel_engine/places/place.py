@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -89,6 +89,8 @@ class JobState:
     """Whether its processes run."""
     reason: str = ""
     """Why it waits or has ended, in words; empty if unknown."""
+    is_cancelled: bool = False
+    """Whether somebody has taken it from the place."""
 
     @property
     def is_over(self) -> bool:
@@ -102,6 +104,9 @@ class Place(ABC):
     Args:
         name: Its name.
     """
+
+    has_arrays = False
+    """Whether :meth:`submit_together` gives it several runs as one job."""
 
     def __init__(self, name: PlaceName) -> None:
         self.name = name
@@ -171,6 +176,19 @@ class Place(ABC):
         Raises:
             RunError: It does not take the run.
         """
+
+    def submit_together(self, jobs: Sequence[PlacedJob], folder: Path, at_once: int) -> Iterator[tuple[PlacedJob, str]]:  # noqa: ARG002
+        """Give several runs to the place's engine; yields each with what that calls it, once it has taken the run.
+
+        Args:
+            jobs: The runs.
+            folder: Where files that concern several of them are written.
+            at_once: Most of them that run at the same time.
+
+        Raises:
+            RunError: It does not take the runs, or the files cannot be written.
+        """
+        raise UsageError(f"{self.name} has no arrays of jobs")
 
     @abstractmethod
     def state(self, job: str) -> JobState:

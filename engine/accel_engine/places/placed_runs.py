@@ -4,13 +4,12 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from accel_engine.deploy_folder.rendering import dns_label
-from accel_engine.deploy_folder.write_folder import check_folder
-from accel_engine.deploy_folder.write_folder import writing as writing_folder
+from accel_engine.deploy_folder.write_folder import check_folder, writing_folder
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, FieldValue, PlanError, RunError, UsageError
 from accel_engine.files import replacing
@@ -161,6 +160,30 @@ def hand_over(place: Place, request: PlaceRequest, resolved: ResolvedPlan, direc
     number = place.submit(job)
     if not isinstance(place, LaunchedPlace):  # whose process writes it from now on
         set_place(directory, PlacedRun(str(place.name), number, options=place.options(request)))
+
+
+def hand_over_together(
+    place: Place, request: PlaceRequest, runs: Mapping[Path, ResolvedPlan], folder: Path, at_once: int
+) -> None:
+    """Give runs that wait to a place, as one job if it has arrays; those that it does not take stay as they are.
+
+    Args:
+        place: The place.
+        request: What each asks of it.
+        runs: Their plans by directory.
+        folder: Where files that concern several of them are written.
+        at_once: Most of them that run at the same time.
+
+    Raises:
+        RunError: The place does not take some of them, or they cannot be written.
+    """
+    if len(runs) == 1 or not place.has_arrays:
+        for directory, resolved in runs.items():
+            hand_over(place, request, resolved, directory)
+        return
+    jobs = [PlacedJob(resolved, request, directory.absolute()) for directory, resolved in runs.items()]
+    for job, number in place.submit_together(jobs, folder.absolute(), at_once):
+        set_place(job.directory, PlacedRun(str(place.name), number, options=place.options(request)))
 
 
 def submit_plan(place: Place, request: PlaceRequest, plan: Plan, devices: Sequence[Device]) -> str:

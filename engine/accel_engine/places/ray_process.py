@@ -1,10 +1,11 @@
-"""What Ray runs on a node: a process of a run, or a command. Ray imports this module there, by name."""
+"""What Ray runs on a node, and a host: a process of a run, or a command. Ray imports this module there, by name."""
 
 import os
 import queue
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -88,9 +89,11 @@ class NodeCommand:
         return found, self._process.wait() if self._process and is_over else None
 
     def end(self) -> None:
-        """End its input."""
+        """Interrupt it, as Ctrl-C does."""
         if self._process and self._process.stdin:
-            self._process.stdin.close()
+            with suppress(OSError):  # it has just ended
+                self._process.stdin.write("\n")
+                self._process.stdin.flush()
 
     def _read(self, is_error: bool, stream: IO[str]) -> None:
         for line in stream:

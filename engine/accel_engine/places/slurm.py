@@ -1,11 +1,13 @@
 """Starts runs by Slurm: writes a batch script, submits it and asks the queue."""
 
+import itertools
 import math
 import os
 import re
 import secrets
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -40,6 +42,12 @@ MAX_CORES = 16
 LEAST_SECONDS = 300.0
 """The shortest time of a job, in which it can start, train and save a checkpoint."""
 
+MAX_TASKS = 1000
+"""Most tasks of an array, as Slurm has it by default."""
+
+RECENT_SECONDS = 1.0
+"""How long an answer of Slurm is used for other jobs."""
+
 _PACKAGE = "Slurm's client, on a cluster's login nodes,"
 
 _GPUS = re.compile(r"gpu(?::(?P<model>[\w.-]+))?:(?P<count>\d+)", re.ASCII)
@@ -59,6 +67,7 @@ _REASONS = {
     "Resources": "for free nodes",
     "Priority": "jobs of higher priority come first",
     "Dependency": "for another job",
+    "JobArrayTaskLimit": "as many tasks of its array run as may at once",
     "BeginTime": "it was requeued, and may start in a moment",
     "JobHeldUser": "held: scontrol release lets it start",
     "JobHeldAdmin": "held by an administrator",
@@ -95,6 +104,8 @@ class Slurm(Place):
     Args:
         name: Its name.
     """
+
+    has_arrays = True
 
     def __init__(self, name: PlaceName) -> None:
         super().__init__(name)
@@ -144,28 +155,42 @@ class Slurm(Place):
 
     def submit(self, job: PlacedJob) -> str:
         """See :meth:`Place.submit`."""
-        printed = run_tool(["sbatch", "--parsable", str(job.directory / SCRIPT)], _PACKAGE)
-        number = printed.strip().partition(";")[0]
-        if not number.isdecimal():
-            raise RunError(f"sbatch printed no number of a job, but {clean(printed)!r}")
-        return number
+        return _submitted(job.directory / SCRIPT)
+
+    def submit_together(self, jobs: Sequence[PlacedJob], folder: Path, at_once: int) -> Iterator[tuple[PlacedJob, str]]:
+        """See :meth:`Place.submit_together`: an array for runs that need the same, whose tasks they are.
+
+        An array has a folder of its own with its script, and a link to the run of each task.
+        """
+        by_need: dict[tuple[str, ...], list[PlacedJob]] = {}
+        for job in jobs:
+            by_need.setdefault(tuple(self._resources(job)), []).append(job)
+        arrays = [need[at : at + MAX_TASKS] for need in by_need.values() for at in range(0, len(need), MAX_TASKS)]
+        for alike in arrays:
+            array = _new_folder(folder)
+            try:
+                for index, job in enumerate(alike):
+                    (array / str(index)).symlink_to(job.directory, target_is_directory=True)
+                script = rendered("job.sh", self._values(alike[0], array, len(alike), at_once), "places/job.sh")
+                (array / SCRIPT).write_text(script, "utf-8")
+            except OSError as error:
+                raise RunError(f"cannot write {error.filename}: {error.strerror}") from error
+            number = _submitted(array / SCRIPT)
+            yield from ((job, f"{number}_{index}") for index, job in enumerate(alike))
 
     def state(self, job: str) -> JobState:
         """See :meth:`Place.state`."""
-        row = ""
-        with _unknown_job():
-            row = run_tool(["squeue", "--noheader", "--jobs", job, "--format", "%T|%r|%P"], _PACKAGE).strip()
-        state, reason, partition = ([*row.splitlines()[0].split("|"), "", ""] if row else ["", "", ""])[:3]
+        state, reason, partition, where = _row_of(job)
         if state in _WAITING:
             words = [f"job {job} of Slurm waits", self._position(job, partition), _in_words(reason)]
             return JobState(waits=True, reason=", ".join(filter(None, words)))
         if state in _RUNNING:
-            where = run_tool(["squeue", "--noheader", "--jobs", job, "--format", "%N"], _PACKAGE).strip()
             return JobState(runs=True, reason=f"job {job} of Slurm runs on {clean(where)}: the engine starts")
-        return JobState(reason=_how_ended(job))
+        return _ended_state(job)
 
     def cancel(self, job: str) -> None:
         """See :meth:`Place.cancel`."""
+        _answers.clear()
         run_tool(["scancel", job], _PACKAGE)
 
     def _sinfo(self, form: str) -> str:
@@ -183,9 +208,11 @@ class Slurm(Place):
         """The place of a job among those that wait in its partition, by priority."""
         command = ["squeue", "--noheader", "--states=PENDING", f"--partition={partition}", "--sort=-p,i", "--format=%i"]
         with suppress(RunError):
-            waiting = [line.strip().partition("_")[0] for line in run_tool(command, _PACKAGE).splitlines()]
-            if job in waiting and len(waiting) > 1:
-                return f"{waiting.index(job) + 1} of {len(waiting)} in {partition}"
+            printed = _recent(partition, lambda: run_tool(command, _PACKAGE))
+            waiting = [*dict.fromkeys(line.strip().partition("_")[0] for line in printed.splitlines())]
+            number = job.partition("_")[0]
+            if number in waiting and len(waiting) > 1:
+                return f"{waiting.index(number) + 1} of {len(waiting)} in {partition}"
         return ""
 
     def _cores(self, job: PlacedJob) -> int:
@@ -214,22 +241,41 @@ class Slurm(Place):
             resources.append(f"--time={math.ceil(job.seconds / 60)}")
         return resources
 
-    def _values(self, job: PlacedJob) -> dict[str, Value]:
+    def _values(self, job: PlacedJob, array: Path | None = None, count: int = 1, at_once: int = 1) -> dict[str, Value]:
+        """The values of the script.
+
+        Args:
+            job: The run; one of an array's.
+            array: The folder of an array, with the links to the runs of its tasks.
+            count: Tasks of the array.
+            at_once: Most tasks that run at the same time.
+        """
         request, plan = job.request, job.resolved.plan
-        folder = job.plan_file.parent if job.plan_file else job.directory
+        folder = array or (job.plan_file.parent if job.plan_file else job.directory)
+        what = f"run {job.directory.name}"
+        name, process, number, tasks = job.directory.name, Block(shlex.join(job.arguments)), "$SLURM_JOB_ID", []
+        if job.plan_file:
+            what, name = plan.title, dns_label(plan.title)
+        elif array:
+            name = array.parent.parent.name
+            what = f"{count} runs of the search {name}, a task each (see the links beside this file),"
+            process = Block(f'{shlex.quote(str(array))}/"$SLURM_ARRAY_TASK_ID"')
+            number = "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
+            tasks = [f"--array=0-{count - 1}%{at_once}"]
         return {
-            "what": Block(clean(plan.title if job.plan_file else f"run {job.directory.name}")),
+            "what": Block(clean(what)),
             "script": Block(shell_text(str(folder / SCRIPT))),
-            "name": f"accel-tui-{dns_label(plan.title) if job.plan_file else job.directory.name}",
+            "name": f"accel-tui-{name}",
             "nodes": job.nodes,
-            "resources": _lines(self._resources(job)),
+            "resources": _lines([*tasks, *self._resources(job)]),
             "options": _lines([_checked(each) for each in request.place_options]),
             "folder": os.getcwd(),
-            "log": _file_pattern(folder / LOG),
+            "log": _file_pattern(folder) + (f"/%a/{LOG}" if array else f"/{LOG}"),
             "home": str(home().absolute()),
             "python": sys.executable,
-            "process": Block(shlex.join(job.arguments)),
+            "process": process,
             "place": str(self.name),
+            "job": Block(f'"{number}"'),
         }
 
 
@@ -272,20 +318,79 @@ def _in_words(reason: str) -> str:
     return f"{known} ({reason})" if known and reason != "None" else known or reason
 
 
-def _how_ended(job: str) -> str:
+def _submitted(script: Path) -> str:
+    """The number of the job that a batch script becomes.
+
+    Raises:
+        RunError: Slurm does not take it.
+    """
+    _answers.clear()
+    printed = run_tool(["sbatch", "--parsable", str(script)], _PACKAGE)
+    number = printed.strip().partition(";")[0]
+    if not number.isdecimal():
+        raise RunError(f"sbatch printed no number of a job, but {clean(printed)!r}")
+    return number
+
+
+def _new_folder(parent: Path) -> Path:
+    """Make a folder that has the next number as its name.
+
+    Raises:
+        RunError: It cannot be made.
+    """
+    for number in itertools.count(1):
+        try:
+            (parent / str(number)).mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise RunError(f"cannot make {parent / str(number)}: {error.strerror}") from error
+        return parent / str(number)
+    raise AssertionError
+
+
+_answers: dict[str, tuple[float, str]] = {}
+"""What Slurm has said of a job or partition, and when."""
+
+
+def _recent(key: str, ask: Callable[[], str]) -> str:
+    """An answer of Slurm that is at most :data:`RECENT_SECONDS` old: the tasks of an array are asked for together."""
+    now = time.monotonic()
+    if key not in _answers or now - _answers[key][0] > RECENT_SECONDS:
+        _answers[key] = now, ask()
+    return _answers[key][1]
+
+
+def _row_of(job: str) -> list[str]:
+    """State, reason, partition and nodes of a job or of a task of an array; empty texts if Slurm does not have it."""
+    command = ["squeue", "--noheader", "--array", "--jobs", job.partition("_")[0], "--format", "%i|%T|%r|%P|%N"]
+    printed = ""
+    with _unknown_job():
+        printed = _recent(command[4], lambda: run_tool(command, _PACKAGE))
+    rows = (line.strip().split("|") for line in printed.splitlines())
+    return next((row[1:] for row in rows if row[0] == job and len(row) == 5), [""] * 4)
+
+
+def _ended_state(job: str) -> JobState:
     """How a job has ended, as far as Slurm still knows."""
     with _unknown_job():
-        fields = dict(
-            each.partition("=")[::2]
-            for each in run_tool(["scontrol", "--oneliner", "show", "job", job], _PACKAGE).split()
-        )
+        try:
+            printed = run_tool(["scontrol", "--oneliner", "show", "job", job], _PACKAGE)
+        except RunError as error:
+            if "not found" not in str(error):
+                raise
+            why = f"job {job} of Slurm is no longer in its array: cancelled (scancel), if it has not ended long ago"
+            return JobState(reason=why, is_cancelled=True)
+        fields = dict(each.partition("=")[::2] for each in printed.split())
         state, reason = clean(fields.get("JobState", "")), _in_words(fields.get("Reason", ""))
         code = clean(fields.get("ExitCode", "").partition(":")[0])
+        if state == "CANCELLED":
+            return JobState(reason=f"job {job} of Slurm was cancelled (scancel)", is_cancelled=True)
         if state:
             words = [
                 f"job {job} of Slurm is {state.lower()}",
                 reason,
                 f"exit status {code}" if code not in ("", "0") else "",
             ]
-            return ", ".join(filter(None, words))
-    return f"job {job} of Slurm has ended"
+            return JobState(reason=", ".join(filter(None, words)))
+    return JobState(reason=f"job {job} of Slurm has ended")

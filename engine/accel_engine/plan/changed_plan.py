@@ -15,7 +15,7 @@ BY_COMMAND = tuple(name for name, use in USES.items() if use.changed_by == "comm
 """Fields that a command of the same name changes."""
 
 INTERVALS = tuple(name for name in BY_COMMAND if SPECS[name].type is str)
-"""Those whose command takes a number of steps."""
+"""Fields whose command takes a number of steps."""
 
 
 def changed_plan(plan: Plan, changes: Mapping[str, Any]) -> Plan:

@@ -1357,3 +1357,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 def affecting(effect: Effect) -> frozenset[str]:
     """The fields that change something of each step."""
     return frozenset(name for name, use in USES.items() if effect in use.affects)
+
+
+PATH_FIELDS = tuple(name for name, words in WORDS.items() if words.takes_files)
+"""The fields that may have the path of a file or a folder, perhaps with a function after a colon."""

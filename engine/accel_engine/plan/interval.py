@@ -38,7 +38,7 @@ def parse_interval(name: str, text: str) -> Interval:
         text: Such as ``2 epochs``.
 
     Raises:
-        PlanError: It is none.
+        PlanError: The text is no interval.
     """
     found = _INTERVAL.fullmatch(text.strip())
     if not found or not int(found[1]):
@@ -54,7 +54,7 @@ def parse_duration(name: str, text: str) -> float:
         text: Such as ``90m``, ``2h`` or ``1h30m``.
 
     Raises:
-        PlanError: It is none.
+        PlanError: The text is no duration above 0.
     """
     found = _DURATION.fullmatch(text.strip())
     hours, minutes, seconds = (float(part or 0) for part in found.groups()) if found else (0.0, 0.0, 0.0)
@@ -65,7 +65,7 @@ def parse_duration(name: str, text: str) -> float:
 
 
 def _duration_advice(text: str, *, is_duration: bool) -> str:
-    """What would be a duration instead of a text that is none, or of none."""
+    """What would be right instead of a text that is no duration, or a duration of 0."""
     if text and is_duration:
         return "must be above 0"
     if text.isdecimal():
@@ -94,7 +94,7 @@ def check_drops(name: str, values: Sequence[str]) -> None:
     """Check steps or shares of all steps that increase.
 
     Raises:
-        PlanError: They are none.
+        PlanError: One is no step or share, or they do not increase.
     """
     try:
         drops = [_parse_drop(each) for each in values]

@@ -53,7 +53,7 @@ class MemoryFacts:
     on_host: bool = True
     """Whether CPUs train, whose memory is the host's."""
     mixed: Text = ""
-    """The mixed precision of its devices; empty if it is none, or unknown."""
+    """The mixed precision of its devices; empty if they have none, or are unknown."""
     pipeline_devices: Count = 0
     """GPUs that could each have a part of the model; 0 if it cannot be cut, or if CPUs train, which share a memory."""
     variables: Mapping[str, Text] = field(default_factory=dict)

@@ -83,7 +83,7 @@ def unmeasured(monitor: str, trained: Sequence[str], validated: Sequence[str]) -
     Args:
         monitor: The metric, with ``validation_`` before one of validation.
         trained: What is measured in training.
-        validated: Those that are measured at validation, without a prefix.
+        validated: What is measured at validation, without a prefix.
     """
     name = monitor.removeprefix("validation_")
     of_training = name == monitor

@@ -48,7 +48,7 @@ class OptionSpec(FieldSpec):
         """The value that a text gives the option of a name.
 
         Raises:
-            UsageError: It is none.
+            UsageError: The option has no such value.
         """
         if self.read is not None:
             return self.read(text)
@@ -75,7 +75,7 @@ def joined_options(*parts: tuple[type, Sequence[str]]) -> list[tuple[str, Any, A
 
 
 def part_of(kind: type[T], options: object) -> T:
-    """The options of a dataclass among those of another one; the others have their defaults.
+    """Take the options of one dataclass from another one; those that it lacks have their defaults.
 
     Raises:
         UsageError: Some contradict each other.
@@ -129,7 +129,7 @@ def parse_latency(text: str) -> float | None:
     """Parse a time with its unit, such as ``10ms``; gives seconds, ``None`` for an empty text.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is no time with a unit.
     """
     if not text.strip():
         return None

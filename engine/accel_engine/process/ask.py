@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
 
 from accel_engine.devices.installation import find_installation
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, file_errors
 from accel_engine.memory import available_memory
 from accel_engine.process.engine_process import spawn
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
@@ -144,7 +144,7 @@ class KeptEngine:
                 self._wait_with(EngineConnection(None, (), is_kept=True, environment=ON_THE_CPU), is_fresh=True)
 
     def take(self, request: EngineRequest[Any]) -> EngineConnection | None:
-        """The process for a request, or ``None`` if that needs one of its own."""
+        """The process for a request, or ``None`` if that needs another one."""
         kind = type(request)
         if kind.asks or not _fits(request.environment):
             return None
@@ -355,9 +355,7 @@ def _folder(within: Path | None) -> Iterator[Path]:
         RunError: The directory cannot be written.
     """
     prefix = "accel-tui-" if within is None else ".accel-tui-"
-    try:
+    with file_errors(f"cannot write to {within or tempfile.gettempdir()}"):
         folder = tempfile.TemporaryDirectory(prefix=prefix, dir=within, ignore_cleanup_errors=True)
-    except OSError as error:
-        raise RunError(f"cannot write to {within or tempfile.gettempdir()}: {error.strerror or error}") from error
     with folder as name:
         yield Path(name)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accel_engine import hangup
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import AccelError, RunError, file_errors
 from accel_engine.files import open_log
 
 if TYPE_CHECKING:  # it is slow to import, and starting a process does not need it
@@ -40,10 +40,8 @@ def start_detached(
     Raises:
         RunError: The log cannot be written, or the system cannot start a process, for example because memory runs out.
     """
-    try:
+    with file_errors(f"cannot write the log of {what}"):
         output = streams if log is None else open_log(log)
-    except OSError as error:
-        raise RunError(f"cannot write the log of {what}: {error.strerror}") from error
     try:
         with hangup.deferred():
             return subprocess.Popen(

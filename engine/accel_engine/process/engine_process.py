@@ -39,7 +39,7 @@ def require_installation() -> None:
         raise EngineMissingError(problem)
 
 
-def start(directory: Path, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
+def start_engine(directory: Path, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
     """Start a new engine process on a run.
 
     Args:

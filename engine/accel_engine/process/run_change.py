@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TypeAlias
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import PlanChanged
-from accel_engine.process.start_run import hand_over, prepare_continuation
-from accel_engine.run import RunReader, RunWriter, Status, read_run, request
+from accel_engine.process.start_run import prepare_continuation, start_on_engine
+from accel_engine.run import RunReader, RunWriter, Status, read_run, send_command
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import host_of, latest_checkpoint
+from accel_engine.run.directory.run_paths import host_of_run, latest_checkpoint
 from accel_engine.run.engine.commands import read_answer, withdraw
 
 STOP_SECONDS = 120.0
@@ -33,7 +33,7 @@ Launch: TypeAlias = "Callable[[Path], subprocess.Popen[str]]"
 
 def launch(directory: Path) -> "subprocess.Popen[str]":
     """Give a prepared run to a new engine process."""
-    return hand_over(directory, None)
+    return start_on_engine(directory, None)
 
 
 def send_to_run(directory: Path, name: str, argument: float | None = None, reason: str = "", purpose: str = "") -> str:
@@ -42,7 +42,7 @@ def send_to_run(directory: Path, name: str, argument: float | None = None, reaso
     Raises:
         RunError: It was not carried out, and why.
     """
-    answer = _answer(directory, request(directory, name, argument, reason=reason, purpose=purpose))
+    answer = _answer(directory, send_command(directory, name, argument, reason=reason, purpose=purpose))
     if answer is None:
         raise RunError(f"run {directory.name} did not answer to {name.replace('_', ' ')}")
     if not answer[0]:
@@ -99,13 +99,13 @@ def paused(directory: Path, longest: float, should_stop: Callable[[], bool] = la
     finally:
         if number:
             with suppress(RunError):  # it has ended meanwhile, or its time is over
-                request(directory, "resume", float(number))
+                send_command(directory, "resume", float(number))
 
 
 def _pause(directory: Path, longest: float, should_stop: Callable[[], bool]) -> int:
     """Ask the engine to pause; returns the command's id, 0 if it has not."""
     try:
-        number = request(directory, "pause", longest)
+        number = send_command(directory, "pause", longest)
     except RunError:
         return 0
     answer = _answer(directory, number, should_stop)
@@ -135,7 +135,7 @@ def stopped(directory: Path, launch: Launch = launch) -> Iterator[None]:
     if not read_run(directory).status.live:
         yield
         return
-    number = request(directory, "stop")
+    number = send_command(directory, "stop")
     try:
         _wait_for_end(directory)
         yield
@@ -188,7 +188,7 @@ def continue_changed(
     Raises:
         AccelError: It cannot be continued with the changes; why.
     """
-    if host := host_of(directory):
+    if host := host_of_run(directory):
         raise RunError(f"run {directory.name} is on {host}: change it there")
     prepare_continuation(directory, changes)
     try:

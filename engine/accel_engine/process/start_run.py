@@ -25,7 +25,7 @@ from accel_engine.run.directory.disk_space import check_free_space, shortage
 from accel_engine.run.directory.run_paths import (
     CHECKPOINTS,
     host_function,
-    host_of,
+    host_of_run,
     latest_checkpoint,
     runs_directory,
 )
@@ -100,7 +100,7 @@ def prepare_continuation(
         PlanError: A changed field must not change, does not fit, or all epochs are already trained.
         UsageError: The environment describes an invalid cluster.
     """
-    if host_of(directory):
+    if host_of_run(directory):
         _, warnings = host_function("runs_there:continue_there")(directory, changes, queued=queued)
         for warning in warnings:
             warn(warning)
@@ -123,7 +123,7 @@ def prepare_continuation(
     return directory
 
 
-def hand_over(directory: Path, engine: WarmEngine | None) -> "subprocess.Popen[str]":
+def start_on_engine(directory: Path, engine: WarmEngine | None) -> "subprocess.Popen[str]":
     """Hand a run to a warm engine; without a usable one, start a new process.
 
     Returns:
@@ -140,7 +140,7 @@ def hand_over(directory: Path, engine: WarmEngine | None) -> "subprocess.Popen[s
             engine.close()
         else:
             return engine.process
-    return engine_process.start(directory)
+    return engine_process.start_engine(directory)
 
 
 def for_a_new_run(plan: Plan) -> Plan:

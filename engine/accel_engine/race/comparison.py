@@ -23,7 +23,7 @@ def with_rates(result: ConfigurationResult, reference_rates: Sequence[float]) ->
 
     Args:
         result: A result; one without rates is returned as it is.
-        reference_rates: Those of the reference in all its rounds; empty if it was not measured.
+        reference_rates: The reference's rates in all its rounds; empty if it was not measured.
     """
     if not result.rates:
         return result

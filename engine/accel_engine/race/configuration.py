@@ -118,8 +118,8 @@ def check_losses(reference: Sequence[float], losses: Sequence[float]) -> LossChe
     """Compare losses of the same steps.
 
     Args:
-        reference: Those of the reference.
-        losses: Those of the configuration; of more or fewer steps, only the common ones count.
+        reference: The reference's losses.
+        losses: The configuration's losses; of more or fewer steps, only the common ones count.
     """
     pairs = list(zip(reference, losses, strict=False))
     if not pairs:

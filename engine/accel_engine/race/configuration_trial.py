@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from accel_engine.measure.plan_trials import PlanTrial
+from accel_engine.measure.trial_memory import Usage
 from accel_engine.measure.trial_process import TrialFailedError
-from accel_engine.measure.trial_room import Usage, resident_bytes
+from accel_engine.memory import resident_bytes
 from accel_engine.plan.placement import process_count
 from accel_engine.race.configuration import (
     Configuration,
@@ -137,7 +138,7 @@ class ConfigurationTrial:
 
         Args:
             rate: Examples a second; ``None`` if the turn failed.
-            reference: Those of the reference in the same round; ``None`` without it.
+            reference: The reference's rate in the same round; ``None`` without it.
         """
         if rate is None or not self.is_live:
             return

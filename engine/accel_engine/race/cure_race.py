@@ -10,7 +10,7 @@ from accel_engine.advice.cures.cure_task import CureTask, Quantity, cure_task
 from accel_engine.errors import RunError
 from accel_engine.measure.equal_examples import Learned, compare_learning
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_room import check_room_on, place_trial
+from accel_engine.measure.trial_memory import check_trial_memory, place_trial
 from accel_engine.measure.trial_statistics import LESS, PlanVerdict
 from accel_engine.process.run_change import paused
 from accel_engine.race.comparison import with_rates
@@ -86,7 +86,7 @@ def try_cure(
     info = read_run(directory)
     task = cure_task(info, read_history(directory), changes, quantity)
     if info.status.live:
-        check_room_on((place_trial(task.before.plan), place_trial(task.after.plan)))
+        check_trial_memory((place_trial(task.before.plan), place_trial(task.after.plan)))
     with PlanTrials((task.before, task.after), should_stop) as trials:
         trials.wait_ready(lambda detail: on_progress(CureProgress(PREPARATION_SECONDS / 2, whole, detail)))
         if task.quantity is not Quantity.MEMORY:

@@ -10,8 +10,8 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import UsageError
 from accel_engine.measure.plan_trials import TURN_SECONDS, WARM_UP_SECONDS, PlanTrials
 from accel_engine.measure.remaining_time import RemainingTime
+from accel_engine.measure.trial_memory import MAX_CONCURRENT, MemoryBudget, devices_of, find_fitting_plans
 from accel_engine.measure.trial_process import TrialCancelledError
-from accel_engine.measure.trial_room import MAX_CONCURRENT, MemoryBudget, devices_of, find_room
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS, in_turn
 from accel_engine.plan.field_spec import FieldSpec
 from accel_engine.plan.options import OptionSpec, option
@@ -159,9 +159,9 @@ class Race:
             RunError: It, or each other configuration, would take memory that a live run on its devices may need.
         """
         others = {each.title: each.plan for each in self._found.others}
-        room = find_room(self._found.reference.plan, others, self._devices)
-        self._shares_devices = room.has_runs
-        for title, reason in room.refused.items():
+        fitting = find_fitting_plans(self._found.reference.plan, others, self._devices)
+        self._shares_devices = fitting.has_runs
+        for title, reason in fitting.refused.items():
             self._results[title] = replace(self._results[title], state=ConfigurationState.REFUSED, reason=reason)
         for result in self.results:
             self._on_result(result)
@@ -212,7 +212,7 @@ class Race:
         waiting = deque(configurations)
         while waiting:
             group: list[ConfigurationTrial] = []
-            while waiting and (not group or self._has_room(len(group), waiting[0])):
+            while waiting and (not group or self._fits(len(group), waiting[0])):
                 configuration = waiting.popleft()
                 entered = None if self._is_too_large(configuration) else self._enter(trials, configuration)
                 if entered is None:
@@ -227,7 +227,7 @@ class Race:
             for each in group:
                 self._finish(each)
 
-    def _has_room(self, others: int, configuration: Configuration) -> bool:
+    def _fits(self, others: int, configuration: Configuration) -> bool:
         reference = self._reference
         if reference is None or not reference.is_live or self._shares_devices:
             return False

@@ -14,7 +14,7 @@ from accel_engine.errors import AccelError
 from accel_engine.measure.cache import Cache, Rate, key_of
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS
 from accel_engine.models import UserModel
-from accel_engine.plan import WORDS
+from accel_engine.plan import PATH_FIELDS
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve, resolve_to_train
 from accel_engine.race.comparison import winners
 from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
@@ -97,7 +97,7 @@ def _is_settled(result: ConfigurationResult) -> bool:
 def _key(resolved: ResolvedPlan, devices: Sequence[Device]) -> str:
     resolved = resolved.with_chosen_model()
     plan, paths = effective(resolved, devices), resolved.plan.absolute().to_mapping()
-    plan |= {name: paths[name] for name, words in WORDS.items() if words.takes_files}
+    plan |= {name: paths[name] for name in PATH_FIELDS}
     modified = resolved.model.modified if isinstance(resolved.model, UserModel) else None
     return key_of([device.name for device in devices], plan, modified=modified)
 
@@ -109,10 +109,10 @@ def read_with_races(directory: Path) -> Recorded:
         RunError: There is no run, or this program cannot read it.
     """
     recorded = read_recorded(directory)
-    return replace(recorded, faster=faster_plan(recorded.info))
+    return replace(recorded, faster=_faster_plan(recorded.info))
 
 
-def faster_plan(info: RunInfo) -> FasterPlan | None:
+def _faster_plan(info: RunInfo) -> FasterPlan | None:
     """What a race on this machine has found to be faster for a run's plan; ``None`` for a run of another machine.
 
     Args:

@@ -139,7 +139,7 @@ class LoopSteps:
 
     @property
     def steps_per_second(self) -> float:
-        """Speed after the first logged step; 0 before it means something, and if the calls are no steps."""
+        """Speed after the first logged step; 0 while it is unknown, and if calls are too frequent to be steps."""
         if not self._began or not self._written:
             return 0.0
         seconds = self._written.time - self._began[1]

@@ -181,7 +181,7 @@ class RunLink:
                 except (ConnectionError, FileNotFoundError):  # it has ended
                     if supervisor.given_address:
                         raise
-            return self._open(supervisor.start(), first)
+            return self._open(supervisor.start_supervisor(), first)
         except (OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
                 _silent.set()

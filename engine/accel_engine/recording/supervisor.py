@@ -22,7 +22,7 @@ def known_address() -> str:
     return given_address or _started_address
 
 
-def start() -> str:
+def start_supervisor() -> str:
     """Start a supervisor, which is no child of this process, so that no ``wait`` of the script meets it.
 
     Returns:

@@ -49,7 +49,7 @@ def snapshot_value(value: Any, convert: Callable[[Any], Any] = np.array, *, copi
 
     Args:
         value: A number, an array, a tensor or a variable of any framework, or a mapping, list or tuple of these.
-        convert: Converts at once what is none of these.
+        convert: Converts other values at once.
         copies: Whether to copy every tensor that can change.
     """
     if type(value) in PLAIN:

@@ -80,7 +80,7 @@ class Export:
 
     @property
     def written(self) -> tuple[MeasuredModel, ...]:
-        """Those within the tolerance, which were written."""
+        """The models within the tolerance, which were written."""
         return tuple(each for each in self.exported if not each.problem)
 
     @property

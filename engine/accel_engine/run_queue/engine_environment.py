@@ -65,7 +65,7 @@ def with_devices(environment: Mapping[str, str], devices: Sequence[str], machine
     """The variables of an engine that sees only some GPUs; the user's own choice of GPUs is narrowed.
 
     Args:
-        environment: Those of the terminal where the run was queued.
+        environment: The variables of the terminal where the run was queued.
         devices: Ids of the engine's devices; other devices than GPUs need no variable.
         machine: The devices of the machine.
 

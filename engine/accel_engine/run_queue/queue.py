@@ -14,9 +14,9 @@ from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import Outcome
 from accel_engine.places.placed_runs import cancel as cancel_job
 from accel_engine.places.placed_runs import state_of
-from accel_engine.run import find
+from accel_engine.run import find_run
 from accel_engine.run.directory.run_paths import host_function, runs_directory
-from accel_engine.run.engine.commands import request as send_command
+from accel_engine.run.engine.commands import send_command
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.database import reading
 from accel_engine.run.store.meta import PlacedRun
@@ -113,12 +113,12 @@ def find_run_id(reference: str) -> str:
     """The id of a run, as the queue knows it.
 
     Args:
-        reference: See :func:`accel_engine.run.find`.
+        reference: See :func:`accel_engine.run.find_run`.
 
     Raises:
         UsageError: There is none, or it is not in the directory of runs.
     """
-    directory = find(reference)
+    directory = find_run(reference)
     if not os.path.samefile(directory.parent, runs_directory()):
         raise UsageError(f"run {reference} is not in {runs_directory()}, so no run of the queue can wait for it")
     return directory.name
@@ -293,7 +293,8 @@ def _place_of(directory: Path) -> PlacedRun | None:
 def _why_waits_at_place(directory: Path, placed: PlacedRun) -> str:
     state = state_of(placed)
     if state.is_over:
-        end_waiting(directory, f"{state.reason} before its engine has started", Outcome.FAILED)
+        outcome = Outcome.STOPPED if state.is_cancelled else Outcome.FAILED
+        end_waiting(directory, f"{state.reason} before its engine has started", outcome)
     return state.reason
 
 

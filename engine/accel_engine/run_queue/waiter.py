@@ -153,7 +153,7 @@ class Waiter:
                 return
             environment = with_devices(entry.environment, devices, self._machine.devices)
             with working_directory(entry.folder):
-                self._engines[run] = engine_process.start(entry.directory, environment)
+                self._engines[run] = engine_process.start_engine(entry.directory, environment)
         except AccelError as error:
             if not occupies_devices(entry.directory):  # else a process that was killed had started it
                 self._hold(entry, f"cannot be started: {error}")

@@ -217,7 +217,7 @@ class RecorderServer:
 
     @property
     def recordings(self) -> list[Recording]:
-        """Those that have not ended."""
+        """The recordings that have not ended."""
         with self._changing:
             self._recordings = [each for each in self._recordings if not each.is_over]
             return [*self._recordings]

@@ -28,7 +28,7 @@ def _runs(directory: Path) -> EngineRuns:
     with StudyReader(directory) as study:
         part, at_once = study.database.part, study.definition.at_once
     if name := parse_place(part.place):
-        return RunsAtPlace(name, part.place_request)
+        return RunsAtPlace(name, part.place_request, at_once)
     devices = detect().devices
     return EngineRuns(QueueStarter(directory.name, at_once, devices), devices)
 

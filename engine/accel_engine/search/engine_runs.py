@@ -14,7 +14,7 @@ from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.detached import leave
 from accel_engine.process.start_run import prepare_continuation, prepare_run
-from accel_engine.run import RunReader, Status, list_runs, read_run, reopen, request, runs_directory
+from accel_engine.run import RunReader, Status, list_runs, read_run, reopen, runs_directory, send_command
 from accel_engine.run.directory.checkpoint_files import check_any_whole
 from accel_engine.run.directory.run_paths import CHECKPOINTS, latest_checkpoint
 from accel_engine.run.history.history import History, fold, read_history
@@ -51,7 +51,7 @@ class DirectStarter:
 
     def start(self, directory: Path) -> str:
         """Start a run now."""
-        leave(engine_process.start(directory))
+        leave(engine_process.start_engine(directory))
         return ""
 
     def cancel(self, directory: Path) -> None:
@@ -78,6 +78,10 @@ class EngineRuns:
     def slots(self) -> int:
         """The number of accelerators; 1 without any."""
         return max(1, sum(device.kind != "cpu" for device in self.devices))
+
+    def ahead(self) -> int:
+        """None: the search starts a trial when there is a device for it."""
+        return 0
 
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
         """Create a run that waits, tagged with the search's name."""
@@ -125,7 +129,7 @@ class EngineRuns:
             self._starter.cancel(runs_directory() / run)
             return
         with suppress(RunError):  # it has just ended
-            request(runs_directory() / run, "stop", reason=reason)
+            send_command(runs_directory() / run, "stop", reason=reason)
 
     def figures(self, run: str, wanted: Collection[str]) -> Mapping[str, float]:
         """Figures of an ended run."""

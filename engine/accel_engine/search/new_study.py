@@ -12,7 +12,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import FieldValue, PlanError, UsageError, join_words
 from accel_engine.models import ModelEntry, UserModel
 from accel_engine.models.data_description import describe_entry
-from accel_engine.plan import Plan
+from accel_engine.plan import PATH_FIELDS, Plan
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.monitor import measured_names, wrong_monitor
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve, resolve_to_train
@@ -42,9 +42,6 @@ from accel_engine.search.trial_plan import plans_to_check
 
 if TYPE_CHECKING:  # the first frame does not need it
     from accel_engine.search.runs_at_place import RunsAtPlace
-
-PATHS = ("model", "initial_weights")
-"""Fields whose choices may be paths, which must not depend on the working directory."""
 
 
 def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyDefinition:
@@ -205,7 +202,8 @@ def default_monitor(resolved: ResolvedPlan) -> str:
 
 
 def _absolute(parameter: Parameter) -> Parameter:
-    if parameter.name not in PATHS:
+    """A parameter whose paths do not depend on the working directory."""
+    if parameter.name not in PATH_FIELDS:
         return parameter
     choices = (getattr(Plan(**{parameter.name: each}).absolute(), parameter.name) for each in parameter.choices)
     return replace(parameter, choices=tuple(choices))

@@ -110,10 +110,10 @@ def search_ended(
         "reason": reason,
         "trials": len(own),
         "states": dict(sorted(counts.items())),
-        "best": trial_object(definition, best) if best else None,
+        "best": _trial_object(definition, best) if best else None,
     }
     if len(definition.objectives) > 1:
-        found["front"] = [trial_object(definition, each) for each in front(definition, trials)]
+        found["front"] = [_trial_object(definition, each) for each in front(definition, trials)]
     if confirmation is not None and confirmation.mean is not None:
         found["confirmation"] = {
             "runs": list(confirmation.runs),
@@ -124,7 +124,7 @@ def search_ended(
     return found
 
 
-def trial_object(definition: StudyDefinition, trial: Trial) -> dict[str, Any]:
+def _trial_object(definition: StudyDefinition, trial: Trial) -> dict[str, Any]:
     """A trial as an object of JSON."""
     return {
         "trial": trial.number,

@@ -3,19 +3,29 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.places import HOST, PlaceName, PlaceRequest
-from accel_engine.places.place import Place
-from accel_engine.places.placed_runs import check, cluster_environment, end_job, hand_over, open_place, starts_again
+from accel_engine.places.place import JobState, Place
+from accel_engine.places.placed_runs import (
+    check,
+    cluster_environment,
+    end_job,
+    hand_over_together,
+    open_place,
+    starts_again,
+    state_of,
+)
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import Status, read_run, runs_directory
 from accel_engine.run_queue.queue import cancel, why_waits
 from accel_engine.search.engine_runs import EngineRuns
+from accel_engine.search.study_paths import ARRAYS, study_directory
 from accel_engine.search.trial_runs import Observation
 
 TRIES = 5
@@ -24,6 +34,12 @@ TRIES = 5
 PAUSE_SECONDS = 30.0
 """Seconds between two tries."""
 
+AHEAD = 100
+"""Most trials that wait in an array at once."""
+
+END_SECONDS = 60.0
+"""How long the job of a lost run may take to end, which then tells whether somebody has cancelled it."""
+
 
 class RunsAtPlace(EngineRuns):
     """Runs that a place trains.
@@ -31,6 +47,7 @@ class RunsAtPlace(EngineRuns):
     Args:
         name: The place.
         request: What each run asks of it.
+        at_once: Most runs that train at the same time; 0 for as many as the place has room for.
 
     Attributes:
         environment: Describes the cluster of a run's engine, as far as checks of plans need it.
@@ -40,17 +57,18 @@ class RunsAtPlace(EngineRuns):
         RunError: It cannot be asked.
     """
 
-    def __init__(self, name: PlaceName, request: PlaceRequest) -> None:
+    def __init__(self, name: PlaceName, request: PlaceRequest, at_once: int = 0) -> None:
         if name.kind == HOST:
-            raise UsageError(f"{name} has its own directory of runs: start the search there, such as with ssh")
+            raise UsageError(f"{name} has its own directory of runs: search there with accel-tui search --on {name}")
         place = open_place(name)
         request = replace(request, nodes=place.nodes(request))
         if not place.has_run_here(request):
             raise UsageError(f"the runs of {name} would not be in {runs_directory()}, where a search reads them")
         devices = place.describe(request)
-        super().__init__(_PlaceStarter(place, request, devices), devices)
+        super().__init__(_PlaceStarter(place, request, devices, at_once or place.room(request)), devices)
         self.environment = cluster_environment(request.nodes or 1)
         self._place, self._request = place, request
+        self._lost_since: dict[str, float] = {}
 
     @property
     def part(self) -> Mapping[str, Any]:
@@ -70,12 +88,34 @@ class RunsAtPlace(EngineRuns):
         """How many runs the place can train at the same time."""
         return self._place.room(self._request)
 
+    def ahead(self) -> int:
+        """How many trials may wait there besides those that train."""
+        return AHEAD if self._place.has_arrays else 0
+
     def observe(self, run: str) -> Observation:
-        """Look at a run; one that its place starts again waits."""
-        found = super().observe(run)
-        if found.status.live or starts_again(runs_directory() / run) is False:
+        """Look at a run; one that its place starts again waits, and one whose job somebody has cancelled is stopped."""
+        found, directory = super().observe(run), runs_directory() / run
+        if found.status.live:
+            self._lost_since.pop(run, None)
+        elif starts_again(directory) is not False:
+            return replace(found, status=Status.QUEUED)
+        elif found.status in (Status.STOPPED, Status.LOST):
+            with suppress(RunError, UsageError):
+                return self._explained(run, found)
+        return found
+
+    def _explained(self, run: str, found: Observation) -> Observation:
+        """What became of a run that was stopped or lost, as its job tells, once that has ended."""
+        info = read_run(runs_directory() / run, watched=False)
+        state = state_of(info.place) if info.place else JobState()
+        if state.is_cancelled:
+            return replace(found, status=Status.STOPPED, reason=state.reason)
+        if found.status is not Status.LOST:
             return found
-        return replace(found, status=Status.QUEUED)
+        since = self._lost_since.setdefault(run, time.monotonic())
+        if state.runs and time.monotonic() < since + END_SECONDS:
+            return replace(found, status=Status.QUEUED)
+        return found if found.out_of_memory else replace(found, reason=f"its engine on {info.host} was lost")
 
     def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
         """Prepare an ended run to be continued by another job."""
@@ -93,36 +133,71 @@ class _PlaceStarter:
         place: The place.
         request: What each run asks of it.
         devices: The devices of one of its machines.
+        at_once: Most runs of an array that train at the same time.
     """
 
-    def __init__(self, place: Place, request: PlaceRequest, devices: Sequence[Device]) -> None:
-        self._place, self._request, self._devices = place, request, devices
-        self._failures: dict[str, tuple[int, float, str]] = {}
+    def __init__(self, place: Place, request: PlaceRequest, devices: Sequence[Device], at_once: int) -> None:
+        self._place, self._request, self._devices, self._at_once = place, request, devices, at_once
+        self._failures: dict[Path, _Failure] = {}
+        self._gathered: dict[Path, ResolvedPlan] = {}
         self._has_taken_one = False
 
     def start(self, directory: Path) -> str:
-        """Give a run to the place, unless it has the run; returns why the run waits there."""
+        """Give a run to the place, unless it has the run; returns why the run waits there.
+
+        If the place has arrays, a run is kept until the next call for it: all runs of a step of the search go together.
+        """
         info = read_run(directory, watched=False)
         if info.place:
             return why_waits(directory.name)
-        count, time_of_last, reason = self._failures.get(directory.name, (0, 0.0, ""))
-        if count and time.monotonic() < time_of_last + PAUSE_SECONDS:
-            return reason
+        failure = self._failures.get(directory, _Failure())
+        if failure.tries and not self._has_taken_one:
+            raise DataError(failure.reason)
+        if failure.tries and time.monotonic() < failure.time + PAUSE_SECONDS:
+            return failure.reason
         if info.plan is None:
             raise DataError(f"run {directory.name} has no plan that can be trained here")
-        resolved = check(self._place, self._request, info.plan, self._devices)
+        is_new = directory not in self._gathered
+        self._gathered[directory] = check(self._place, self._request, info.plan, self._devices)
+        if is_new and self._place.has_arrays:
+            return ""
+        together = {each: plan for each, plan in self._gathered.items() if _is_to_start(each)}
+        self._gathered.clear()
         try:
-            hand_over(self._place, self._request, resolved, directory)
+            folder = study_directory(info.study) / ARRAYS
+            hand_over_together(self._place, self._request, together, folder, self._at_once)
         except RunError as error:
-            if not self._has_taken_one or count + 1 >= TRIES:
+            tries, left = failure.tries + 1, [each for each in together if _is_to_start(each)]
+            self._failures |= dict.fromkeys(left, _Failure(tries, time.monotonic(), str(error)))
+            self._has_taken_one |= len(left) < len(together)
+            if directory not in left:
+                return ""
+            if not self._has_taken_one or tries >= TRIES:
                 raise DataError(str(error)) from error
-            self._failures[directory.name] = count + 1, time.monotonic(), str(error)
             return str(error)
         self._has_taken_one = True
-        self._failures.pop(directory.name, None)
+        for each in together:
+            self._failures.pop(each, None)
         return ""
 
     def cancel(self, directory: Path) -> None:
         """End a run that waits."""
         with suppress(RunError, UsageError):  # it has just started, or ended
             cancel(directory.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """That a place has not taken a run."""
+
+    tries: int = 0
+    time: float = 0.0
+    """When it was tried last, by ``time.monotonic()``."""
+    reason: str = ""
+
+
+def _is_to_start(directory: Path) -> bool:
+    with suppress(RunError):  # it was deleted
+        info = read_run(directory, watched=False)
+        return info.status is Status.QUEUED and info.place is None
+    return False

@@ -46,6 +46,12 @@ def pruner_name(definition: StudyDefinition) -> str:
     return "hyperband" if definition.trials >= MIN_TRIALS and (reports or 0) >= MIN_REPORTS else "asha"
 
 
+def proposes_ahead(definition: StudyDefinition) -> bool:
+    """Whether trials can be proposed before others have ended: no result decides about their values, or the end."""
+    is_open_ended = definition.within is None and not definition.patience
+    return is_open_ended and sampler_name(definition) != "tpe" and pruner_name(definition) in ("off", "median")
+
+
 def sampler_of(definition: StudyDefinition, index: int) -> BaseSampler:
     """The sampler for one proposal.
 

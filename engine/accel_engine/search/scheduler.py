@@ -16,7 +16,7 @@ from accel_engine.search.definition import FIGURES, StudyDefinition
 from accel_engine.search.new_trials import TRIAL_ERRORS, NewTrials
 from accel_engine.search.progress import common_failure, missing_metric, stop_reason
 from accel_engine.search.results import COUNTED, objectives_at_best
-from accel_engine.search.samplers import promotable
+from accel_engine.search.samplers import promotable, proposes_ahead
 from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import PendingAction, Trial, TrialReport, TrialState
 from accel_engine.search.trial_runs import Observation, TrialRuns, reason_after, state_after
@@ -203,7 +203,10 @@ class Scheduler:
 
     def _fill_slots(self) -> None:
         """Start trials while there is room; a pruned one that is among the best after all comes before a new one."""
-        while len(self.study.live) < self.at_once and not common_failure(self.study.own, self._since):
+        most = self.at_once
+        if len(self.study.live) < most and proposes_ahead(self.definition) and not self.study.is_shared:
+            most += self.runs.ahead()
+        while len(self.study.live) < most and not common_failure(self.study.own, self._since):
             self.limit = stop_reason(self.definition, list(self.study.trials.values()), self.spent)
             if self.limit:
                 return

@@ -19,6 +19,9 @@ LOCK = "study.lock"
 LOG = "log.txt"
 """File with the output of that process."""
 
+ARRAYS = "arrays"
+"""Folder with the scripts of arrays of Slurm, and links to the runs of their tasks."""
+
 JOURNAL = "journal.log"
 """Optuna's journal of a study that no other machine shares."""
 

@@ -42,6 +42,9 @@ class TrialRuns(Protocol):
     def slots(self) -> int:
         """How many runs can train at the same time on the devices of this machine."""
 
+    def ahead(self) -> int:
+        """How many trials may wait besides those that train, if their values do not depend on results."""
+
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
         """Create a run that waits; returns its id."""
 

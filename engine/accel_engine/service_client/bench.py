@@ -57,11 +57,11 @@ def check_bench_options(options: BenchOptions) -> None:
 
 
 def find_target(url: str, options: BenchOptions, service: CheckOptions) -> ServiceTarget:
-    """Find a service, and the examples that it is sent: those of ``--data``, or random ones by its metadata.
+    """Find a service, and the examples that it is sent: from ``--data``, or random ones by its metadata.
 
     Raises:
         ServiceError: It cannot be reached, or has no such model.
-        UsageError: The URL is none, or the examples are not fit for the model.
+        UsageError: The text is no URL, or the examples are not fit for the model.
     """
     parsed, examples = parse_url(url), _read_examples(options.data) if options.data else None
     access = {"token": read_client_token(service.token_file), "ca": service.ca}

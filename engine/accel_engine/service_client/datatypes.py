@@ -23,7 +23,7 @@ def numpy_name(datatype: str) -> str:
     return _NUMPY_NAMES[datatype]
 
 
-def from_bytes(data: bytes, name: str, shape: Sequence[int]) -> npt.NDArray[Any]:
+def tensor_from_bytes(data: bytes, name: str, shape: Sequence[int]) -> npt.NDArray[Any]:
     """A tensor from its raw bytes.
 
     Args:
@@ -37,7 +37,7 @@ def from_bytes(data: bytes, name: str, shape: Sequence[int]) -> npt.NDArray[Any]
     return _tensor(lambda: protocols.from_bytes(data, name), name, shape)
 
 
-def from_values(values: Sequence[Any], name: str, shape: Sequence[int]) -> npt.NDArray[Any]:
+def tensor_from_values(values: Sequence[Any], name: str, shape: Sequence[int]) -> npt.NDArray[Any]:
     """A tensor from the values of a message's field.
 
     Args:
@@ -58,7 +58,7 @@ def _tensor(make: Callable[[], npt.NDArray[Any]], name: str, shape: Sequence[int
         raise ModelError(f"an output is no tensor of the type {name} and the shape {list(shape)}: {error}") from error
 
 
-def to_json(array: npt.NDArray[Any], *, nan_as_null: bool = False) -> list[Any]:
+def tensor_to_json(array: npt.NDArray[Any], *, nan_as_null: bool = False) -> list[Any]:
     """The values of a tensor as JSON has them; texts of bytes are decoded.
 
     Float32 numbers are as short as they can be, so that the other side reads the same ones.
@@ -76,7 +76,7 @@ def to_json(array: npt.NDArray[Any], *, nan_as_null: bool = False) -> list[Any]:
     return values
 
 
-def from_json(values: Any, name: str, shape: Sequence[int] | None = None) -> npt.NDArray[Any]:
+def tensor_from_json(values: Any, name: str, shape: Sequence[int] | None = None) -> npt.NDArray[Any]:
     """A tensor from the values of JSON, flat or nested.
 
     Args:

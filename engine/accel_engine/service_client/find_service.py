@@ -48,7 +48,7 @@ def parse_url(text: str) -> ServiceUrl:
     """Parse a URL: ``127.0.0.1:8501``, ``http://host/v2/models/digits``, ``grpc://host:9000/digits``.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is no URL of a service.
     """
     url = text if "://" in text else f"http://{text}"
     try:
@@ -129,7 +129,7 @@ def find_service(
     if url.is_grpc != protocol.startswith("grpc") and protocol != "auto":
         raise UsageError(
             f"--protocol {protocol} does not go with {url.scheme}://: "
-            "gRPC has a port of its own, such as grpc://127.0.0.1:9000"
+            "gRPC has another port, such as grpc://127.0.0.1:9000"
         )
     if url.is_grpc:
         channel = GrpcChannel(url.address, token=token, is_secure=url.scheme == "grpcs", ca=ca)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from accel_engine.errors import ModelError, UsageError
+from accel_engine.errors import ModelError, UsageError, file_errors
 from accel_engine.service_client.transport import SECONDS, ServiceError, UnreachableError
 
 MAX_BYTES = 1 << 28
@@ -65,7 +65,7 @@ class GrpcChannel:
         """The answer to a call with some fields, as a message; see :meth:`call`.
 
         Raises:
-            ServiceError: It is none of the protocol.
+            ServiceError: The answer is no message of the protocol.
         """
         try:
             return self.parsed(service, method, self.call(service, method, self.request(service, method, **fields)))
@@ -81,7 +81,7 @@ class GrpcChannel:
         """The message of an answer.
 
         Raises:
-            ModelError: It is none of the protocol.
+            ModelError: The answer is no message of the protocol.
         """
         try:
             return self._messages.methods(service)[method][1].FromString(answer)
@@ -90,7 +90,5 @@ class GrpcChannel:
 
 
 def _certificates(ca: str) -> bytes | None:
-    try:
+    with file_errors(f"{ca} has no certificates", UsageError):
         return Path(ca).read_bytes() if ca else None
-    except OSError as error:
-        raise UsageError(f"{ca} has no certificates: {error.strerror}") from error

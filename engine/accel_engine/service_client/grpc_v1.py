@@ -19,7 +19,7 @@ from accel_engine.model_server.protocols import (
     to_bytes,
 )
 from accel_engine.models.model_files import SIGNATURE
-from accel_engine.service_client.datatypes import from_bytes, from_values
+from accel_engine.service_client.datatypes import tensor_from_bytes, tensor_from_values
 from accel_engine.service_client.grpc_channel import GrpcChannel
 from accel_engine.service_client.rest_v1 import NUMPY_NAMES
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
@@ -98,14 +98,14 @@ def _array(tensor: Any) -> npt.NDArray[Any]:
     """The array of a ``TensorProto``.
 
     Raises:
-        ModelError: It is none.
+        ModelError: The message has no array of a known type.
     """
     dtype, shape = NUMPY_NAMES.get(TYPE_NAMES.get(tensor.dtype, "")), _sides(tensor)
     if dtype is None:
         raise ModelError(f"an output is of the type {tensor.dtype}, which this program does not know")
     if tensor.tensor_content:
-        return from_bytes(tensor.tensor_content, dtype, shape)
+        return tensor_from_bytes(tensor.tensor_content, dtype, shape)
     values: Any = getattr(tensor, VALUES[dtype])
     if dtype == "float16":  # the bits of each
-        return from_values(values, "uint16", shape).view(np.float16)
-    return from_values(values, dtype, shape)
+        return tensor_from_values(values, "uint16", shape).view(np.float16)
+    return tensor_from_values(values, dtype, shape)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.protocols import CONTENTS, DATATYPES, INFERENCE, to_bytes
-from accel_engine.service_client.datatypes import from_bytes, from_values, numpy_name
+from accel_engine.service_client.datatypes import numpy_name, tensor_from_bytes, tensor_from_values
 from accel_engine.service_client.grpc_channel import GrpcChannel
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
 
@@ -66,9 +66,9 @@ class GrpcV2(ServiceRuntime):
         for place, each in enumerate(message.outputs):
             dtype = numpy_name(each.datatype)
             if raw:
-                found[each.name] = from_bytes(raw[place], dtype, each.shape)
+                found[each.name] = tensor_from_bytes(raw[place], dtype, each.shape)
             elif dtype in CONTENTS:
-                found[each.name] = from_values(getattr(each.contents, CONTENTS[dtype]), dtype, each.shape)
+                found[each.name] = tensor_from_values(getattr(each.contents, CONTENTS[dtype]), dtype, each.shape)
             else:
                 raise ModelError(f"an output of the type {dtype} needs raw bytes, which the answer has not")
         return found

@@ -12,7 +12,7 @@ from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.protocols import METADATA, TENSORFLOW_TYPES
 from accel_engine.models.model_files import SIGNATURE
-from accel_engine.service_client.datatypes import from_json, to_json
+from accel_engine.service_client.datatypes import tensor_from_json, tensor_to_json
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
 from accel_engine.service_client.transport import HttpAnswer, ServiceError, Transport
 
@@ -68,7 +68,7 @@ class RestV1(ServiceRuntime):
         if not isinstance(outputs, dict):  # of a model with one output
             outputs = {next(iter(self.outputs)): outputs}
         return {
-            name: from_json(_texts(outputs[name]) if spec.dtype == "string" else outputs[name], spec.dtype)
+            name: tensor_from_json(_texts(outputs[name]) if spec.dtype == "string" else outputs[name], spec.dtype)
             for name, spec in self.outputs.items()
             if name in outputs
         }
@@ -76,7 +76,7 @@ class RestV1(ServiceRuntime):
 
 def _nested(array: npt.NDArray[Any], nan_as_null: bool) -> Any:
     """The values of a tensor in lists of its shape."""
-    values = iter(to_json(array, nan_as_null=nan_as_null))
+    values = iter(tensor_to_json(array, nan_as_null=nan_as_null))
 
     def lists(sides: tuple[int, ...]) -> Any:
         return [lists(sides[1:]) for _ in range(sides[0])] if sides else next(values)

@@ -11,7 +11,7 @@ from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.protocols import BINARY, DATATYPES, JSON_LENGTH, to_bytes
-from accel_engine.service_client.datatypes import from_bytes, from_json, numpy_name, to_json
+from accel_engine.service_client.datatypes import numpy_name, tensor_from_bytes, tensor_from_json, tensor_to_json
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
 from accel_engine.service_client.transport import HttpAnswer, ServiceError, Transport, UnreachableError
 
@@ -55,7 +55,7 @@ class RestV2(ServiceRuntime):
                 raw.append(to_bytes(array, dtype))
                 tensor["parameters"] = {"binary_data_size": len(raw[-1])}
             else:
-                tensor["data"] = to_json(array, nan_as_null=self.nan_as_null)
+                tensor["data"] = tensor_to_json(array, nan_as_null=self.nan_as_null)
             tensors.append(tensor)
         asked: dict[str, Any] = {"inputs": tensors}
         if self._binary:
@@ -79,10 +79,10 @@ class RestV2(ServiceRuntime):
             for each in json.loads(head)["outputs"]:
                 size, dtype = (each.get("parameters") or {}).get("binary_data_size"), numpy_name(each["datatype"])
                 if size is None:
-                    found[each["name"]] = from_json(each["data"], dtype, each["shape"])
+                    found[each["name"]] = tensor_from_json(each["data"], dtype, each["shape"])
                 else:
                     data, at = answer.body[at : at + size], at + size
-                    found[each["name"]] = from_bytes(data, dtype, each["shape"])
+                    found[each["name"]] = tensor_from_bytes(data, dtype, each["shape"])
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"the answer has no outputs of the protocol: {error}") from error
         return found

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from accel_engine.errors import AccelError, UsageError
+from accel_engine.errors import AccelError, UsageError, file_errors
 from accel_engine.text import printable_line
 from accel_engine.user_paths import user_path
 
@@ -58,7 +58,7 @@ class HttpAnswer:
         """The body as JSON.
 
         Raises:
-            ServiceError: It is none.
+            ServiceError: The body is no JSON.
         """
         try:
             return json.loads(self.body)
@@ -186,10 +186,8 @@ def patiently(send: Any, *arguments: Any) -> Any:
 
 
 def _context(ca: str, checks_name: bool) -> ssl.SSLContext:
-    try:
+    with file_errors(f"{ca} has no certificates", UsageError):
         context = ssl.create_default_context(cafile=ca or None)
-    except OSError as error:
-        raise UsageError(f"{ca} has no certificates: {error.strerror or error}") from error
     if ca:  # which may be the server's own, signed by another
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.check_hostname = checks_name

@@ -57,7 +57,7 @@ def report_assembly(
         hardware = device_visibility.hardware_names(devices, inventory)
     strategy = type(assembly.strategy).__name__
     reporter.emit(DevicesFound, devices=devices, strategy=strategy, address=assembly.resolved.remote_tpu)
-    built = summarize_model(assembly, can_validate=can_validate)
+    built = _summarize_model(assembly, can_validate=can_validate)
     reporter.run.write_event(built)
     if (input_spec := input_spec_of(assembly.dataset, assembly.scale)) is not None:
         reporter.run.write_diagnostics(input_spec, reporter.step)
@@ -65,7 +65,7 @@ def report_assembly(
         reporter.run.write_diagnostics(DataFingerprint(fingerprint(assembly.dataset)), reporter.step)
     if (form := data_format_of(assembly.dataset, assembly.plan, assembly.task.name)) is not None:
         reporter.run.write_diagnostics(form, reporter.step)
-    if (rate := learning_rate_of(assembly, reporter.step)) is not None:
+    if (rate := _learning_rate_of(assembly, reporter.step)) is not None:
         reporter.run.write_event(rate)
     for note in (*assembly.information, *assembly.freezing.notes):  # those that have not been unfrozen
         reporter.emit(Warned, message=note, severity="information")
@@ -77,7 +77,7 @@ def report_assembly(
     return AssemblyReport(built, devices, hardware)
 
 
-def summarize_model(assembly: Assembly, *, can_validate: bool) -> ModelBuilt:
+def _summarize_model(assembly: Assembly, *, can_validate: bool) -> ModelBuilt:
     """The event with the size of the model, of the data and of an epoch.
 
     Args:
@@ -119,7 +119,7 @@ def summarize_model(assembly: Assembly, *, can_validate: bool) -> ModelBuilt:
     )
 
 
-def learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | None:
+def _learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | None:
     """The event with the learning rate that a step starts with; ``None`` where it is unknown."""
     optimizer, rate = assembly.optimizer, assembly.learning_rate
     if optimizer is None or rate is None:

@@ -192,7 +192,7 @@ def _max_pool(inputs: tf.Tensor, windows: tuple[int, ...], first: int) -> tf.Ten
 
 
 CPU_KERNELS: dict[str, Sequence[Kernel]] = {"call": (_fast_batch_norm, _fast_convolution)}
-"""Those for CPUs without XLA."""
+"""Kernels for CPUs without XLA."""
 
 GPU_KERNELS: dict[str, Sequence[Kernel]] = {"call": (_fast_max_pool,), "inner_loop": (fast_recurrence,)}
-"""Those for XLA on GPUs."""
+"""Kernels for XLA on GPUs."""

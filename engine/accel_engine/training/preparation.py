@@ -32,7 +32,7 @@ from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.core.metric_states import MAX_EPOCH_STATE
 from accel_engine.training.distributed import strategy_builders
 from accel_engine.training.distributed.strategy_builders import explain_connection, reduction_over_workers
-from accel_engine.training.distributed.worker_sync import WorkerSync, link_worker_runs
+from accel_engine.training.distributed.worker_sync import WorkerSync, link_worker_runs, was_lost_early
 from accel_engine.training.epochs import Epochs
 from accel_engine.training.evaluation.validation import validation_of
 from accel_engine.training.memory_meters import AllocatedMemory, release_models
@@ -231,19 +231,22 @@ class Preparation:
             return strategy_builders.connect_tpu(endpoint)
 
     def _sync_start_step(self, strategy: tf.distribute.Strategy, names: tuple[str, ...]) -> None:
-        """Continue from the newest checkpoint that all workers have, if there are several.
+        """Continue from the newest checkpoint that all workers have, if there are several; anew if one was lost early.
 
         Raises:
-            RunError: A worker has no checkpoint, but others do.
+            RunError: A worker has no checkpoint any more, but others do.
         """
         cluster = self.resolved.cluster
         if cluster is None or cluster.coordinated:  # a coordinator decides alone
             return
         self._sync = WorkerSync(strategy, cluster)
-        step = self._sync.start_step(self._reporter.step)
-        if step < self._reporter.step:
+        newest = self._reporter.step
+        step = self._sync.start_step(newest, lost_early=not newest and was_lost_early(self._run.directory))
+        if step < newest:
             self._run.rewind(step)
             self._reporter.step = step
+            why = "has no newer checkpoint" if step else "was lost before its first checkpoint: training begins anew"
+            self._reporter.emit(Warned, message=f"another worker {why}; steps {step + 1:,} to {newest:,} are repeated")
         reduction = reduction_over_workers(names, self.resolved)
         self._run.write_event(link_worker_runs(self._sync, cluster, self._run.directory, reduction))
 

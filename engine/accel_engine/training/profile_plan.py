@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from accel_engine.devices import detect
-from accel_engine.errors import RunError
+from accel_engine.errors import file_errors
 from accel_engine.requests.profile_plan import ProfilePhase, ProfileRequest
 from accel_engine.requests.protocol.request import Send, reports
 from accel_engine.run.diagnostics import OpProfile
@@ -13,7 +13,7 @@ from accel_engine.run.directory.run_paths import PROFILES
 from accel_engine.training.core import device_visibility
 from accel_engine.training.model_analysis.operation_costs import GraphCosts
 from accel_engine.training.plan_stepper import PlanStepper
-from accel_engine.training.reporting.op_profiler import FULL, MAX_OPERATIONS, Trace, facts_of, reduced, shorter
+from accel_engine.training.reporting.op_profiler import FULL, MAX_OPERATIONS, Trace, reduced, shorter, trace_facts
 
 WARM_UP_SECONDS = 1.0
 """How long steps are taken before the trace, which do not count: the length of chunks adapts."""
@@ -60,8 +60,6 @@ def _profile(request: ProfileRequest, send: Send, stepper: PlanStepper, folder: 
     hardware = device_visibility.hardware_names(devices, detect())
     without_xla = request.plan.xla == "auto" and not assembly.on_tpu
     notes = (INITIAL, *([WITHOUT_XLA] if without_xla else []), *([shorter(FULL)] if is_full else []))
-    try:
-        facts = facts_of(assembly, hardware, steps, notes)
+    with file_errors("the trace cannot be read"):
+        facts = trace_facts(assembly, hardware, steps, notes)
         return reduced(written, request.directory, assembly, stepper.graphs, facts)
-    except OSError as error:
-        raise RunError(f"the trace cannot be read: {error.strerror}") from error

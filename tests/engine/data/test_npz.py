@@ -86,7 +86,7 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any], list[int | None]]] = {
     ),
     "several targets": ({"a": X, "b": Y, "c": Y / 3}, {"target": ("b", "c"), "features": ("a",)}, [27, 3, None]),
     "named splits": (
-        {"image_train": X, "label_train": Y, "image_val": X[:7], "label_val": Y[:7]},
+        {"train_images": X, "train_labels": Y, "val_images": X[:7], "val_labels": Y[:7]},
         {},
         [30, 7, None],
     ),

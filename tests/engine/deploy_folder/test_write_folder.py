@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from accel_engine.deploy_folder.folder_options import FolderOptions
-from accel_engine.deploy_folder.write_folder import MARK, check_folder, writing
+from accel_engine.deploy_folder.write_folder import MARK, check_folder, writing_folder
 from accel_engine.errors import RunError, UsageError
 
 
 def write(path: Path, **files: str) -> None:
-    with writing(path) as folder:
+    with writing_folder(path) as folder:
         for name, text in files.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text)
@@ -56,7 +56,7 @@ def test_a_failure_leaves_what_was_there(tmp_path) -> None:
     path = tmp_path / "service"
     write(path, README="old")
 
-    with pytest.raises(ZeroDivisionError), writing(path) as folder:
+    with pytest.raises(ZeroDivisionError), writing_folder(path) as folder:
         _ = (folder / "README").write_text("new") / 0
 
     assert (path / "README").read_text() == "old"
@@ -77,7 +77,7 @@ def test_a_changed_mark_removes_nothing_elsewhere(tmp_path) -> None:
 def test_tells_where_it_cannot_write(tmp_path) -> None:
     (tmp_path / "file").write_text("x")
 
-    with pytest.raises(RunError, match="cannot write"), writing(tmp_path / "file/service"):
+    with pytest.raises(RunError, match="cannot write"), writing_folder(tmp_path / "file/service"):
         pass
 
 

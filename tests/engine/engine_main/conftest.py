@@ -9,8 +9,8 @@ import pytest
 
 from accel_engine import run
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
-from accel_engine.run import Status, request
+from accel_engine.process.engine_process import start_engine
+from accel_engine.run import Status, send_command
 from full_disk import small_disk
 
 from .record import status
@@ -39,7 +39,7 @@ def paused(
     with small_disk(tmp_path / "disk", 24) as disk:
         monkeypatch.setenv("ACCEL_TUI_HOME", str(disk / "home"))
         directory = run.create(Plan(model="mlp", epochs=100_000, validation="off", xla="off"))
-        engines.append(start(directory))
-        request(directory, "pause")
+        engines.append(start_engine(directory))
+        send_command(directory, "pause")
         wait_until(lambda: status(directory) is Status.PAUSED, "the pause")
         yield directory

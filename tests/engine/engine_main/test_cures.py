@@ -17,10 +17,10 @@ from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
+from accel_engine.process.engine_process import start_engine
 from accel_engine.race.cure_race import CureProgress, CureRace, try_cure
 from accel_engine.requests.try_plan import TrialStart
-from accel_engine.run import RunReader, RunWriter, Status, request
+from accel_engine.run import RunReader, RunWriter, Status, send_command
 from accel_engine.run.directory.run_paths import latest_checkpoint
 
 from .record import read, status, steps
@@ -115,7 +115,7 @@ def test_a_live_run_is_paused_for_a_trial_and_gets_its_plan_back_when_a_cure_is_
 ) -> None:
     (tmp_path / "sleeping.py").write_text(SLEEPING)
     directory = run.create(LIVE.replace(model=f"{tmp_path}/sleeping.py:build"))
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     wait_until(lambda: latest_checkpoint(directory), "a checkpoint")
     check_that_a_cancelled_trial_resumes(directory, wait_until)
     assert left_behind(home) == []
@@ -141,7 +141,7 @@ def test_a_live_run_is_paused_for_a_trial_and_gets_its_plan_back_when_a_cure_is_
     changed = [event for event in read(directory)[0] if isinstance(event, PlanChanged)]
     assert [event.reason for event in changed] == ["advice spikes", "undo of advice spikes"]
     wait_until(lambda: steps(directory) > changed[-1].step + 100, "steps without it")
-    request(directory, "stop_now")
+    send_command(directory, "stop_now")
     wait_until(lambda: not status(directory).live, "the end")
 
 

@@ -14,7 +14,7 @@ import psutil
 from accel_engine import run
 from accel_engine.events import CommandAnswered, Event, Outcome, Phase, PhaseChanged, RunEnded, RunStarted
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
+from accel_engine.process.engine_process import start_engine
 from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.run import Status
 from accel_engine.run.engine.commands import read_answer
@@ -54,7 +54,7 @@ def test_an_engine_trains_handles_commands_and_continues_after_a_crash(
 ) -> None:
     directory = run.create(LONG)
     assert status(directory) is Status.STARTING
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     for number in (signal.SIGHUP, signal.SIGUSR1):  # they end no engine, not even while it starts
         engines[0].send_signal(number)
     wait_until(lambda: training(directory), "training")
@@ -69,7 +69,7 @@ def test_an_engine_trains_handles_commands_and_continues_after_a_crash(
     assert second.returncode == 1
     assert second.stderr.strip() == f"run {directory.name} is already being trained by process {engines[0].pid}"
 
-    number = run.request(directory, "checkpoint")
+    number = run.send_command(directory, "checkpoint")
     wait_until(lambda: read_answer(directory, number), "an answer")
     assert read_answer(directory, number)[0]
     said = events(directory)
@@ -84,7 +84,7 @@ def test_an_engine_trains_handles_commands_and_continues_after_a_crash(
     reached = len(before)
 
     run.reopen(directory, LONG)
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     wait_until(lambda: status(directory) is Status.RUNNING and run.list_runs()[0].steps > reached, "going on")
     again = [event for event in events(directory) if isinstance(event, RunStarted)][-1]
     assert 0 < again.first_step <= reached
@@ -99,10 +99,10 @@ def test_an_engine_trains_handles_commands_and_continues_after_a_crash(
 
 def test_stop_now_does_not_wait_for_tensorflow(engines: list[subprocess.Popen[str]], wait_until: Wait) -> None:
     directory = run.create(LONG)
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     wait_until(lambda: status(directory) is Status.RUNNING, "the engine")
 
-    number = run.request(directory, "stop_now")  # while TensorFlow is being imported
+    number = run.send_command(directory, "stop_now")  # while TensorFlow is being imported
 
     engines[0].wait(120)
     assert last(directory).outcome is Outcome.STOPPED
@@ -116,7 +116,7 @@ def test_a_failed_run_exits_with_1_and_the_reason(engines: list[subprocess.Popen
     directory = run.create(Plan(model=f"{model}:build"))
     model.unlink()
 
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
 
     assert engines[0].wait(120) == 1
     assert last(directory).outcome is Outcome.FAILED
@@ -202,7 +202,7 @@ def test_output_of_a_model_is_logged_at_once(
     model.write_text("import threading\ndef build():\n    print('good morning')\n    threading.Event().wait()\n")
     directory = run.create(Plan(model=f"{model}:build"))
 
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
 
     wait_until(lambda: "good morning" in (directory / "log.txt").read_text(), "the greeting", timeout=120)
 

@@ -12,8 +12,8 @@ import pytest
 from accel_engine import run
 from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
-from accel_engine.run import request
+from accel_engine.process.engine_process import start_engine
+from accel_engine.run import send_command
 from accel_engine.run.directory.disk_problem import DiskProblem
 from full_disk import filled, small_disk
 
@@ -29,7 +29,7 @@ def test_an_engine_waits_goes_on_and_can_be_stopped(
     with small_disk(tmp_path / "disk", 24) as disk:
         monkeypatch.setenv("ACCEL_TUI_HOME", str(disk / "home"))
         directory = run.create(Plan(model="mlp", epochs=100_000, validation="off", xla="off"))
-        engines.append(start(directory))
+        engines.append(start_engine(directory))
         wait_until(lambda: steps(directory) > 50, "training")
         with filled(disk):
             wait_until(lambda: waiting(directory) is DiskProblem.FULL, "the wait")
@@ -44,7 +44,7 @@ def test_an_engine_waits_goes_on_and_can_be_stopped(
         wait_until(lambda: steps(directory) > stuck, "training to go on")
         with filled(disk):
             wait_until(lambda: waiting(directory) is DiskProblem.FULL, "another wait")
-            request(directory, "stop")
+            send_command(directory, "stop")
             assert engines[0].wait(120) == 0
 
         events, losses = read(directory)

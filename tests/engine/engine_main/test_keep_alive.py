@@ -14,7 +14,7 @@ from accel_engine import run
 from accel_engine.devices.preemption import HOST_VARIABLE
 from accel_engine.events import Outcome, Recovered, RunEnded, RunStarted
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
+from accel_engine.process.engine_process import start_engine
 from accel_engine.run import RunReader
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import WATCHER_LOCK, latest_checkpoint
@@ -76,7 +76,7 @@ def test_a_killed_engine_is_started_again(
     engines: list["subprocess.Popen[str]"], wait_until: Wait, watched: Callable[[Path], list[psutil.Process]]
 ) -> None:
     directory = run.create(PLAN.replace(steps_per_epoch=200_000))
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     wait_until(lambda: latest_checkpoint(directory) >= 100, "a checkpoint")
     assert len(watched(directory)) == 1
     first = engines[0].pid
@@ -97,7 +97,7 @@ def test_a_killed_engine_is_started_again(
     assert 0 < one.step <= one.failed_step
     assert one.step == all_of(directory, RunStarted)[1].first_step
     assert "1 of 5" in one.action
-    number = run.request(directory, "stop")
+    number = run.send_command(directory, "stop")
     wait_until(lambda: read_answer(directory, number), "the stop")
     wait_until(lambda: is_over(directory), "the end")
     assert last(directory).outcome is Outcome.STOPPED
@@ -108,7 +108,7 @@ def test_a_preempted_engine_saves_and_is_started_again(
     engines: list["subprocess.Popen[str]"], wait_until: Wait, watched: Callable[[Path], list[psutil.Process]]
 ) -> None:
     directory = run.create(PLAN.replace(checkpoint_every="auto", steps_per_epoch=100_000))
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     wait_until(lambda: steps(directory) > 20, "training")
     watched(directory)
     engines[0].send_signal(signal.SIGUSR1)
@@ -124,7 +124,7 @@ def test_a_preempted_engine_saves_and_is_started_again(
     assert "SIGTERM" in ended.reason
     (recovered,) = all_of(directory, Recovered)
     assert recovered.step == recovered.failed_step == ended.steps > saved
-    run.request(directory, "stop")
+    run.send_command(directory, "stop")
     wait_until(lambda: is_over(directory), "the end")
     assert not last(directory).temporary
 
@@ -139,7 +139,7 @@ def test_a_machine_that_a_cloud_takes_away_is_left_with_a_checkpoint(
         monkeypatch.setenv(HOST_VARIABLE, server.address)
         server.answer("GET", GOOGLE, "FALSE")
         directory = run.create(PLAN.replace(steps_per_epoch=100_000, preemption_notice="gce"))
-        engines.append(start(directory))
+        engines.append(start_engine(directory))
         wait_until(lambda: steps(directory) > 20, "training")
         watched(directory)
         server.answer("GET", GOOGLE, "TRUE")
@@ -158,7 +158,7 @@ def test_a_run_that_fails_for_good_ends(
     engines: list["subprocess.Popen[str]"], wait_until: Wait, watched: Callable[[Path], list[psutil.Process]]
 ) -> None:
     directory = run.create(PLAN.replace(optimizer="sgd", learning_rate=1e20, on_nan="stop"))
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     assert engines[0].wait(120) == 1
     wait_until(lambda: is_over(directory), "the end")
 
@@ -175,7 +175,7 @@ def test_all_workers_are_started_again_when_one_is_killed(
     engines: list["subprocess.Popen[str]"], wait_until: Wait, watched: Callable[[Path], list[psutil.Process]]
 ) -> None:
     directory = run.create(TOGETHER)
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     worker = directory / "workers" / "1"
     wait_until(lambda: latest_checkpoint(directory) and latest_checkpoint(worker), "checkpoints")
     (watcher,) = watched(directory)
@@ -188,7 +188,7 @@ def test_all_workers_are_started_again_when_one_is_killed(
     assert "worker 1" in recovered.reason
     wait_until(lambda: latest_checkpoint(directory) > recovered.step, "progress")
     assert watched(directory) == [watcher]
-    run.request(directory, "stop")
+    run.send_command(directory, "stop")
     wait_until(lambda: is_over(directory), "the end")
     assert last(directory).outcome is Outcome.STOPPED
 
@@ -196,7 +196,7 @@ def test_all_workers_are_started_again_when_one_is_killed(
 @pytest.mark.campaign
 def test_several_workers_stop_at_a_loss_that_is_not_a_number(engines: list["subprocess.Popen[str]"]) -> None:
     directory = run.create(TOGETHER.replace(optimizer="sgd", learning_rate=1e20, keep_alive="off"))
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
 
     assert engines[0].wait(120) == 1
     for each in (directory, directory / "workers" / "1"):

@@ -10,7 +10,7 @@ import pytest
 from accel_engine import run
 from accel_engine.events import CheckpointSaved, Outcome, RunStarted, Validated
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
+from accel_engine.process.engine_process import start_engine
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.commands import read_answer
 
@@ -44,9 +44,9 @@ def test_a_killed_run_continues_with_the_next_batch_of_its_stream(
         xla="off",
     )
     killed, whole = run.create(plan), run.create(plan)
-    engines.append(start(killed))
+    engines.append(start_engine(killed))
     wait_until(lambda: steps(killed) > 20, "training", timeout=120)
-    number = run.request(killed, "checkpoint")
+    number = run.send_command(killed, "checkpoint")
     wait_until(lambda: read_answer(killed, number), "a checkpoint")
     engines[0].kill()
     engines[0].wait()
@@ -54,7 +54,7 @@ def test_a_killed_run_continues_with_the_next_batch_of_its_stream(
     assert 0 < saved.step < 4000
 
     run.reopen(killed, plan)
-    engines += [start(killed), start(whole)]
+    engines += [start_engine(killed), start_engine(whole)]
     for engine in engines[1:]:
         assert engine.wait(240) == 0
 
@@ -90,13 +90,13 @@ def test_a_killed_run_with_a_recipe_has_the_losses_of_an_uninterrupted_one(
         restore_best="on",
     )
     killed, whole = run.create(plan), run.create(plan)
-    engines.append(start(killed))
+    engines.append(start_engine(killed))
     wait_until(lambda: latest_checkpoint(killed) >= 60, "checkpoints after layers were unfrozen", timeout=120)
     engines[0].kill()
     engines[0].wait()
 
     run.reopen(killed, plan)
-    engines += [start(killed), start(whole)]
+    engines += [start_engine(killed), start_engine(whole)]
     for engine in engines[1:]:
         assert engine.wait(240) == 0
 

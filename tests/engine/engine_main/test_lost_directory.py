@@ -12,7 +12,7 @@ import psutil
 from accel_engine import run
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
+from accel_engine.process.engine_process import start_engine
 from accel_engine.run import RunReader
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from full_disk import filled
@@ -22,7 +22,7 @@ def test_the_engine_of_a_deleted_run_ends_and_leaves_nothing(
     engines: list["subprocess.Popen[str]"], wait_until: Callable[..., None]
 ) -> None:
     directory = run.create(Plan(model="mlp", epochs=100_000, validation="off", xla="off"))
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     wait_until(lambda: latest_checkpoint(directory), "a checkpoint")
     with closing(RunReader(directory)) as reader:
         # At any moment, also while it saves a checkpoint there. Of half a deletion it would tell the missing file.

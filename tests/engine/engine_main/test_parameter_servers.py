@@ -21,7 +21,7 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
+from accel_engine.process.engine_process import start_engine
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.runs.creation import reopen
@@ -55,7 +55,7 @@ def test_one_worker_trains_like_one_process_and_records_its_schedule(
     changes = {"gradient_norm": "on", "metrics": ("recall", "auc")}
     alone = gym.train(ALONE.replace(**changes)).directory
     served = run.create(SERVED.replace(**changes))
-    engines.append(start(served))
+    engines.append(start_engine(served))
     assert engines[-1].wait(120) == 0, last(served)
 
     losses = read(served)[1]
@@ -84,11 +84,11 @@ def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
 ) -> None:
     plan = SERVED.replace(model="cnn", local_workers=2, epochs=100_000, validation="off")
     directory = run.create(plan)
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     wait_until(lambda: run.list_runs()[0].steps > 50, "training", timeout=120.0)
 
     for asked, obeyed in ((worker_runs_of(directory)["worker 0"], False), (directory, True)):
-        number = run.request(asked, "learning_rate", 0.01)
+        number = run.send_command(asked, "learning_rate", 0.01)
         wait_until(lambda at=asked, number=number: read_answer(at, number), "an answer")
         # Which is said of a moment after it is given.
         wait_until(lambda at=asked: said(at, CommandAnswered), "a word of it")
@@ -109,7 +109,7 @@ def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
     assert saved
 
     reopen(directory, plan.replace(local_workers=1))
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     wait_until(lambda: said(directory, RunStarted)[-1].first_step == saved, "being taken up", timeout=120.0)
     wait_until(lambda: run.list_runs()[0].steps > saved + 50, "going on", timeout=120.0)
     servers = psutil.Process(engines[1].pid).children()
@@ -125,7 +125,7 @@ def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
 def test_the_time_limit_ends_a_run_within_an_epoch(engines: list["subprocess.Popen[str]"], home: Path) -> None:
     plan = SERVED.replace(model="linear", steps_per_epoch=1_000_000, time_limit="2s", validation="off")
     directory = run.create(plan)
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     assert engines[-1].wait(180) == 0
 
     ended = last(directory)

@@ -10,7 +10,7 @@ import pytest
 from accel_engine import run
 from accel_engine.devices import Inventory, Reading, Sample, Sampler
 from accel_engine.devices.device_types import CountedItem, Device
-from accel_engine.devices.xid import named
+from accel_engine.devices.xid import error_text
 from accel_engine.engine_main import supervisor as supervisor_module
 from accel_engine.engine_main.supervisor import EngineSupervisor
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
@@ -41,7 +41,7 @@ def trains(supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch, traini
 
 def test_a_stop_as_memory_runs_out_stops_the_run(supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch) -> None:
     def training() -> None:
-        run.request(supervisor._directory, "stop")
+        run.send_command(supervisor._directory, "stop")
         wait_until(lambda: supervisor._commands.stop)
         supervisor._next = NEXT
 
@@ -96,7 +96,7 @@ def test_the_stop_of_a_user_after_sigterm_is_for_good(
         os.kill(os.getpid(), signal.SIGTERM)
         wait_until(lambda: supervisor._commands.is_preempted)
         if by_user:
-            run.request(supervisor._directory, "stop")
+            run.send_command(supervisor._directory, "stop")
             wait_until(lambda: not supervisor._commands.is_preempted)
         supervisor._ended = supervisor._make_end(Outcome.STOPPED, "stopped")
 
@@ -115,7 +115,7 @@ def test_an_error_of_a_gpu_is_told_and_named_where_the_run_fails(
 
     def training() -> None:
         if is_reported:
-            sample = Sample(0.0, "gpu:1", {"errors": Reading.counted((CountedItem(named(79), "79"),))})
+            sample = Sample(0.0, "gpu:1", {"errors": Reading.counted((CountedItem(error_text(79), "79"),))})
             for _ in range(2):
                 supervisor._write_samples((sample,))
         supervisor._ended = supervisor._make_end(Outcome.FAILED, "CUDA_ERROR_UNKNOWN")

@@ -8,7 +8,7 @@ from pathlib import Path
 from accel_engine import run
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
+from accel_engine.process.engine_process import start_engine
 from accel_engine.run import RunReader
 from accel_engine.run.reading.reader import drop_discarded
 from tensorboard_loader import scalars
@@ -32,14 +32,14 @@ def test_tensorboard_events_continue_after_a_crash(
     plan = Plan.from_mapping({"model": "linear", "epochs": 2000, "tensorboard": "on", **fast})
     directory = run.create(plan)
     train = directory / "tensorboard" / "train"
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     wait_until(lambda: train.is_dir() and len(scalars(train).get("loss", ())) > 100, "the first events", timeout=120)
     engines[0].kill()
     engines[0].wait()
     (died,) = run.list_runs()
     epochs = died.steps // 23 + 3
     run.reopen(directory, plan.replace(epochs=epochs))
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     assert engines[1].wait(120) == 0
     steps = recorded(directory)
     assert len(steps) == epochs * 23

@@ -14,7 +14,7 @@ from accel_engine.engine_main.tensorflow_import import ENVIRONMENT
 from accel_engine.events import Event, Outcome, ThreadsChosen
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.process.engine_process import start
+from accel_engine.process.engine_process import start_engine
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.training.autotuning.run_threads import rates_key, save_rate
 from engine.engine_main.record import last, read, status
@@ -44,7 +44,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 def train(plan: Plan, engines: Engines) -> tuple[Event, ...]:
     """Train a plan; returns the events of its run."""
     directory = run.create(plan)
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     assert engines[-1].wait(120) == 0
     return read(directory)[0]
 
@@ -76,7 +76,7 @@ def test_a_negative_number_fails_the_run_with_a_reason(
 ) -> None:
     monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "-1")
     directory = run.create(plan)
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
 
     assert engines[0].wait(120) == 1
 
@@ -126,7 +126,7 @@ def test_a_warm_engine_that_has_run_operations_is_replaced_by_one_with_the_plans
 @pytest.mark.campaign
 def test_each_local_worker_has_the_plans_number(plan: Plan, engines: Engines, tmp_path: Path) -> None:
     directory = run.create(plan.replace(strategy="multi-worker", local_workers=2, threads=1))
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
 
     assert engines[0].wait(120) == 0
 

@@ -129,7 +129,7 @@ def test_what_stops_a_worker_is_reported(
 ) -> None:
     started = Started(tmp_path, monkeypatch)
     started.lead().ask(TakeSteps(steps))
-    problem = started.problems.get(timeout=60)
+    problem = started.problems.get(timeout=120)
     assert problem.text.startswith(reason)
     assert problem.out_of_memory
     started.close()

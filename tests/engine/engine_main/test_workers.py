@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -12,9 +13,18 @@ import psutil
 import pytest
 
 from accel_engine import network_namespace, run
-from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged, RunStarted, Warned, WorkersMet
+from accel_engine.events import (
+    CheckpointSaved,
+    LearningRateChanged,
+    Outcome,
+    Phase,
+    PhaseChanged,
+    RunStarted,
+    Warned,
+    WorkersMet,
+)
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
+from accel_engine.process.engine_process import start_engine
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.runs.creation import reopen
@@ -35,7 +45,7 @@ def worker_of(directory: Path) -> Path:
 
 
 def ask(directory: Path, wait_until: Wait, *command: object) -> None:
-    number = run.request(directory, *command)
+    number = run.send_command(directory, *command)
     wait_until(lambda: read_answer(directory, number), f"an answer to {command[0]}")
     assert read_answer(directory, number)[0]
 
@@ -66,7 +76,7 @@ def test_two_workers_train_like_one_process_and_record_its_schedule(
     changes = {"model": model, "gradient_norm": "on", "metrics": metrics}
     alone = gym.train(ALONE.replace(**changes)).directory
     together = run.create(TOGETHER.replace(**changes))
-    engines.append(start(together))
+    engines.append(start_engine(together))
     assert engines[-1].wait(120) == 0
 
     losses = read(together)[1]
@@ -90,7 +100,7 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues_until
     engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
 ) -> None:
     directory = run.create(TOGETHER.replace(epochs=100_000))
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     wait_until(lambda: run.list_runs()[0].steps > 50, "training", timeout=120.0)
     if not network_namespace.why_not():
         # TensorFlow's servers listen on all interfaces, except in a separate network.
@@ -120,7 +130,7 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues_until
     reopen(directory, TOGETHER.replace(epochs=100_000, isolate_workers="off"))
     for file in (worker / "checkpoints").glob(f"step-{steps}.*"):
         file.unlink()
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     wait_until(lambda: run.list_runs()[0].steps > steps, "training", timeout=120.0)
     starts = [
         [event.first_step for event in read(one)[0] if isinstance(event, RunStarted)] for one in (directory, worker)
@@ -147,19 +157,44 @@ def test_a_worker_without_its_checkpoints_fails_the_run_which_loses_nothing(
     engines: list["subprocess.Popen[str]"], home: Path
 ) -> None:
     directory = run.create(TOGETHER)
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     assert engines[0].wait(120) == 0
     saved = latest_checkpoint(directory)
     assert last(directory).outcome is Outcome.FINISHED
     reopen(directory, TOGETHER.replace(epochs=3))
     shutil.rmtree(worker_of(directory) / "checkpoints")
-    engines.append(start(directory))
+    engines.append(start_engine(directory))
     assert engines[1].wait(120) == 1
     assert last(directory).reason.startswith(
         f"worker 1 has no checkpoint of this run, but worker 0 has one of step {saved:,}"
     )
     assert latest_checkpoint(directory) == saved
     assert len(read(directory)[1]) == saved
+
+
+@pytest.mark.campaign  # training/distributed/test_worker_sync.py has the decision
+def test_a_worker_that_was_lost_before_its_first_checkpoint_takes_all_back_to_the_beginning(
+    engines: list["subprocess.Popen[str]"], home: Path
+) -> None:
+    directory = run.create(TOGETHER)
+    engines.append(start_engine(directory))
+    assert engines[0].wait(120) == 0
+    saved, worker = latest_checkpoint(directory), worker_of(directory)
+    reopen(directory, TOGETHER.replace(epochs=3))
+    shutil.rmtree(worker / "checkpoints")
+    with sqlite3.connect(worker / "run.db") as database:
+        database.execute("DELETE FROM event WHERE kind = ?", (CheckpointSaved.kind(),))
+    database.close()
+    engines.append(start_engine(directory))
+    assert engines[1].wait(120) == 0
+    for one in (directory, worker):
+        assert [event.first_step for event in read(one)[0] if isinstance(event, RunStarted)][-1] == 0
+        assert (latest_checkpoint(one), last(one).steps) == (150, 150)
+    warned = [event.message for event in read(directory)[0] if isinstance(event, Warned)]
+    assert (
+        "another worker was lost before its first checkpoint: training begins anew; "
+        f"steps 1 to {saved} are repeated" in warned
+    )
 
 
 @pytest.mark.campaign  # strategies/test_cluster_spec.py finds what SLURM says; workers that meet train alike
@@ -169,7 +204,7 @@ def test_the_tasks_of_a_slurm_step_train_together(engines: list["subprocess.Pope
     step |= {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_ID": "0"}  # which the ports follow from
     directories = [run.create(plan) for _ in range(2)]
     for task, directory in enumerate(directories):
-        engines.append(start(directory, step | {"SLURM_PROCID": str(task)}))
+        engines.append(start_engine(directory, step | {"SLURM_PROCID": str(task)}))
     assert [engine.wait(120) for engine in engines] == [0, 0]
 
     np.testing.assert_array_equal(*(read(directory)[1] for directory in directories))
@@ -183,7 +218,7 @@ def test_a_worker_that_never_starts_is_named(
     monkeypatch.setenv("ACCEL_TUI_JOIN_SECONDS", "3")
     directory = run.create(ALONE.replace(strategy="multi-worker"))
     config = '{"cluster": {"worker": ["%s", "127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}}'
-    engines.append(start(directory, {"TF_CONFIG": config % address}))
+    engines.append(start_engine(directory, {"TF_CONFIG": config % address}))
     assert engines[0].wait(120) == 1
     assert last(directory).reason == "worker 1 (127.0.0.1:1) did not start within 3 s"
     waited = [event.detail for event in read(directory)[0] if isinstance(event, PhaseChanged)]

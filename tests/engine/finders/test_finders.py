@@ -111,7 +111,8 @@ def test_the_rate_of_asynchronous_workers_has_a_note(monkeypatch: pytest.MonkeyP
 def test_a_run_of_several_processes_has_no_checkpoint_to_start_from(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    info = SimpleNamespace(id="m8w3", has_engine=True, plan=PLAN.replace(strategy="multi-worker", local_workers=2))
+    plan = PLAN.replace(strategy="multi-worker", local_workers=2)
+    info = SimpleNamespace(id="m8w3", require_plan=lambda _: plan)
     monkeypatch.setattr(learning_rate_finder, "read_run", lambda _: info)
     with pytest.raises(RunError, match="run m8w3 trains in several processes"):
         find_rate_of_run(tmp_path)

@@ -14,7 +14,7 @@ from accel_engine.hosts.host_list import Host, add_host, find_host, read_hosts, 
 from accel_engine.hosts.host_requests import ListedRun
 from accel_engine.hosts.installation import install
 from accel_engine.hosts.mirror import put_listed
-from accel_engine.run.directory.run_paths import home, host_of, hosts_directory, runs_directory
+from accel_engine.run.directory.run_paths import home, host_of_run, hosts_directory, runs_directory
 from accel_engine.run.runs.listing import RunSummary
 from accel_engine.run.store.meta import HostState
 from accel_engine.ssh import ssh_command
@@ -75,9 +75,9 @@ def test_the_command_there_is_quoted() -> None:
 
 def test_a_directory_tells_the_host_of_its_run() -> None:
     """Test a mirror, a run of this machine, and another place."""
-    assert host_of(hosts_directory() / "gpu1" / "runs" / "k3fp") == "gpu1"
-    assert host_of(runs_directory() / "k3fp") == ""
-    assert host_of(Path("/hosts/gpu1/runs/k3fp")) == ""
+    assert host_of_run(hosts_directory() / "gpu1" / "runs" / "k3fp") == "gpu1"
+    assert host_of_run(runs_directory() / "k3fp") == ""
+    assert host_of_run(Path("/hosts/gpu1/runs/k3fp")) == ""
 
 
 @pytest.mark.parametrize("name", ["../../../x", ".hidden", "a/b", "", "x" * 200, "a\nb"])

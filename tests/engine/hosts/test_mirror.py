@@ -17,9 +17,9 @@ from accel_engine.events import Outcome, RunEnded
 from accel_engine.hosts import link
 from accel_engine.hosts.connection import HostConnection
 from accel_engine.hosts.host_list import Host
-from accel_engine.hosts.host_requests import Done, Ping
+from accel_engine.hosts.host_requests import CommandsRequest, Done, Ping, SentCommand
 from accel_engine.hosts.mirrored_runs import follow, forward, list_mirror, list_runs_of
-from accel_engine.run import RunReader, RunWriter, Status, find, list_runs, request
+from accel_engine.run import RunReader, RunWriter, Status, find_run, list_runs, send_command
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.log_file import note_in_log
 from accel_engine.run.engine.commands import read_answer, withdraw
@@ -58,7 +58,7 @@ def test_a_run_of_a_host_is_listed_and_read_as_if_it_were_here(far_writer: RunWr
     name = far_writer.directory.name
     (listed,) = list_runs()
     assert (listed.id, listed.status, listed.steps) == (f"gpu1:{name}", Status.RUNNING, 5000)
-    assert [find(each) for each in (f"gpu1:{name}", name, "gpu1:last", name[:4])] == [listed.directory] * 4
+    assert [find_run(each) for each in (f"gpu1:{name}", name, "gpu1:last", name[:4])] == [listed.directory] * 4
     with closing(RunReader(listed.directory)) as reader:
         assert reader.info().status is Status.RUNNING
         assert rows(listed.directory) == rows(far_writer.directory)
@@ -68,7 +68,7 @@ def test_a_run_of_a_host_is_listed_and_read_as_if_it_were_here(far_writer: RunWr
 def test_what_happens_there_is_followed(far_writer: RunWriter, wait_until: Callable[..., None]) -> None:
     """Test steps, an earlier beginning, a new series and the end, all while the run is read."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     with closing(RunReader(mirror)) as reader:
         write_steps(far_writer, 0, 100)
         write_steps(far_writer, 100, 100)
@@ -86,7 +86,7 @@ def test_a_link_that_breaks_goes_on_where_it_was(
 ) -> None:
     """Test that nothing is lost while there is no connection, and nothing comes twice."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     write_steps(far_writer, 0, 10)
     with closing(RunReader(mirror)) as reader:
         assert len(reader.poll().chunks) == 1
@@ -97,23 +97,23 @@ def test_a_link_that_breaks_goes_on_where_it_was(
         assert "Network is unreachable" in str(link.link_to("gpu1").problem)
         assert not reader.poll()
         cut.unlink()
-        wait_until(lambda: len(rows(mirror)["chunk"]) == 2, timeout=30)
+        wait_until(lambda: len(rows(mirror)["chunk"]) == 2, timeout=120)
         assert [chunk.first_step for chunk in reader.poll().chunks] == [10]
 
 
 def test_commands_are_given_to_the_engine_once(far_writer: RunWriter, wait_until: Callable[..., None]) -> None:
     """Test a pause, the resumption of just this pause, and a command that is withdrawn."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     with closing(RunReader(mirror)):
-        pause = request(mirror, "pause", 60.0)
+        pause = send_command(mirror, "pause", 60.0)
         wait_until(lambda: len(far_writer.commands()) == 1)
         (there,) = far_writer.commands()
         assert (there.name, there.argument) == ("pause", 60.0)
         far_writer.answer(there, obeyed=True, answer="paused after step 3")
         wait_until(lambda: read_answer(mirror, pause) == (True, "paused after step 3"))
-        request(mirror, "checkpoint")
-        request(mirror, "resume", float(pause))
+        send_command(mirror, "checkpoint")
+        send_command(mirror, "resume", float(pause))
         wait_until(lambda: len(far_writer.commands()) == 2)
         checkpoint, resume = far_writer.commands()
         assert (resume.name, resume.argument) == ("resume", there.id)
@@ -125,10 +125,10 @@ def test_commands_are_given_to_the_engine_once(far_writer: RunWriter, wait_until
 def test_a_cure_is_applied_on_the_host(far_writer: RunWriter, wait_until: Callable[..., None]) -> None:
     """Test one by command, and one that a run cannot have."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     with ThreadPoolExecutor(1) as threads:
         done = threads.submit(apply, mirror, {"learning_rate": 0.01}, finding="slow-descent")
-        wait_until(lambda: done.done() or far_writer.commands(), timeout=60)
+        wait_until(lambda: done.done() or far_writer.commands(), timeout=120)
         (there,) = far_writer.commands()
         assert (there.name, there.argument, there.reason) == ("learning_rate", 0.01, "advice slow-descent")
         far_writer.answer(there, obeyed=True, answer="the rate is 0.01")
@@ -140,19 +140,27 @@ def test_a_cure_is_applied_on_the_host(far_writer: RunWriter, wait_until: Callab
 def test_the_last_command_of_a_run_has_its_answer(far_writer: RunWriter, wait_until: Callable[..., None]) -> None:
     """Test that a stop is answered before the run is seen to have ended."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     with closing(RunReader(mirror)) as reader:
-        stop = request(mirror, "stop")
+        stop = send_command(mirror, "stop")
         wait_until(lambda: far_writer.commands())
+        (there,) = far_writer.commands()
+        far_writer.answer(there, obeyed=True, answer="stopped after step 3")
         far_writer.end(ended(0))
         wait_until(lambda: not reader.info().status.live)
-        assert read_answer(mirror, stop) is not None
+        assert read_answer(mirror, stop) == (True, "stopped after step 3")
+    late = CommandsRequest(mirror.name, (SentCommand(there.time, there.who, "stop"), SentCommand(9.0, "x", "pause")))
+    answers = link.link_to("gpu1").ask(late).answers
+    assert [(each.obeyed, each.answer) for each in answers] == [
+        (True, "stopped after step 3"),
+        (False, "the run has ended"),
+    ]
 
 
 def test_names_are_changed_and_runs_deleted_there(far_writer: RunWriter) -> None:
     """Test a new name, a refused deletion, and a deletion."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     rename_run(mirror, "here and there")
     assert summarize(far_writer.directory).info.name == "here and there"  # type: ignore[union-attr]
     assert summarize(mirror).info.name == "here and there"  # type: ignore[union-attr]
@@ -170,7 +178,7 @@ def test_runs_that_are_gone_there_are_gone_here(
 ) -> None:
     """Test a deletion there, noticed through the same connection and through a new one."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     far_writer.end(ended(0))
     link.link_to("gpu1").close()
     far_writer.directory.rename(far_writer.directory.with_name(".gone"))
@@ -181,7 +189,7 @@ def test_runs_that_are_gone_there_are_gone_here(
 def test_a_host_that_is_not_reached_is_said(host: Host, far_writer: RunWriter, cut: Path) -> None:
     """Test that commands fail with the reason of ssh, and that nothing old is taken for new."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     link.link_to("gpu1").close()
     cut.touch()
     for deed in (lambda: list_runs_of("gpu1"), lambda: follow(mirror), lambda: forward(mirror)):
@@ -192,13 +200,13 @@ def test_a_host_that_is_not_reached_is_said(host: Host, far_writer: RunWriter, c
 def test_an_unknown_host_is_wrong_usage(host: Host) -> None:
     """Test a reference to a host that is not in the list."""
     with pytest.raises(UsageError, match=r"no host 'gpu2'; .*gpu1"):
-        find("gpu2:last")
+        find_run("gpu2:last")
 
 
 def test_a_status_that_nobody_knows_is_no_status(far_writer: RunWriter) -> None:
     """Test a mirror with what another version, or another program, may tell."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     put(mirror, host_state='{"status": "\\u001b[2Jdreaming"}')
     (listed,) = list_runs()
     assert "a status that this version does not know" in listed.problem
@@ -210,7 +218,7 @@ def test_one_process_mirrors_a_run_and_others_wait_for_it(
 ) -> None:
     """Test a run that another process of this machine mirrors, which stops doing so."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     write_steps(far_writer, 0, 10)
     with WriterLock(mirror, "follow.lock"), closing(RunReader(mirror)) as reader:
         assert not reader.poll().chunks  # the other one has not copied them yet, and is not far behind

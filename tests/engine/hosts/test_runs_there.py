@@ -19,12 +19,12 @@ from accel_engine.hosts.host_list import Host
 from accel_engine.hosts.host_requests import FilePartRequest, FolderOfFilesRequest
 from accel_engine.hosts.link import link_to
 from accel_engine.hosts.mirrored_runs import list_runs_of
-from accel_engine.hosts.runs_there import continue_there, fetch_run, start
+from accel_engine.hosts.runs_there import command_there, continue_there, fetch_run, start
 from accel_engine.process.start_run import prepare_continuation
 from accel_engine.requests.evaluate import EvaluationRequest
 from accel_engine.requests.export_model import ExportRequest, ExportTarget
 from accel_engine.requests.protocol.model_reference import ModelReference, host_of_request
-from accel_engine.run import RunReader, RunWriter, find
+from accel_engine.run import RunReader, RunWriter, find_run
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.writing.owned_run import OwnedRun
 
@@ -85,7 +85,7 @@ def test_a_run_that_is_fetched_is_one_of_this_machine(
 ) -> None:
     """Test that all of its files come, and that one that trains is refused."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     with pytest.raises(RunError, match=r"is running: bring it when it has ended"):
         fetch_run(mirror)
     (far_writer.directory / "checkpoints").mkdir()
@@ -99,8 +99,8 @@ def test_a_run_that_is_fetched_is_one_of_this_machine(
         assert reader.info().id == here.name
         assert not reader.info().status.live
     for reference in (here.name[:4], here.name):
-        assert find(reference) == here
-        assert find(f"gpu1:{reference}") == mirror
+        assert find_run(reference) == here
+        assert find_run(f"gpu1:{reference}") == mirror
     with pytest.raises(RunError, match="is here already"):
         fetch_run(mirror)
 
@@ -108,7 +108,7 @@ def test_a_run_that_is_fetched_is_one_of_this_machine(
 def test_nothing_here_writes_a_run_of_a_host(far_writer: RunWriter, finish: Callable[[RunWriter], None]) -> None:
     """Test that a mirror is refused by what trains and changes runs, and that continuing it is asked of the host."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     finish(far_writer)
     with pytest.raises(RunError, match="is on gpu1, and is only written there"):
         OwnedRun(mirror)
@@ -120,7 +120,7 @@ def test_nothing_here_writes_a_run_of_a_host(far_writer: RunWriter, finish: Call
 def test_requests_go_where_their_runs_are(far_writer: RunWriter, tmp_path: Path) -> None:
     """Test one host, and models of several machines."""
     list_runs_of("gpu1")
-    there, here = ModelReference(find("gpu1:last")), ModelReference(tmp_path / "runs" / "x")
+    there, here = ModelReference(find_run("gpu1:last")), ModelReference(tmp_path / "runs" / "x")
     (tmp_path / "runs" / "x").mkdir(parents=True)
     (tmp_path / "runs" / "x" / "run.db").touch()
     assert host_of_request(EvaluationRequest((there, there))) == "gpu1"
@@ -132,7 +132,7 @@ def test_requests_go_where_their_runs_are(far_writer: RunWriter, tmp_path: Path)
 def test_paths_of_a_request_are_those_of_the_host(far_writer: RunWriter) -> None:
     """Test the run's directory, and a request of another version."""
     list_runs_of("gpu1")
-    mirror = find("gpu1:last")
+    mirror = find_run("gpu1:last")
     line = CallThere("gpu1", EvaluationRequest((ModelReference(mirror),)))._line()
     assert f"{host_requests.RUNS}/{mirror.name}" in line
     assert str(mirror) not in line
@@ -155,3 +155,17 @@ def test_a_host_chooses_no_place_for_its_files(host: Host, tmp_path: Path, path:
     call = CallThere("gpu1", request)
     assert call._target(path) is None
     assert call._target("0/m.keras") == tmp_path / "out" / "m.keras"
+
+
+def test_a_command_runs_there_and_is_interrupted_from_here(host: Host, far_writer: RunWriter) -> None:
+    printed: list[tuple[str, bool]] = []
+
+    def show(line: str, is_error: bool) -> None:
+        printed.append((line, is_error))
+
+    assert command_there("gpu1", ["race", "--seconds", "x"], {"model": "mlp"}, show, lambda: 0) == 2
+    assert all(is_error for _, is_error in printed)
+    assert "--seconds" in "".join(line for line, _ in printed)
+    printed.clear()
+    command_there("gpu1", ["watch", "last", "--plain"], None, show, lambda: int(bool(printed)))
+    assert any(not is_error for _, is_error in printed)

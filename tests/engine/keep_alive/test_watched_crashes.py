@@ -71,7 +71,7 @@ def test_an_engine_that_crashes_each_time_reaches_the_limit(monkeypatch: pytest.
         started.append(start(directory, environment))
         return started[-1]
 
-    monkeypatch.setattr(engine_process, "start", keep)
+    monkeypatch.setattr(engine_process, "start_engine", keep)
     directory = lost()
 
     watch(directory)
@@ -95,12 +95,12 @@ def test_a_reason_has_the_way_in_which_the_engine_ended(exit_status: int | None,
 
 def test_a_stop_during_the_pause_is_obeyed(monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None]) -> None:
     monkeypatch.setenv("ACCEL_TUI_RESTART_SECONDS", "300")
-    monkeypatch.setattr(engine_process, "start", pytest.fail)
+    monkeypatch.setattr(engine_process, "start_engine", pytest.fail)
     directory = lost()
     watching = threading.Thread(target=watch, args=(directory,))
     watching.start()
     wait_until(lambda: "the engine is started again in 300 s" in (directory / LOG).read_text(), "the pause")
-    number = run.request(directory, "stop")
+    number = run.send_command(directory, "stop")
     watching.join(120)
 
     assert not watching.is_alive()

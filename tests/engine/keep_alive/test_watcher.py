@@ -64,7 +64,7 @@ def test_a_restart_that_fails_counts_and_is_tried_again(directory: Path, monkeyp
         lose(started)
         raise RunError("cannot start the engine: Cannot allocate memory")
 
-    monkeypatch.setattr(engine_process, "start", fail)
+    monkeypatch.setattr(engine_process, "start_engine", fail)
     Watcher(directory).watch()
 
     assert len(starts) == 5
@@ -80,11 +80,11 @@ def test_a_process_that_the_system_cannot_start_is_an_error_of_the_run(
 
     monkeypatch.setattr(detached.subprocess, "Popen", fail)
     with pytest.raises(RunError, match=r"cannot start the engine of run .*: Cannot allocate memory"):
-        engine_process.start(directory)
+        engine_process.start_engine(directory)
 
 
 def test_a_locked_database_does_not_end_the_watching(watched: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    number = run.request(watched, "stop")
+    number = run.send_command(watched, "stop")
     reading, failed = watcher.reading, []
 
     @contextmanager
@@ -111,7 +111,7 @@ def test_a_stop_while_workers_exit_is_obeyed(watched: Path, monkeypatch: pytest.
 
     def still_held(_: Path) -> bool:
         if not numbers:
-            numbers.append(run.request(watched, "stop"))
+            numbers.append(run.send_command(watched, "stop"))
         return True
 
     monkeypatch.setattr(watcher, "worker_runs_of", lambda _: {1: watched})
@@ -130,7 +130,7 @@ def test_an_engine_that_a_follower_starts_sees_the_gpus_of_the_lost_one(
         writer.write_memory_facts(MemoryFacts(batch=64, can_split=True, variables=gpus))
     environments: list[Mapping[str, str]] = []
     monkeypatch.setattr(memory_restart, "was_killed_for_memory", lambda _: True)
-    monkeypatch.setattr(engine_process, "start", lambda _, environment: environments.append(environment))
+    monkeypatch.setattr(engine_process, "start_engine", lambda _, environment: environments.append(environment))
     lose(directory)
     assert restart_with_less_memory(directory)
     (environment,) = environments
@@ -148,7 +148,7 @@ def test_only_one_follower_starts_a_killed_run(directory: Path, monkeypatch: pyt
         raise AssertionError
 
     monkeypatch.setattr(memory_restart, "was_killed_for_memory", lambda _: True)
-    monkeypatch.setattr(engine_process, "start", lambda path, _: starts.append(path))
+    monkeypatch.setattr(engine_process, "start_engine", lambda path, _: starts.append(path))
     monkeypatch.setattr(memory_restart, "reopen", another_was_first)
     assert restart_with_less_memory(directory)
     assert not starts

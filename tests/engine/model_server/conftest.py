@@ -129,7 +129,7 @@ class Server:
             body = json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, body, headers or {})
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=120) as answer:
                 return Answer(answer.status, answer.headers, answer.read())
         except urllib.error.HTTPError as error:
             return Answer(error.code, error.headers, error.read())
@@ -143,7 +143,7 @@ class Server:
             assert self.process.poll() is None, self.log.read_text()
             return is_true()
 
-        wait_until(is_true_now, timeout=60)
+        wait_until(is_true_now, timeout=120)
 
     def wait_until_listening(self) -> None:
         self.wait_until(self.state_file.exists)

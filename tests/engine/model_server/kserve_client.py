@@ -21,14 +21,14 @@ async def main(port: str, grpc_port: str, folder: str) -> float:
         return InferRequest(model_name="small", infer_inputs=[tensor])
 
     found = []
-    client = InferenceRESTClient(RESTConfig(protocol="v2", timeout=30))
+    client = InferenceRESTClient(RESTConfig(protocol="v2", timeout=120))
     assert await client.is_server_live(base)
     assert await client.is_server_ready(base)
     assert await client.is_model_ready(base, "small")
     for is_binary in (False, True):
         answer = await client.infer(base, request(is_binary=is_binary), model_name="small")
         found.append(answer.outputs[0].as_numpy())
-    older = InferenceRESTClient(RESTConfig(protocol="v1", timeout=30))
+    older = InferenceRESTClient(RESTConfig(protocol="v1", timeout=120))
     answer = await older.infer(base, {"instances": x.tolist()}, model_name="small")
     found.append(np.array(answer["predictions"]))
     remote = InferenceGRPCClient(f"127.0.0.1:{grpc_port}")

@@ -125,7 +125,7 @@ def test_a_token_and_tls(start: Start, folders: Path, tmp_path: Path) -> None:
     def ask(path: str, **headers: str) -> int:
         request = urllib.request.Request(base + path, headers=headers)
         try:
-            return urllib.request.urlopen(request, timeout=30, context=trusting).status
+            return urllib.request.urlopen(request, timeout=120, context=trusting).status
         except urllib.error.HTTPError as error:
             return error.code
 
@@ -143,7 +143,7 @@ def test_a_token_and_tls(start: Start, folders: Path, tmp_path: Path) -> None:
         )
         asked = message("inference.ModelMetadataRequest")(name="small")
         with pytest.raises(grpc.RpcError) as caught:
-            call(asked, timeout=30)
+            call(asked, timeout=120)
         assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
-        assert call(asked, timeout=30, metadata=[("authorization", f"Bearer {TOKEN}")]).platform == "onnxruntime_onnx"
+        assert call(asked, timeout=120, metadata=[("authorization", f"Bearer {TOKEN}")]).platform == "onnxruntime_onnx"
     assert server.stop() == 0

@@ -68,11 +68,11 @@ def test_values_that_do_not_fit(values: Any, spec: str, problem: str) -> None:
 
 
 def test_a_body_may_have_what_is_not_a_number() -> None:
-    """As TensorFlow Serving takes it, although JSON has no word for it."""
-    assert repr(parsed(b'{"inputs": [NaN, -Infinity, 1]}', takes_nan=True)) == "{'inputs': [nan, -inf, 1]}"
+    """As clients of both protocols write it, although JSON has no word for it."""
+    assert repr(parsed(b'{"inputs": [NaN, -Infinity, 1]}')) == "{'inputs': [nan, -inf, 1]}"
     for wrong in (b'{"inputs": [NaN,}', b"[" * 100_000 + b"NaN"):
         with pytest.raises(RequestError, match="not valid JSON"):
-            parsed(wrong, takes_nan=True)
+            parsed(wrong)
     assert np.isnan(array_of("x", [[float("nan")]], ArraySpec((1,), "float32"))).all()
     with pytest.raises(RequestError):
         array_of("x", [[float("nan")]], ArraySpec((1,), "uint8"))
@@ -92,7 +92,6 @@ def test_bodies_that_are_wrong(numbers: Server) -> None:
         return answer.error
 
     assert "not valid JSON" in error(b"{")
-    assert "not valid JSON" in error(b'{"inputs": [NaN]}', INFER)
     assert '"instances" or "inputs"' in error([])
     assert "at least one example" in error({"instances": []})
     assert "instance 1: input x is missing; there is no input y" in error({"instances": [{"x": [0] * 4}, {"y": 1}]})
@@ -236,8 +235,9 @@ def test_too_large_too_many_and_compressed(start: Start, folders: Any) -> None:
     server = start(folders / "numbers", "--max-body", "2000", "--max-queue", "50", "--timeout", "1")
     many = server.ask(PREDICT, {"instances": [[0] * 4] * 51})
     assert (many.status, "at most 50 at once" in many.error) == (413, True)
-    large = server.ask(PREDICT, {"instances": [[0.123456] * 4] * 100})
-    assert (large.status, "larger than 2,000 bytes" in large.error) == (413, True)
+    for rows in (100, 100_000):  # the second one takes longer to send than an answer to come
+        large = server.ask(PREDICT, {"instances": [[0.123456] * 4] * rows})
+        assert (large.status, "larger than 2,000 bytes" in large.error) == (413, True)
     assert server.ask(PREDICT, b"{}", {"Content-Encoding": "gzip"}).status == 415
     lead = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\n"
     with socket.create_connection(("127.0.0.1", server.state["port"]), 30) as link:

@@ -2,14 +2,17 @@
 
 import asyncio
 import threading
+from dataclasses import replace
+from io import BytesIO
 
 import numpy as np
 import pytest
+import soundfile
 
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.model_server.access import ServerAccess
 from accel_engine.model_server.application import PARSERS, ServingState
-from accel_engine.model_server.files import read_file
+from accel_engine.model_server.files import predictions, read_file
 from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.served_model import Limits
@@ -31,6 +34,24 @@ def test_a_category_that_training_has_not_seen_is_told() -> None:
     known = read_file(b"city,age\nRome,3\n,\n", "new.csv", "", service)
     np.testing.assert_array_equal(known.inputs["age"], np.array([[3], [np.nan]], np.float32))
     assert known.notes == ()
+
+
+def test_a_long_sound_is_predicted_by_the_mean_of_its_windows() -> None:
+    service = Service(
+        name="tones",
+        model=ServedModelFile("onnx", "none", "model.onnx", 1e-3),
+        inputs=(Tensor("x", (100, 1), "float32"),),
+        outputs=(Tensor("values", (1,), "float32"),),
+        files=UploadForm("audio", sample_rate=800, window=100),
+    )
+    content, sound = BytesIO(), np.linspace(-0.5, 0.5, 250)
+    soundfile.write(content, sound, 800, format="WAV", subtype="FLOAT")
+    found = read_file(content.getvalue(), "a.wav", "", service)
+    np.testing.assert_allclose(found.inputs["x"][..., 0], [sound[:100], sound[100:200], sound[150:]], rtol=1e-5)
+    outputs = {"values": np.array([[1], [2], [6]], np.float32)}
+    assert predictions(found, outputs, service) == [{"example": "a.wav", "problem": "", "values": [3.0]}]
+    cut = replace(service, files=replace(service.files, window=0))
+    assert read_file(content.getvalue(), "a.wav", "", cut).inputs["x"].shape == (1, 100, 1)
 
 
 def test_reading_a_body_has_a_time_limit() -> None:

@@ -36,7 +36,7 @@ async def text_of(page: Browser, selector: str) -> str:
 
 
 async def until_text(page: Browser, selector: str, wanted: str) -> str:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while wanted not in (found := await text_of(page, selector)):
             await asyncio.sleep(0.02)
     return found

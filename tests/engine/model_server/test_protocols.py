@@ -65,6 +65,17 @@ def test_bytes_of_a_picture_are_decoded(images: Server) -> None:
     assert [each["example"] for each in again] == ["a.png"]
     assert again[0]["probabilities"] == found[0]["probabilities"]
     assert "an image" in images.ask("/predict", b"no picture").error
+    file = io.BytesIO()
+    Image.new("RGB", (4, 2)).save(file, "PNG")
+    notes = images.ask("/predict", file.getvalue(), {"X-File-Name": "b.png"}).json["notes"]
+    assert notes == ["b.png: converted to grayscale", "b.png: resized from 2x4 to 2x2"]
+
+
+def test_numbers_that_are_none_are_read_in_json(numbers: Server) -> None:
+    """``tritonclient`` writes them so."""
+    body = json.dumps({"inputs": [tensor(np.full((1, 4), np.nan, np.float32))]})
+    assert "NaN" in body
+    assert numbers.ask(INFER, body.encode()).json["outputs"][0]["data"] == [None] * 3
 
 
 @pytest.mark.parametrize("is_binary", [False, True])
@@ -120,7 +131,7 @@ def test_values_of_a_grpc_call_may_be_typed(numbers: Server) -> None:
             request_serializer=message("inference.ModelInferRequest").SerializeToString,
             response_deserializer=message("inference.ModelInferResponse").FromString,
         )
-        found = call(request, timeout=30)
+        found = call(request, timeout=120)
     assert np.frombuffer(found.raw_output_contents[0], np.float32) == pytest.approx(probabilities(X).reshape(-1))
 
 
@@ -144,7 +155,7 @@ def test_health_and_reflection_over_grpc(numbers: Server) -> None:
     with grpc.insecure_channel(f"127.0.0.1:{numbers.state['grpc_port']}") as channel:
         for service in ("", "inference.GRPCInferenceService"):
             asked = health_pb2.HealthCheckRequest(service=service)
-            found = health_pb2_grpc.HealthStub(channel).Check(asked, timeout=30)
+            found = health_pb2_grpc.HealthStub(channel).Check(asked, timeout=120)
             assert found.status == health_pb2.HealthCheckResponse.SERVING
         database = ProtoReflectionDescriptorDatabase(channel)
         assert {"inference.GRPCInferenceService", "grpc.health.v1.Health"} <= set(database.get_services())

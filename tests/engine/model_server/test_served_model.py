@@ -1,6 +1,7 @@
 """The queue and its back ends, with a stand-in for the process: one wrong request harms no other in its batch."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from accel_engine.model_server.back_end_process import BackEnd, BackEndGoneError
 from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.served_model import Limits, ServedModel
-from accel_engine.model_server.service import read_service
+from accel_engine.model_server.service import UploadForm, read_service
 
 DEADLY, WRONG, SLOW, MIXED, ODD = -13, -7, -99, -2, -5
 
@@ -152,6 +153,20 @@ def test_outputs_that_are_not_of_one_example_each_are_no_answers(asked: Asked) -
     assert str(mixed).endswith("its output y is [1, 1] for 2 examples, not one for each")
 
 
+def test_tokens_that_a_language_model_does_not_know_are_not_computed(
+    asked: Asked, folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = read_service(folders / "numbers")
+    form = UploadForm("language", vocabulary=("a", "b"))
+    monkeypatch.setitem(globals(), "read_service", lambda _: replace(service, files=form))
+    known, negative, unknown = asked([0, 1], [-1, 0], [2])
+    assert known == [0.0, 2.0]
+    assert [str(each) for each in (negative, unknown)] == [
+        "input x takes tokens from 0 to 1, not -1.0",
+        "input x takes tokens from 0 to 1, not 2.0",
+    ]
+
+
 def test_whatever_goes_wrong_there_is_an_answer(asked: Asked) -> None:
     first, odd = asked([1], [ODD])
     assert first == [2.0]
@@ -166,7 +181,7 @@ def test_a_model_that_is_replaced_answers_a_request_that_was_on_its_way(
         with model.held():
             retiring = asyncio.create_task(model.retire())
             await asyncio.sleep(0.05)
-            found = await asyncio.wait_for(model.infer({"x": np.float32([[4]])}), 5)
+            found = await asyncio.wait_for(model.infer({"x": np.float32([[4]])}), 120)
         await retiring
         return found["y"].tolist()
 
@@ -192,7 +207,7 @@ def test_a_message_that_cannot_be_sent_leaves_the_answers_of_others_in_order() -
         reading = asyncio.create_task(back_end._read())
         with pytest.raises(UnicodeEncodeError):
             await back_end.compute({"x": np.array(["\ud800"], object)})
-        found = await asyncio.wait_for(back_end.compute({"x": np.float32([[2]])}), 5)
+        found = await asyncio.wait_for(back_end.compute({"x": np.float32([[2]])}), 120)
         reading.cancel()
         return found["y"].tolist()
 

@@ -35,7 +35,7 @@ def channel(numbers: Server) -> Any:
 
 
 def call(channel: Any, method: str, request: bytes) -> Message:
-    return Message(channel.unary_unary(f"/tensorflow.serving.{method}")(request, timeout=30))
+    return Message(channel.unary_unary(f"/tensorflow.serving.{method}")(request, timeout=120))
 
 
 def test_a_request_of_its_own_stubs_is_answered(channel: Any) -> None:
@@ -172,7 +172,7 @@ def test_its_own_stubs_understand_each_answer(channel: Any) -> None:
     for x in (X, np.ones((3, 4), np.float32)):
         for proto in (tf.make_tensor_proto(x), tf.compat.v1.make_tensor_proto(x.tolist(), tf.float32)):
             request.inputs["x"].CopyFrom(proto)
-            answer = stub.Predict(request, timeout=30)
+            answer = stub.Predict(request, timeout=120)
             found = tf.make_ndarray(answer.outputs["probabilities"])
             np.testing.assert_allclose(found, probabilities(x), atol=1e-6)
     assert (answer.model_spec.name, answer.model_spec.version.value) == ("small", 1)
@@ -180,14 +180,16 @@ def test_its_own_stubs_understand_each_answer(channel: Any) -> None:
     asked = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
     asked.model_spec.name = "small"
     described = get_model_metadata_pb2.SignatureDefMap()
-    assert stub.GetModelMetadata(asked, timeout=30).metadata["signature_def"].Unpack(described)
+    assert stub.GetModelMetadata(asked, timeout=120).metadata["signature_def"].Unpack(described)
     signature = described.signature_def["serving_default"]
     assert [each.size for each in signature.inputs["x"].tensor_shape.dim] == [-1, 4]
     assert signature.outputs["probabilities"].dtype == tf.float32.as_datatype_enum
 
     wanted = get_model_status_pb2.GetModelStatusRequest()
     wanted.model_spec.name = "small"
-    (status,) = model_service_pb2_grpc.ModelServiceStub(channel).GetModelStatus(wanted, timeout=30).model_version_status
+    (status,) = (
+        model_service_pb2_grpc.ModelServiceStub(channel).GetModelStatus(wanted, timeout=120).model_version_status
+    )
     assert status.version == 1
     assert status.state == get_model_status_pb2.ModelVersionStatus.AVAILABLE
     assert status.status.error_code == 0

@@ -14,7 +14,7 @@ from accel_engine.process import engine_process
 
 SLURM = '''#!@PYTHON@ -S
 """Slurm 22.05, as far as it is asked: partitions and jobs are in a file."""
-import json, sys
+import json, re, sys
 from pathlib import Path
 
 state = Path(__file__).parent / "state.json"
@@ -44,14 +44,17 @@ elif name == "sbatch":
     if known.get("refuses"):
         fail(f"sbatch: error: Batch job submission failed: {known['refuses']}")
     known["script"] = Path(arguments[-1]).read_text()
-    known["jobs"]["7"] = {"T": "PENDING", "r": "Priority", "P": "gpu", "N": "", "i": "7"}
+    array = re.search(r"--array=0-(\\d+)", known["script"])
+    for name in [f"7_{task}" for task in range(int(array[1]) + 1)] if array else ["7"]:
+        known["jobs"][name] = {"T": "PENDING", "r": "Priority", "P": "gpu", "N": "", "i": name}
     print("7;cluster")
 elif name == "squeue":
     jobs = known["jobs"]
     if job := value("jobs"):
-        if job not in jobs:
+        jobs = {name: each for name, each in jobs.items() if name.partition("_")[0] == job}
+        if not jobs:
             fail("slurm_load_jobs error: Invalid job id specified")
-        jobs = {job: jobs[job]} if jobs[job]["T"] in ("PENDING", "RUNNING", "COMPLETING") else {}
+        jobs = {name: each for name, each in jobs.items() if each["T"] in ("PENDING", "RUNNING", "COMPLETING")}
     for each in sorted(jobs.values(), key=lambda each: each.get("before", 9)):
         if value("states") and each["T"] != value("states"):
             continue
@@ -63,6 +66,8 @@ elif name == "scancel":
     known["jobs"][arguments[0]]["T"] = "CANCELLED"
 elif name == "scontrol":
     job = known["jobs"].get(arguments[-1])
+    if job and "_" in arguments[-1] and job["T"] == "CANCELLED" and not job["N"]:  # it has not begun
+        fail(f"Job {arguments[-1]} not found")
     if job is None:
         fail("slurm_load_jobs error: Invalid job id specified")
     print(f"JobId={arguments[-1]} JobState={job['T']} Reason={job['r']} ExitCode={job.get('exit', '0')}:0")

@@ -10,7 +10,7 @@ import pytest
 
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import Installation, find_installation, package_versions, start
+from accel_engine.process.engine_process import Installation, find_installation, package_versions, start_engine
 from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.directory.run_paths import LOG
@@ -56,7 +56,7 @@ def test_no_engine_is_started_without_tensorflow(installed: dict[str, str]) -> N
     with pytest.raises(EngineMissingError, match="TensorFlow is not installed"):
         WarmEngine()
     with pytest.raises(EngineMissingError, match="TensorFlow is not installed"):
-        start(create(Plan()))
+        start_engine(create(Plan()))
 
 
 def test_versions_are_those_of_what_is_installed(installed: dict[str, str]) -> None:
@@ -115,7 +115,7 @@ def test_deleted_run_cannot_be_started() -> None:
 def test_a_warm_engine_trains_the_steps_of_a_new_one_and_keeps_its_output() -> None:
     plan = replace(QUICK, virtual_cpus=2)  # devices that are configured after the warm-up
     directories = [create(plan), create(plan)]
-    assert start(directories[0]).wait(120) == 0
+    assert start_engine(directories[0]).wait(120) == 0
     with closing(WarmEngine()) as engine:
         assert engine.wait_ready(120)
         assert engine.describe(plan).parameters

@@ -14,7 +14,7 @@ from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.process import run_change
 from accel_engine.process.run_change import stopped
-from accel_engine.run import RunReader, RunWriter, Status, create, request
+from accel_engine.run import RunReader, RunWriter, Status, create, send_command
 from accel_engine.run.directory.checkpoint_files import write_checksums
 from accel_engine.run.engine.commands import withdraw
 
@@ -96,7 +96,7 @@ def test_an_engine_finds_out_that_a_command_was_withdrawn() -> None:
     directory = create(Plan(model="mlp"))
     with closing(RunWriter(directory)) as writer:
         writer.begin()
-        number = request(directory, "stop")
+        number = send_command(directory, "stop")
         (command,) = writer.commands()
         assert not writer.is_withdrawn(command)
         assert withdraw(directory, number)

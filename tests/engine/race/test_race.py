@@ -5,8 +5,8 @@ import pytest
 from accel_engine.advice import FasterPlan, find_troubles
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import RunError
-from accel_engine.measure import cache, trial_room
-from accel_engine.measure.trial_room import MemoryBudget, PlacedTrial, find_room
+from accel_engine.measure import cache, trial_memory
+from accel_engine.measure.trial_memory import MemoryBudget, PlacedTrial, find_fitting_plans
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race import remembered
@@ -123,7 +123,7 @@ def test_a_race_of_a_plan_that_cannot_train_stops_after_its_first_process() -> N
 
 
 def test_groups_are_as_small_as_the_memory_and_compare_by_the_reference(monkeypatch) -> None:
-    monkeypatch.setattr(trial_room, "MAX_CONCURRENT", 1)
+    monkeypatch.setattr(trial_memory, "MAX_CONCURRENT", 1)
     found, trials, _ = race({"xla=on": Behaviour(2000.0)})
     assert trials.most_open == 2  # the reference and one configuration
     assert found["XLA"].against_reference.value == pytest.approx(2.0)
@@ -135,7 +135,7 @@ def test_groups_are_as_small_as_the_memory_and_compare_by_the_reference(monkeypa
 def test_rates_of_all_groups_are_those_beside_all_rounds_of_the_reference(monkeypatch) -> None:
     """The machine gets slower from group to group; configurations that are equally fast have equal rates at the end."""
     shown = {}
-    monkeypatch.setattr(trial_room, "MAX_CONCURRENT", 1)
+    monkeypatch.setattr(trial_memory, "MAX_CONCURRENT", 1)
     found, _, raced = race(
         {},
         slowdown=0.9,
@@ -150,7 +150,7 @@ def test_rates_of_all_groups_are_those_beside_all_rounds_of_the_reference(monkey
 
 
 def test_a_configuration_of_fewer_processes_takes_less_memory(monkeypatch) -> None:
-    monkeypatch.setattr(trial_room, "available_memory", lambda: 0)
+    monkeypatch.setattr(trial_memory, "available_memory", lambda: 0)
     monkeypatch.setattr("accel_engine.race.configuration_trial.resident_bytes", lambda _: 2.6e9)
     plan = Plan(model="cnn", strategy="multi-worker", local_workers=2, isolate_workers="off")
     kinds, budget = (ConfigurationKind.DEVICES, ConfigurationKind.PRECISION), MemoryBudget(available=lambda: int(2e9))
@@ -164,7 +164,7 @@ def test_what_the_host_has_no_memory_for_is_not_started() -> None:
     assert len(trials.processes) == 1  # the plan itself
     assert found["XLA"].state is ConfigurationState.REFUSED
     assert found["XLA"].reason.endswith("iB of memory, and 0 B are free")
-    factor = trial_room.Usage(resident=1e9, grown=2e8)
+    factor = trial_memory.Usage(resident=1e9, grown=2e8)
     tight = MemoryBudget(available=lambda: int(1.5e9))
     assert (tight.lacking(factor, 1.0), tight.lacking(factor, 0.5)) == ("", "")
     assert tight.lacking(factor, 4.0) == "it takes about 1.8 GiB of memory, and 1.4 GiB are free"
@@ -173,11 +173,11 @@ def test_what_the_host_has_no_memory_for_is_not_started() -> None:
 def test_a_live_run_on_the_same_gpu_keeps_its_memory(monkeypatch) -> None:
     asked = []
 
-    def check_room_on(trials):
+    def check_trial_memory(trials):
         asked.append(trials)
         return [DevicesInUse("k3fp", ("gpu:0",))]
 
-    monkeypatch.setattr(trial_room, "check_room_on", check_room_on)
+    monkeypatch.setattr(trial_memory, "check_trial_memory", check_trial_memory)
     found, trials, _ = race({})
     placed = PlacedTrial(devices=("cpu:0",))
     assert asked == [(placed,), (placed, placed)]
@@ -187,7 +187,7 @@ def test_a_live_run_on_the_same_gpu_keeps_its_memory(monkeypatch) -> None:
 
 
 def test_configurations_without_room_beside_a_live_run_are_refused(monkeypatch) -> None:
-    def check_room_on(trials, *, most):
+    def check_trial_memory(trials, *, most):
         if sum(trial.processes for trial in trials) > most:
             raise RunError("it does not fit")
         return [DevicesInUse("k3fp", ("gpu:0",))]
@@ -195,15 +195,15 @@ def test_configurations_without_room_beside_a_live_run_are_refused(monkeypatch) 
     monkeypatch.setattr(isolation, "why_reachable", lambda _: "")
     resolved = resolve_to_train(Plan(model="cnn"), GPUS)
     found = find_configurations(resolved, GPUS, (ConfigurationKind.DEVICES, ConfigurationKind.BATCH_SIZE))
-    monkeypatch.setattr(trial_room, "check_room_on", partial(check_room_on, most=2))
-    room = find_room(found.reference.plan, {each.title: each.plan for each in found.others}, GPUS)
-    assert room.has_runs
+    monkeypatch.setattr(trial_memory, "check_trial_memory", partial(check_trial_memory, most=2))
+    fitting = find_fitting_plans(found.reference.plan, {each.title: each.plan for each in found.others}, GPUS)
+    assert fitting.has_runs
     larger = "a live run trains on the same device"
     workers = "multi-worker on 2 GPUs"
-    assert room.refused == {workers: "it does not fit", "batch size 128": larger, "batch size 256": larger}
-    monkeypatch.setattr(trial_room, "check_room_on", partial(check_room_on, most=1))
+    assert fitting.refused == {workers: "it does not fit", "batch size 128": larger, "batch size 256": larger}
+    monkeypatch.setattr(trial_memory, "check_trial_memory", partial(check_trial_memory, most=1))
     with pytest.raises(RunError, match="it does not fit"):
-        find_room(found.reference.plan, {each.title: each.plan for each in found.others}, GPUS)
+        find_fitting_plans(found.reference.plan, {each.title: each.plan for each in found.others}, GPUS)
 
 
 def test_out_of_memory_beside_others_is_tried_again_alone() -> None:

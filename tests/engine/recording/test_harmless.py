@@ -22,7 +22,7 @@ from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Warned
 from accel_engine.recording import fit_session as fitting
 from accel_engine.recording import recorder_thread, run_link, supervisor
 from accel_engine.recording.run_link import RunLink
-from accel_engine.run import RunWriter, Status, request
+from accel_engine.run import RunWriter, Status, send_command
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.runs.creation import create_recorded
 from accel_engine.run.writing import owned_run
@@ -38,7 +38,7 @@ FUNCTIONS = functions_of_fit()
 def impatient(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nothing long, and look at every batch."""
     monkeypatch.setattr(run_link, "_silent", threading.Event())
-    monkeypatch.setattr(supervisor, "start", fail)
+    monkeypatch.setattr(supervisor, "start_supervisor", fail)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 0.5)
     monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     monkeypatch.setattr(recorder_thread, "_UNFINISHED", set())
@@ -299,7 +299,7 @@ def test_a_recording_thread_that_dies_leaves_no_training_paused(
     def ask() -> None:
         wait_until(lambda: mine.directory and Read(mine.directory).update.chunks, "steps")
         assert mine.directory
-        request(mine.directory, "pause")
+        send_command(mine.directory, "pause")
         wait_until(lambda: Read(mine.directory).all(PhaseChanged)[-1].phase is Phase.PAUSED, "the pause")
         paused.set()
 

@@ -397,7 +397,7 @@ def test_an_optimizer_that_is_never_used_takes_no_name_from_another() -> None:
 def test_a_rate_that_a_command_set_is_that_of_the_next_step(
     wait_until: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from accel_engine.run import request
+    from accel_engine.run import send_command
 
     monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     recorder, note = RunRecorder(), Note()
@@ -409,7 +409,7 @@ def test_a_rate_that_a_command_set_is_that_of_the_next_step(
             if not self.asked:
                 self.asked = True
                 assert recorder.directory
-                request(recorder.directory, "learning_rate", 0.5)
+                send_command(recorder.directory, "learning_rate", 0.5)
                 wait_until(lambda: recorder._fit._commands._mailbox.has_pending, "the command")  # type: ignore[union-attr]
 
     fit(tiny(), recorder, Ask(), note)

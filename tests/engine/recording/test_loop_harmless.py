@@ -32,7 +32,7 @@ def impatient(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nothing long."""
     monkeypatch.setattr(run_link, "REPLY_SECONDS", 0.5)
     monkeypatch.setattr(run_link, "_silent", threading.Event())
-    monkeypatch.setattr(supervisor, "start", fail)
+    monkeypatch.setattr(supervisor, "start_supervisor", fail)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 0.5)
     monkeypatch.setattr(recorder_thread, "_UNFINISHED", set())
 

@@ -18,7 +18,7 @@ from accel_engine.events import CommandAnswered, EpochEnded, ModelBuilt, Outcome
 from accel_engine.recording import loop_session
 from accel_engine.recording.loop_recorder import flat_config
 from accel_engine.recording.run_link import RunLink
-from accel_engine.run import RunReader, RunWriter, Status, request
+from accel_engine.run import RunReader, RunWriter, Status, send_command
 from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem
 from accel_engine.run.runs.listing import summarize
@@ -417,7 +417,7 @@ def test_stop_asks_the_script_to_stop(wait_until: Callable[..., None]) -> None:
         run.log(0, loss=1.0)
         assert run.directory
         assert not run.should_stop
-        number = request(run.directory, "stop")
+        number = send_command(run.directory, "stop")
         wait_until(lambda: run.should_stop, "the stop")
         wait_until(lambda: read_answer(run.directory, number), "the answer")  # type: ignore[arg-type]
         assert read_answer(run.directory, number) == (True, "asked the script to stop: it decides when")
@@ -430,13 +430,13 @@ def test_other_commands_are_for_scripts_that_take_them(wait_until: Callable[...,
     with Recorder() as run:
         assert run.directory
         directory = run.directory
-        refused = request(directory, "pause")
+        refused = send_command(directory, "pause")
         wait_until(lambda: read_answer(directory, refused), "the answer")
         assert read_answer(directory, refused) == (False, "the script takes no commands but stop: no pause")
         assert run.command() is None
-        request(directory, "learning_rate", 0.25)
-        request(directory, "pause")
-        left = request(directory, "checkpoint")
+        send_command(directory, "learning_rate", 0.25)
+        send_command(directory, "pause")
+        left = send_command(directory, "checkpoint")
         taken: list[Any] = []
 
         def takes_two() -> bool:

@@ -240,7 +240,8 @@ print("trained")
     ids=["exit", "abort", "another program", "daemon"],
 )
 def test_a_script_that_leaves_without_its_recorder_has_failed(wait_until: Callable[..., None], ending: str) -> None:
-    run_script(f"run = Recorder()\nrun.log(0, loss=1.0)\ntime.sleep(0.5)\n{ending}", status=None)
+    sent = "while not run._session._thread.steps: time.sleep(0.01)"
+    run_script(f"run = Recorder()\nrun.log(0, loss=1.0)\n{sent}\n{ending}", status=None)
 
     wait_until(lambda: not the_run().info.status.live, "the end of the run")
     assert end_of(the_run()) == (Outcome.FAILED, LEFT)
@@ -285,7 +286,6 @@ from accel_engine.recording import run_link
 run_link.SEND_SECONDS = run_link.REPLY_SECONDS = 1.0
 run = Recorder()
 run.log_text(0, text="begins")
-time.sleep(0.5)
 supervisor().{how}()
 try:
     for step in range(400):

@@ -9,7 +9,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, diagnostics, request
+from accel_engine.run import RunReader, RunWriter, diagnostics, send_command
 from accel_engine.run.diagnostics import InputSpec, Layer, LayerTable
 from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.media import LoggedText
@@ -56,7 +56,7 @@ def test_events_of_later_steps_are_not_counted() -> None:
 
 def test_what_is_asked_between_a_reopening_and_the_engine_s_start_is_obeyed(ended: Path, writer: RunWriter) -> None:
     reopen(ended, Plan(epochs=20))
-    number = request(ended, "stop")
+    number = send_command(ended, "stop")
 
     writer.begin(started())
 
@@ -66,7 +66,7 @@ def test_what_is_asked_between_a_reopening_and_the_engine_s_start_is_obeyed(ende
 
 def test_what_was_asked_before_a_reopening_is_refused(directory: Path, writer: RunWriter) -> None:
     writer.begin(started())
-    number = request(directory, "stop")
+    number = send_command(directory, "stop")
     writer.close()
 
     reopen(directory, Plan())

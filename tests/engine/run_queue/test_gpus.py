@@ -30,7 +30,7 @@ def test_each_run_gets_a_gpu_that_nobody_uses(
         writers[-1].begin()
         return type("Process", (), {"poll": lambda _: None, "returncode": None})()
 
-    monkeypatch.setattr(engine_process, "start", start)
+    monkeypatch.setattr(engine_process, "start_engine", start)
     one, two, three = (add(name) for name in ("one", "two", "three"))
     times = iter(range(0, 1000, 10))
     reader = MachineReader([NvidiaProbe()], lambda: float(next(times)))

@@ -55,7 +55,7 @@ def start(directory, environment):
     assign_process(directory, process.pid)
     return process
 
-engine_process.start = start
+engine_process.start_engine = start
 sys.exit(starter.main())
 """
 """The real process that starts runs, which starts stand-ins."""

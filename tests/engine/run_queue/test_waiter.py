@@ -58,7 +58,7 @@ class Engines:
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engines]:
     found = Engines()
-    monkeypatch.setattr(engine_process, "start", found.start)
+    monkeypatch.setattr(engine_process, "start_engine", found.start)
     yield found
     for writer in found.writers:
         writer.close()

@@ -26,7 +26,7 @@ from accel_engine.protobuf import bytes_field, integer_field, text_field
 from accel_engine.recording import run_link, supervisor
 from accel_engine.recording.error_guard import warn
 from accel_engine.recording.run_link import RunLink
-from accel_engine.run import RunReader, diagnostics, request
+from accel_engine.run import RunReader, diagnostics, send_command
 from accel_engine.run.engine.commands import Command, read_answer
 from accel_engine.run.media import LoggedText
 from accel_engine.scripts.recorder_server import RecorderServer
@@ -76,8 +76,8 @@ def test_a_trace_of_a_script_becomes_a_profile_of_its_run(run: ScriptRun, server
     folder.mkdir(parents=True)
     plane = text_field(2, "/host:CPU") + bytes_field(3, event) + named
     (folder / "host.xplane.pb").write_bytes(bytes_field(1, plane))
-    command = Command(request(run.directory, "profile", 1.0), clock.now(), "ann@box", "profile", 1.0)
-    outside = Command(request(run.directory, "profile", 1.0), clock.now(), "ann@box", "profile", 1.0)
+    command = Command(send_command(run.directory, "profile", 1.0), clock.now(), "ann@box", "profile", 1.0)
+    outside = Command(send_command(run.directory, "profile", 1.0), clock.now(), "ann@box", "profile", 1.0)
 
     part = begun()
     part.profiled(command, "profiles/plugins/profile/1", 1.0, 20, [(Phase.VALIDATING, 10**18)], ["a note."])
@@ -139,7 +139,7 @@ def test_a_command_goes_to_the_part_and_its_answer_to_the_sender(
     run: ScriptRun, server: RecorderServer, wait_until: Callable[..., None]
 ) -> None:
     part = begun()
-    number = request(run.directory, "pause")
+    number = send_command(run.directory, "pause")
     (command,) = run.commands()
 
     assert server.forward(command)
@@ -158,7 +158,7 @@ def test_a_command_that_a_part_leaves_is_answered_and_does_not_reach_the_script(
     run: ScriptRun, server: RecorderServer
 ) -> None:
     part = begun()
-    number = request(run.directory, "learning_rate", 0.1)
+    number = send_command(run.directory, "learning_rate", 0.1)
     assert server.forward(run.commands()[0])
     part.end(ended())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.events import Outcome, PartStarted, RunEnded
-from accel_engine.run import RunReader, request
+from accel_engine.run import RunReader, send_command
 from accel_engine.run.engine.commands import read_answer
 from accel_engine.scripts.start_script import Script, create_script_run, start_script
 from waiting import wait_until
@@ -45,7 +45,7 @@ def of_kind(directory: Path, kind: type[PartStarted] | type[RunEnded]) -> list[o
 
 
 def answer(directory: Path, command: str, part: float | None = None) -> tuple[bool, str]:
-    number = request(directory, command, part)
+    number = send_command(directory, command, part)
     wait_until(lambda: read_answer(directory, number), f"the answer to {command}")
     reply = read_answer(directory, number)
     assert reply

@@ -28,6 +28,7 @@ class StandInRuns:
         directory: Where.
         metrics: What runs report.
         at_once: Slots of the machine.
+        waiting: Trials that may wait besides.
         started: Ids of the runs in the order of their starts.
         reopened: Ids of the runs in the order in which they were reopened.
         held: Why runs do not start, by their ids: in words, or what is raised.
@@ -36,6 +37,7 @@ class StandInRuns:
     directory: Path
     metrics: Metrics
     at_once: int = 1
+    waiting: int = 0
 
     def __post_init__(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -45,6 +47,9 @@ class StandInRuns:
 
     def slots(self) -> int:
         return self.at_once
+
+    def ahead(self) -> int:
+        return self.waiting
 
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
         run = f"r{len(list(self.directory.iterdir())):03}"

@@ -288,6 +288,28 @@ def test_a_trial_that_cannot_be_started_fails_with_the_reason(tmp_path: Path) ->
     assert (ended["outcome"], "confirmation" in ended) == ("finished", False)
 
 
+@pytest.mark.parametrize(
+    ("changes", "most"),
+    [
+        ({"sampler": "grid"}, 5),
+        ({"sampler": "random", "pruner": "off"}, 5),
+        ({"sampler": "tpe"}, 2),
+        ({"sampler": "random", "pruner": "asha"}, 2),
+        ({"sampler": "random", "patience": 3}, 2),
+        ({"sampler": "random", "within": 1e6}, 2),
+    ],
+)
+def test_trials_wait_ahead_at_a_place_if_no_result_decides_about_them(
+    tmp_path: Path, changes: dict[str, Any], most: int
+) -> None:
+    over = ("learning_rate=1e-3,1e-2,1e-1", "batch_size=16,32,64")
+    search = Search(define(over=over, at_once=2, trials=8, **changes), tmp_path)
+    search.runs.waiting = 3
+    live: list[int] = []
+    search.run(lambda study: live.append(sum(each.state.live for each in study.trials.values())))
+    assert max(live) == most
+
+
 def test_trials_train_at_once_and_a_stopped_search_goes_on_with_them(tmp_path: Path) -> None:
     search = Search(define(at_once=3, trials=6, pruner="off", confirm=1), tmp_path)
     most = 0

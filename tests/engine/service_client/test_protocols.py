@@ -19,7 +19,13 @@ from accel_engine.protobuf import Message, bytes_field, text_field, varint
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.check_service import CheckOptions
 from accel_engine.service_client.bench import check_bench_options, find_target, measure_service
-from accel_engine.service_client.datatypes import from_bytes, from_json, from_values, numpy_name, to_json
+from accel_engine.service_client.datatypes import (
+    numpy_name,
+    tensor_from_bytes,
+    tensor_from_json,
+    tensor_from_values,
+    tensor_to_json,
+)
 from accel_engine.service_client.find_service import ServiceUrl, find_service, parse_url
 from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.transport import ServiceError, Transport, UnreachableError, patiently
@@ -94,11 +100,13 @@ class Stand(BaseHTTPRequestHandler):
             given = {"name": tensor["name"], "datatype": tensor["datatype"], "shape": tensor["shape"]}
             if size is None:
                 data = tensor["data"]
-                array = from_json(data, "string" if tensor["datatype"] == "BYTES" else "float32", tensor["shape"])
-                outputs.append({**given, "data": to_json(array if array.dtype == object else 2 * array)})
+                array = tensor_from_json(
+                    data, "string" if tensor["datatype"] == "BYTES" else "float32", tensor["shape"]
+                )
+                outputs.append({**given, "data": tensor_to_json(array if array.dtype == object else 2 * array)})
             else:
                 dtype = numpy_name(tensor["datatype"])
-                array, at = from_bytes(body[at : at + size], dtype, tensor["shape"]), at + size
+                array, at = tensor_from_bytes(body[at : at + size], dtype, tensor["shape"]), at + size
                 part = to_bytes(array if array.dtype == object else 2 * array, dtype)
                 raw += part
                 outputs.append({**given, "parameters": {"binary_data_size": len(part)}})
@@ -185,7 +193,7 @@ def test_what_is_not_there_is_told(stand: Any) -> None:
         find_service(parse_url(f"{stand.url}/v2/models/n"), ("m",))
     with pytest.raises(UnreachableError, match="cannot be reached"):
         find_service(parse_url("http://127.0.0.1:9"), ("m",))
-    with pytest.raises(UsageError, match="gRPC has a port of its own"):
+    with pytest.raises(UsageError, match="gRPC has another port"):
         find_service(parse_url(stand.url), ("m",), "grpc")
 
 
@@ -212,29 +220,29 @@ def test_what_is_no_url_is_told(text: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float64"])
 def test_tensors_come_back_from_bytes_and_json(dtype: str) -> None:
-    array = from_bytes(to_bytes(np.array([[0, 1, 1]]), dtype), dtype, (1, 3))
+    array = tensor_from_bytes(to_bytes(np.array([[0, 1, 1]]), dtype), dtype, (1, 3))
     np.testing.assert_array_equal(array, [[0, 1, 1]])
-    np.testing.assert_array_equal(from_json(to_json(array), array.dtype.name, (1, 3)), array)
+    np.testing.assert_array_equal(tensor_from_json(tensor_to_json(array), array.dtype.name, (1, 3)), array)
 
 
 @pytest.mark.parametrize(("data", "shape"), [(b"\1\0\0\0", (1,)), (b"\1\0\0\0a", (2,)), (b"abc", (1,))])
 def test_bytes_that_are_no_texts_are_told(data: bytes, shape: tuple[int, ...]) -> None:
     with pytest.raises(ModelError, match="is no tensor of the type string"):
-        from_bytes(data, "string", shape)
+        tensor_from_bytes(data, "string", shape)
 
 
 @pytest.mark.parametrize(
     ("values", "dtype"), [([1, 2**63 + 1], "uint64"), ([-1, 2**62 + 1], "int64"), ([0.5, 2.0], "float32")]
 )
 def test_tensors_come_from_the_values_of_messages(values: list[Any], dtype: str) -> None:
-    array = from_values(values, dtype, (2, 1))
+    array = tensor_from_values(values, dtype, (2, 1))
     assert (array.dtype.name, array.reshape(-1).tolist()) == (dtype, values)
 
 
 @pytest.mark.parametrize(("values", "dtype"), [([1, 300], "uint8"), ([1], "int32"), ([b"a", b"b", b"c"], "string")])
 def test_values_of_messages_that_are_no_tensor_are_told(values: list[Any], dtype: str) -> None:
     with pytest.raises(ModelError, match=f"is no tensor of the type {dtype}"):
-        from_values(values, dtype, (2,))
+        tensor_from_values(values, dtype, (2,))
 
 
 class _Inference(grpc.GenericRpcHandler):

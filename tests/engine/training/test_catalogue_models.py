@@ -54,32 +54,25 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-OTHERS: list[tuple[str, str, dict[str, object], tuple[int | None, ...]]] = [
-    ("linear", "columns.npz", {}, (2,)),
-    ("tcn", "sound.npz", {}, (2,)),
-    ("auto: tcn", "series.npz", {"window": 6, "horizon": 3}, (3, 2)),
-    ("auto: autoencoder", "columns.npz", {"task": "reconstruction"}, (5,)),
-    ("text-cnn", "reviews", {}, (2,)),
-]
-"""Of the kinds of other models that are trained."""
-
-
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("model", "data", "fields", "shape"),
     [
         ("auto: tabular", "columns.npz", {}, (2,)),
-        pytest.param(
-            "auto: tcn", "sensor.npz", {"strategy": "mirrored", "virtual_cpus": 2}, (2,), marks=pytest.mark.campaign
-        ),
-        pytest.param("lstm", "sensor.npz", {}, (2,), marks=pytest.mark.campaign),
-        pytest.param("vit", "images.npz", {}, (2,), marks=pytest.mark.campaign),
+        ("auto: tcn", "sensor.npz", {"strategy": "mirrored", "virtual_cpus": 2}, (2,)),
+        ("lstm", "sensor.npz", {}, (2,)),
+        ("vit", "images.npz", {}, (2,)),
         ("auto: cnn", "prices.npz", {"task": "regression", "optimizer": "adam"}, (1,)),
-        pytest.param("auto: unet", "masks.npz", {}, (11, 9, 2), marks=pytest.mark.campaign),
+        ("auto: unet", "masks.npz", {}, (11, 9, 2)),
         ("auto: autoencoder", "images.npz", {"task": "reconstruction"}, (11, 9, 3)),
         ("auto: bag-of-words", "reviews", {}, (2,)),
         ("auto: sound-cnn", "voices", {}, (2,)),
         ("auto: gpt", "speech.txt", {"window": 8}, (8, None)),
-        *(pytest.param(*other, marks=pytest.mark.campaign) for other in OTHERS),
+        ("linear", "columns.npz", {}, (2,)),
+        ("tcn", "sound.npz", {}, (2,)),
+        ("auto: tcn", "series.npz", {"window": 6, "horizon": 3}, (3, 2)),
+        ("auto: autoencoder", "columns.npz", {"task": "reconstruction"}, (5,)),
+        ("text-cnn", "reviews", {}, (2,)),
     ],
 )
 def test_a_model_trains_and_is_saved_as_plain_keras(

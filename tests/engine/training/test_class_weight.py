@@ -86,19 +86,9 @@ def train(gym: Gym, folder: Path, source: str, task: str, *class_weight: str, **
     return trained
 
 
-@pytest.mark.parametrize(
-    ("task", "form"),
-    [
-        ("classification", "data"),
-        ("one_hot", "stream"),
-        pytest.param("weighted", "data", marks=pytest.mark.campaign),
-        pytest.param("binary", "stream", marks=pytest.mark.campaign),
-        pytest.param("classification", "stream", marks=pytest.mark.campaign),
-        pytest.param("one_hot", "data", marks=pytest.mark.campaign),
-        pytest.param("weighted", "stream", marks=pytest.mark.campaign),
-        pytest.param("binary", "data", marks=pytest.mark.campaign),
-    ],
-)
+@pytest.mark.share(5)
+@pytest.mark.parametrize("form", ["data", "stream"])
+@pytest.mark.parametrize("task", ["classification", "one_hot", "weighted", "binary"])
 def test_steps_equal_those_of_keras(gym: Gym, tmp_path: Path, task: str, form: str) -> None:
     given = {index: weight for index, weight in GIVEN.items() if task != "binary" or index < 2}
     texts = [f"{index}={weight}" for index, weight in given.items()]
@@ -113,15 +103,16 @@ def test_steps_equal_those_of_keras(gym: Gym, tmp_path: Path, task: str, form: s
     assert f"class weights of training examples: {shown}" in notes
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("task", "replicas"),
     [
         ("binary", 1),
         ("weighted", 2),
-        pytest.param("one_hot", 2, marks=pytest.mark.campaign),
-        pytest.param("classification", 1, marks=pytest.mark.campaign),
-        pytest.param("one_hot", 1, marks=pytest.mark.campaign),
-        pytest.param("weighted", 1, marks=pytest.mark.campaign),
+        ("one_hot", 2),
+        ("classification", 1),
+        ("one_hot", 1),
+        ("weighted", 1),
     ],
 )
 def test_balanced_steps_equal_those_of_keras(gym: Gym, tmp_path: Path, task: str, replicas: int) -> None:

@@ -51,12 +51,13 @@ def check(trained: Trained, model: str = "compiled", tolerance: float = 1e-5) ->
         assert [each[name] for each in found] == pytest.approx(values, rel=tolerance, abs=tolerance), name
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "changes",
     [
-        pytest.param({}, marks=pytest.mark.campaign),
-        pytest.param({"xla": "on"}, marks=pytest.mark.campaign),
-        pytest.param({"micro_batches": 4}, marks=pytest.mark.campaign),
+        {},
+        {"xla": "on"},
+        {"micro_batches": 4},
         {"strategy": "mirrored", "virtual_cpus": 2},
     ],
     ids=str,

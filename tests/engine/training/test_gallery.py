@@ -1,4 +1,4 @@
-"""The rows of docs/what-trains.md reach what it says: all of them with ``make gallery``, else one in 24."""
+"""The rows of docs/what-trains.md reach what it says: all of them with ``make gallery``, else a share."""
 
 from pathlib import Path
 
@@ -18,9 +18,8 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "row", [pytest.param(row, marks=() if row in ROWS[::24] else pytest.mark.campaign, id=row.name) for row in ROWS]
-)
+@pytest.mark.share(24)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_row_reaches_what_the_document_says(
     gym: Gym, gallery: Path, row: Row, monkeypatch: pytest.MonkeyPatch
 ) -> None:

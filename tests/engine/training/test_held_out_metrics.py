@@ -19,8 +19,7 @@ from accel_engine.inference.origin import origin_of
 from accel_engine.model_export.export import export
 from accel_engine.model_export.held_out_metrics import held_out_metrics
 from accel_engine.plan import Plan
-from accel_engine.process.inference_bench import ModelFile
-from accel_engine.process.inference_bench import measure_models as bench_models
+from accel_engine.process.inference_bench import ModelFile, measure_models
 from accel_engine.requests.bench_models import BenchedModel, BenchOptions, BenchRequest
 from accel_engine.requests.evaluate import EvaluatedModel, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.export_model import ExportRequest
@@ -146,7 +145,7 @@ def test_engine_processes_measure_a_run_beside_its_export(gym: Gym, tmp_path: Pa
     (written,) = exported(directory, tmp_path, target(tmp_path, "tflite")).exported
     options = BenchOptions(batch_sizes=(1,), seconds=0.1, devices=("cpu",), precisions=("float32",), xla="off")
     parts: list[Any] = []
-    assert bench_models([directory, ModelFile(tmp_path / "m.tflite")], options, parts.append) == ()
+    assert measure_models([directory, ModelFile(tmp_path / "m.tflite")], options, parts.append) == ()
     found = [each for each in parts if isinstance(each, Candidate)]
     run, file = found
     assert run.metrics is not None

@@ -36,7 +36,7 @@ def test_the_peak_of_a_new_process_is_within_the_range(plan: Plan) -> None:
         plan, ask(ModelRequest(plan)), plan.batch_size, resolved.placement, data_bytes(resolved.data) or 0
     )
     estimate = estimate_memory(training)
-    process = engine_process.start(prepare_run(plan))
+    process = engine_process.start_engine(prepare_run(plan))
     peak = 0
     while process.poll() is None:
         peak = max(peak, peak_memory(process.pid))

@@ -33,14 +33,15 @@ def optimizer_of(trained: Trained) -> Any:
     return keras.models.load_model(trained.directory / "model.keras").optimizer
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("model", "precision"),
     [
         ("mlp", "mixed_bfloat16"),
         ("mlp", "mixed_float16"),
-        pytest.param("mlp", "float32", marks=pytest.mark.campaign),
-        pytest.param("cnn", "mixed_float16", marks=pytest.mark.campaign),
-        pytest.param("cnn", "mixed_bfloat16", marks=pytest.mark.campaign),
+        ("mlp", "float32"),
+        ("cnn", "mixed_float16"),
+        ("cnn", "mixed_bfloat16"),
     ],
 )
 def test_every_precision_trains(gym: Gym, model: str, precision: str) -> None:

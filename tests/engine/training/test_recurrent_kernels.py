@@ -57,6 +57,7 @@ def has_static_loop(graph: Any) -> bool:
     return any("iterations.5" in node.name for node in operations(graph))
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("kind", [layers.LSTM, layers.GRU])
 @pytest.mark.parametrize(
@@ -64,10 +65,10 @@ def has_static_loop(graph: Any) -> bool:
     [
         {"return_sequences": True, "go_backwards": True, "return_state": True, "bias_initializer": "random_normal"},
         {"dropout": 0.3, "seed": 3, "zero_output_for_mask": True, "return_sequences": True},
-        pytest.param({}, marks=pytest.mark.campaign),
-        pytest.param({"use_bias": False, "activation": "relu"}, marks=pytest.mark.campaign),
-        pytest.param({"dtype": "mixed_bfloat16"}, marks=pytest.mark.campaign),
-        pytest.param({"stateful": True}, marks=pytest.mark.campaign),
+        {},
+        {"use_bias": False, "activation": "relu"},
+        {"dtype": "mixed_bfloat16"},
+        {"stateful": True},
     ],
 )
 def test_recurrent_layers_compute_what_keras_computes(kind: Any, options: dict[str, Any], masked: bool) -> None:

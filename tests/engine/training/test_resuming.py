@@ -37,19 +37,9 @@ def test_stopping_and_continuing_does_not_change_the_run(
     assert resumed.all(EpochEnded)[-1].metrics == pytest.approx(whole.all(EpochEnded)[-1].metrics)
 
 
-@pytest.mark.parametrize(
-    ("kind", "steps"),
-    [
-        pytest.param("resident", 6, marks=pytest.mark.campaign),
-        ("streamed", 8),
-        pytest.param("resident", 5, marks=pytest.mark.campaign),
-        pytest.param("resident", 8, marks=pytest.mark.campaign),
-        pytest.param("resident", 11, marks=pytest.mark.campaign),
-        pytest.param("streamed", 5, marks=pytest.mark.campaign),
-        pytest.param("streamed", 6, marks=pytest.mark.campaign),
-        pytest.param("streamed", 11, marks=pytest.mark.campaign),
-    ],
-)
+@pytest.mark.share(8)
+@pytest.mark.parametrize("steps", [5, 6, 8, 11])
+@pytest.mark.parametrize("kind", ["resident", "streamed"])
 def test_epochs_with_a_smaller_last_batch_continue_anywhere(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, random_model: str, kind: str, steps: int
 ) -> None:

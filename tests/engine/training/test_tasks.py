@@ -65,31 +65,19 @@ def plan_of(task: str, **changes: Any) -> Plan:
 ALIKE = [task for task in task_models.TASKS if task != "circle"]
 """Tasks that several replicas learn as one device does; Circle compares the examples of each replica only."""
 
-SHARED = ("weighted", "masked", "outputs", "one_value", "several_values", "summed", "added_loss", "own_step")
-"""Tasks whose losses of several replicas are not simply a mean."""
-
-VARIANTS = ("counts", "image", "token_weights")
-"""Tasks that differ from others, such as column, reconstruction and sequence, in a loss or in weights alone."""
-
 EVEN_ONLY = ("one_value", "several_values", "triplets", "added_loss", "own_step")
 """Tasks whose losses are not known to be means, so that examples on several replicas count on each."""
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        pytest.param(task, marks=pytest.mark.campaign if task in (*SHARED, *VARIANTS) else ())
-        for task in task_models.TASKS
-    ],
-)
+@pytest.mark.share(8)
+@pytest.mark.parametrize("task", task_models.TASKS)
 def test_steps_equal_those_of_keras(gym: Gym, task: str) -> None:
     gym.steps = 11
     check(gym.train(plan_of(task)), plain(task))
 
 
-@pytest.mark.parametrize(
-    "task", [pytest.param(task, marks=() if task in SHARED else pytest.mark.campaign) for task in ALIKE]
-)
+@pytest.mark.share(8)
+@pytest.mark.parametrize("task", ALIKE)
 def test_steps_of_replicas_equal_those_of_keras(gym: Gym, task: str) -> None:
     """Two replicas cannot divide the last batch of 25 evenly."""
     gym.steps = 11
@@ -100,19 +88,15 @@ def test_steps_of_replicas_equal_those_of_keras(gym: Gym, task: str) -> None:
         check(gym.train(plan), plain(task))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("source", task_models.SOURCES)
 def test_every_form_of_data_gives_the_same_steps(gym: Gym, source: str) -> None:
     gym.steps = 11
     check(gym.train(PLAN.replace(data=f"{FILE}:{source}")), plain("regression"))
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param(source, marks=() if source == "as_tf_data" else pytest.mark.campaign)
-        for source in task_models.SOURCES
-    ],
-)
+@pytest.mark.share(4)
+@pytest.mark.parametrize("source", task_models.SOURCES)
 def test_every_form_of_data_gives_the_same_steps_to_two_replicas(gym: Gym, source: str) -> None:
     plan = PLAN.replace(data=f"{FILE}:{source}", strategy="mirrored", virtual_cpus=2)
     gym.steps = 11

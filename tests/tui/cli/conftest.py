@@ -121,7 +121,7 @@ class Engine(FakeEngine):
 
 @dataclass
 class Engines:
-    """Stands in for :func:`accel_engine.process.engine_process.start`."""
+    """Stands in for :func:`accel_engine.process.engine_process.start_engine`."""
 
     act: Callable[[Engine], None] = Engine.train
     pid: int | None = None
@@ -150,7 +150,7 @@ def no_warm_engine() -> NoReturn:
 def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
     """Start stand-ins instead of engines."""
     stand_in = Engines()
-    monkeypatch.setattr(engine_process, "start", stand_in.start)
+    monkeypatch.setattr(engine_process, "start_engine", stand_in.start)
     monkeypatch.setattr(train, "WarmEngine", no_warm_engine)
     monkeypatch.setattr(engine_process, "find_installation", lambda: engine_process.Installation("tensorflow", "2"))
     monkeypatch.setattr(

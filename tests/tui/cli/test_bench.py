@@ -58,7 +58,7 @@ def asked(monkeypatch, new_run):
             on_candidate(each)
         return ("a note",)
 
-    monkeypatch.setattr("accel_tui.cli.bench.bench_models", answer)
+    monkeypatch.setattr("accel_tui.cli.bench.measure_models", answer)
     answer.measured = measured
     requests.append(answer)
     return requests
@@ -283,7 +283,7 @@ def test_an_engines_error_is_told_after_what_was_measured_before(run_command, as
         on_candidate(SMALL)
         raise RunError("the engine exited unexpectedly")
 
-    monkeypatch.setattr("accel_tui.cli.bench.bench_models", fail)
+    monkeypatch.setattr("accel_tui.cli.bench.measure_models", fail)
     result = run_command("bench last")
     assert (result.status, result.err.splitlines()[-1]) == (1, "accel-tui: the engine exited unexpectedly")
     assert result.lines[0] == "k3fp on cpu:0, float32, multi-stream"
@@ -313,7 +313,7 @@ def test_what_was_measured_before_an_error_is_saved(run_command, asked, monkeypa
         on_candidate(SMALL)
         raise RunError("the engine exited unexpectedly")
 
-    monkeypatch.setattr("accel_tui.cli.bench.bench_models", fail)
+    monkeypatch.setattr("accel_tui.cli.bench.measure_models", fail)
     assert "saved as 1 run: " in run_command("bench last").err
 
 

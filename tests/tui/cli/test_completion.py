@@ -39,6 +39,7 @@ def test_commands_are_completed_without_loading_any() -> None:
     assert not {"numpy", "textual", "rich", "psutil", "tensorflow", "accel_engine.plan"} & imported
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("words", "typed", "some"),
     [

@@ -157,7 +157,7 @@ def test_a_stop_by_a_signal_is_followed_to_the_end(run_command, new_run, monkeyp
             engine.writer.close()
         return 0
 
-    monkeypatch.setattr(control, "request", send)
+    monkeypatch.setattr(control, "send_command", send)
     result = run_command("stop last")
     assert result.status == status
     assert words in result.out + result.err

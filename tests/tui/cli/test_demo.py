@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from accel_engine.devices.device_types import Device, Inventory
-from accel_engine.measure.trial_room import MemoryBudget
+from accel_engine.measure.trial_memory import MemoryBudget
 from accel_engine.plan import Plan
 from accel_engine.race.race import Race
 from accel_tui.cli import demo

@@ -172,6 +172,7 @@ SLOW = ("profile",)
 """Starts engine processes, which tell it what they tell ``estimate``."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "command", [pytest.param(each, marks=pytest.mark.campaign) if each in SLOW else each for each in WORDS]
 )

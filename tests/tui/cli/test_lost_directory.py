@@ -9,7 +9,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.run import RunReader
 from accel_engine.run.engine.commands import Command
-from accel_tui.cli.follow_run import Interrupts, follow
+from accel_tui.cli.follow_run import Interrupts, follow_run
 from accel_tui.cli.progress import Log
 from tui.fake_engine import close_all
 
@@ -30,7 +30,7 @@ def test_a_deleted_run_ends_and_says_why(followed, capsys):
     with pytest.raises(RunError, match="was deleted or moved"):
         engine.writer.heartbeat()
 
-    assert follow(reader, Log(io.StringIO())) == 1
+    assert follow_run(reader, Log(io.StringIO())) == 1
 
     said = capsys.readouterr().err
     assert f"its directory {engine.directory} was deleted or moved" in said
@@ -43,7 +43,7 @@ def test_a_deleted_run_whose_engine_is_gone_is_not_named_in_advice(followed, cap
     close_all()
     monkeypatch.setattr("accel_engine.run.engine.status.ProcessIdentity.alive", False)
 
-    assert follow(reader, Log(io.StringIO())) == 1
+    assert follow_run(reader, Log(io.StringIO())) == 1
 
     said = capsys.readouterr().err
     assert f"its directory was deleted, moved or replaced: {engine.directory}" in said

@@ -9,7 +9,7 @@ import pytest
 
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import FieldValue
-from accel_engine.measure.trial_room import MemoryBudget
+from accel_engine.measure.trial_memory import MemoryBudget
 from accel_engine.measure.trial_statistics import PlanComparison, PlanVerdict
 from accel_engine.plan import SPECS, Plan
 from accel_engine.race.configuration import Best, Configuration, ConfigurationResult, ConfigurationState

@@ -555,7 +555,7 @@ def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
 
         gone = conftest.threading.Event()
         engines = conftest.Engines(act)
-        engine_process.start = engines.start
+        engine_process.start_engine = engines.start
         train.WarmEngine = conftest.no_warm_engine
         engine_process.find_installation = lambda: engine_process.Installation("tensorflow", "2")
         status = main(["train", "--json"])

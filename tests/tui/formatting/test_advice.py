@@ -8,15 +8,9 @@ import pytest
 from accel_engine.advice import Coverage, Evidence
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
+from accel_engine.plan.changed_plan import options_text
 from accel_engine.run import RunInfo, Status
-from accel_tui.formatting.advice import (
-    change_command,
-    coverage_text,
-    cure_text,
-    evidence_text,
-    missing_text,
-    options_text,
-)
+from accel_tui.formatting.advice import change_command, coverage_text, cure_text, evidence_text, missing_text
 from tui.stand_in_findings import SLOW
 
 PLAN = Plan(model="mlp", epochs=3)

@@ -8,7 +8,7 @@ from accel_engine import data
 from accel_engine.errors import DataError, PlanError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_tui.plan.data_look import SurveyError, survey_form, survey_subject
+from accel_tui.plan.data_text import SurveyError, survey_form, survey_subject
 
 
 def raises(error: Exception) -> Callable[..., None]:

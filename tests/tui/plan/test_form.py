@@ -32,7 +32,7 @@ def test_every_field_of_a_plan_is_in_one_group() -> None:
     ],
 )
 def test_a_plan_survives_being_text(plan: Plan) -> None:
-    texts = {name: form.to_text(getattr(plan, name)) for name in SPECS}
+    texts = {name: form.field_text(getattr(plan, name)) for name in SPECS}
     filled = form.resolve_form(texts)
     assert filled.plan == plan
     assert not filled.errors
@@ -255,7 +255,7 @@ def test_the_options_of_a_table_survive_being_text_and_empty_lists_are_the_defau
     path.write_text("a,b\n1,2\n")
     for more in ({}, {"target": ("b",), "features": ("a", "c"), "split": "column:b", "test_split": 0.2}):
         plan = Plan(data=str(path), **more)
-        filled = form.resolve_form({name: form.to_text(getattr(plan, name)) for name in SPECS})
+        filled = form.resolve_form({name: form.field_text(getattr(plan, name)) for name in SPECS})
         assert filled.plan == plan
         assert "auto" not in filled.plan.command()
 

@@ -2,14 +2,14 @@ import pytest
 
 from accel_engine.devices.device_types import Device
 from accel_engine.measure import cache
-from accel_engine.measure.trial_room import MemoryBudget
+from accel_engine.measure.trial_memory import MemoryBudget
 from accel_engine.measure.tried_gpus import note_tried
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race import remembered
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.race import Race, RaceOptions
-from accel_tui.plan.data_look import PreviewRow
+from accel_tui.plan.data_text import PreviewRow
 from accel_tui.plan.measured_text import first_use_rows, measured_rows
 from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
 

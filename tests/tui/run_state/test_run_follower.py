@@ -11,7 +11,7 @@ import pytest
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Phase
-from accel_engine.run import RunReader, Status, request
+from accel_engine.run import RunReader, Status, send_command
 from accel_engine.run.store.database import SCHEMA_VERSION, RunDatabase
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.follower import NewState, Unreadable
@@ -180,7 +180,7 @@ def test_a_run_of_many_epochs_opens_with_all_that_it_has_said(
         engine.train(engine.steps_per_epoch, chunk=engine.steps_per_epoch)
         engine.end_epoch()
     engine.enter(Phase.PAUSED)
-    request(engine.directory, "pause")
+    send_command(engine.directory, "pause")
     assert engine.answer_commands() == ["pause"]
     engine.enter(Phase.CHECKPOINTING)
     with closing(RunReader(engine.directory)) as reader:

@@ -225,7 +225,7 @@ async def test_another_model_takes_over_a_deployment(digits: Deployment, monkeyp
 
     monkeypatch.setattr(deploy_screen, "Deployer", Deploys)
     monkeypatch.setattr(deploy_screen, "check_deploy", lambda *_: None)
-    monkeypatch.setattr(deploy_screen, "find", lambda _: engine.directory)
+    monkeypatch.setattr(deploy_screen, "find_run", lambda _: engine.directory)
     monkeypatch.setattr(deploy_screen, "_trained_runs", lambda: {"m8w3": "validation_accuracy 0.98"})
     app = BareApp()
     async with app.run_test(size=(120, 40)) as pilot:

@@ -96,6 +96,16 @@ async def test_a_new_reading_changes_what_is_shown(hosts: StandInHosts) -> None:
         await shows(pilot, "refused: Host key verification failed")
 
 
+async def test_names_of_hosts_and_runs_are_whole_in_a_small_terminal(hosts: StandInHosts) -> None:
+    name, run = "gpu-node-17.lab.example.org", "k3fp-resnet20-cifar10-augmented"
+    runs = (run_of(name, run, Status.RUNNING, devices=("gpu:0",)),)
+    hosts.readings = {name: HostReading(name, "connected", "", gpu_devices(4), samples_of({}, 1.0), runs)}
+    add_host(Host(name))
+    async with BareApp().run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await shows(pilot, f"● {name} ", f"{run} ", "4,200 of 10,000 steps", "0.8712")
+
+
 async def test_enter_opens_the_run(hosts: StandInHosts, monkeypatch: pytest.MonkeyPatch) -> None:
     subjects: list[tuple[Screens, Path]] = []
     async with BareApp().run_test(size=(120, 40)) as pilot:

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 from textual.pilot import Pilot
 
-from accel_engine.measure.trial_room import MemoryBudget
+from accel_engine.measure.trial_memory import MemoryBudget
 from accel_engine.plan import Plan
 from accel_engine.race.race import Race
 from accel_tui.host import Screens
@@ -75,9 +75,11 @@ async def test_a_race_has_bars_figures_marks_and_a_verdict(machine: Machine, siz
         assert "━" in line_of(pilot, "XLA")
         assert "2.20x" in line_of(pilot, "XLA")
         assert line_of(pilot, "XLA").count("━") < line_of(pilot, "combined").count("━")
-        assert "fastest" in line_of(pilot, "combined")
-        assert "least memory" in line_of(pilot, "rematerialization")
-        assert "ended early" in line_of(pilot, "mixed_bfloat16")
+        assert line_of(pilot, "combined: XLA, 1 thread ").count("━") >= 15
+        await shows(pilot, "fastest")  # in its line, or below the table
+        if size[0] > 80:
+            assert "least memory" in line_of(pilot, "rematerialization")
+            assert "ended early" in line_of(pilot, "mixed_bfloat16")
         assert "failed: out of memory" in line_of(pilot, "4 micro-batches")
         if size[0] > 150:
             assert "within 1e-5" in line_of(pilot, "XLA")
@@ -107,7 +109,7 @@ async def test_the_selected_configuration_is_explained_and_taken_into_the_form(m
 
 async def test_escape_stops_and_keeps_what_was_measured(machine: Machine) -> None:
     machine.may_go_on.clear()
-    async with StubApp().run_test(size=(80, 24)) as pilot:
+    async with StubApp().run_test(size=(120, 40)) as pilot:
         screen = await open_race(pilot)
         await shows(pilot, "configurations measured", "2.20x", " left")
         assert not text_of(pilot).count("0 of "), "rows have figures already"

@@ -166,7 +166,7 @@ async def test_who_would_stop_what_cannot_be_asked_stays_and_is_told(
 
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")
-        monkeypatch.setattr("accel_tui.screens.run_actions.request", refuse)
+        monkeypatch.setattr("accel_tui.screens.run_actions.send_command", refuse)
         await pilot.press("q", "s")
         await until(pilot, lambda: "the disk is full" in told(pilot), "why not")
         assert pilot.app.is_running

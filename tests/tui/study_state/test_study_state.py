@@ -16,15 +16,15 @@ from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_tui.formatting.table_columns import SortOrder, sort_rows
 from accel_tui.study_state import texts
 from accel_tui.study_state.state import StudyState, value_range
-from accel_tui.study_state.study_follower import read_state
+from accel_tui.study_state.study_follower import read_study
 from accel_tui.study_state.texts import objective_form, objective_text
-from accel_tui.study_state.trial_columns import columns_of
+from accel_tui.study_state.trial_columns import trial_columns
 from example_study import DEFINITION, END, add_trial, confirm, write_study
 
 
 def read(directory: Path, state: StudyState | None = None) -> StudyState:
     with StudyReader(directory) as study:
-        return read_state(study, state or StudyState("one"))
+        return read_study(study, state or StudyState("one"))
 
 
 @pytest.fixture
@@ -34,13 +34,13 @@ def directory() -> Path:
 
 def test_only_what_is_new_is_read_and_nothing_new_is_the_same_state(directory: Path) -> None:
     with StudyReader(directory) as study, StudyWriter(directory) as writer:
-        state = read_state(study, StudyState("one"))
+        state = read_study(study, StudyState("one"))
         assert len(state.trials) == 36
         assert state.counts[TrialState.RUNNING] == 2
-        assert read_state(study, state) is state
+        assert read_study(study, state) is state
         writer.put(replace(state.trials[35], state=TrialState.FINISHED, objectives={"validation_accuracy": 1.0}))
         writer.add_report(11, TrialReport(35, 11, 550, END, 0.93))
-        after = read_state(study, state)
+        after = read_study(study, state)
     assert after.best is not None
     assert after.best.number == 35
     assert after.curves[35].epochs.tolist() == list(range(1, 12))
@@ -127,17 +127,17 @@ def test_both_figures_are_told_the_search_s_best_and_its_plan_trained_again(dire
 
 def test_trials_are_sorted_by_any_column_and_those_without_a_value_come_last(directory: Path) -> None:
     state = read(directory)
-    columns = {column.title: column for column in columns_of(state)}
+    columns = {column.title: column for column in trial_columns(state)}
     assert list(columns) == [
         "trial", "state", "val accuracy", "learning rate", "batch size", "optimizer", "weight decay", "epochs", "time",
         "reason",
     ]  # fmt: skip
-    best_first = sort_rows(state.trials.values(), columns_of(state), SortOrder("val accuracy"))
+    best_first = sort_rows(state.trials.values(), trial_columns(state), SortOrder("val accuracy"))
     assert best_first[0] is state.best
     assert {trial.number for trial in best_first[-2:]} == {7, 19}, "neither has reported"
     rates = [
         trial.values["learning_rate"]
-        for trial in sort_rows(state.trials.values(), columns_of(state), SortOrder("learning rate", reversed=True))
+        for trial in sort_rows(state.trials.values(), trial_columns(state), SortOrder("learning rate", reversed=True))
     ]
     assert rates == sorted(rates, reverse=True)
     assert columns["reason"].text(state.trials[7], END) == "the loss became NaN at step 12"
@@ -145,13 +145,15 @@ def test_trials_are_sorted_by_any_column_and_those_without_a_value_come_last(dir
 
 def test_the_time_of_a_continued_trial_is_without_the_pause() -> None:
     trial = Trial(0, "r", TrialState.FINISHED, {}, started=100.0, ended=130.0, continued=115.0, idle=9.0)
-    (time,) = (column for column in columns_of(StudyState(definition=DEFINITION)) if column.title == "time")
+    (time,) = (column for column in trial_columns(StudyState(definition=DEFINITION)) if column.title == "time")
     assert time.text(trial, END) == "0:21"
 
 
 def test_no_two_columns_have_the_same_title() -> None:
     objectives = (*DEFINITION.objectives, Objective("time", maximize=False))
-    titles = [column.title for column in columns_of(StudyState(definition=replace(DEFINITION, objectives=objectives)))]
+    titles = [
+        column.title for column in trial_columns(StudyState(definition=replace(DEFINITION, objectives=objectives)))
+    ]
     assert [title for title in titles if title in ("time", "elapsed")] == ["time", "elapsed"]
 
 

@@ -203,7 +203,7 @@ def terminal_that_says(answer: str) -> Iterator[int]:
     thread.start()
     try:
         yield inner
-        thread.join(10)
+        thread.join(120)
     finally:
         os.close(outer)
         os.close(inner)

@@ -10,7 +10,8 @@ import click
 
 from accel_engine.advice import Cure, Finding, find_cure, find_troubles
 from accel_engine.errors import PlanError, RunError
-from accel_engine.run import RunInfo, find
+from accel_engine.plan.changed_plan import options_text
+from accel_engine.run import RunInfo, find_run
 from accel_engine.words import numbers
 from accel_tui.cli.options import FiniteNumber
 from accel_tui.cli.output import json_option, paragraph, print_to_stderr, terminal_columns, write, write_json
@@ -22,7 +23,6 @@ from accel_tui.formatting.advice import (
     evidence_text,
     failures_text,
     missing_text,
-    options_text,
 )
 from accel_tui.run_state.advice import Advice, read_advice
 
@@ -74,10 +74,10 @@ def advise(
     Each finding has its evidence, what it costs, and cures with the gain to expect. Nothing is found in a healthy
     run. RUN may be live, ended, recorded by a script or imported; nothing is written to it without --apply or --undo.
     """
-    directories = list(dict.fromkeys([find(run) for run in runs]))
+    directories = list(dict.fromkeys([find_run(run) for run in runs]))
     _check_options(len(directories), {"--try": tried, "--apply": applied, "--undo": undo}, cure, seconds)
     if tried:
-        print_cure_trial(directories[0], tried, cure or 1, seconds or 10.0, as_json=as_json)
+        _print_cure_trial(directories[0], tried, cure or 1, seconds or 10.0, as_json=as_json)
         return 0
     if applied:
         _apply_cure(directories[0], applied, cure or 1, as_json=as_json)
@@ -226,7 +226,7 @@ def _found(directory: Path, finding: str, number: int) -> tuple[Finding, Cure]:
     return find_cure(directory.name, find_troubles(read_with_races(directory), []), finding, number)
 
 
-def print_cure_trial(directory: Path, finding: str, number: int, seconds: float, *, as_json: bool) -> None:
+def _print_cure_trial(directory: Path, finding: str, number: int, seconds: float, *, as_json: bool) -> None:
     """Train some seconds with and without a cure, and print what it gains.
 
     Args:

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from accel_engine.run import find
-from accel_engine.run.store.annotations import rename_run as set_name
-from accel_engine.run.store.annotations import set_note, set_tags
+from accel_engine.run import find_run
+from accel_engine.run.store.annotations import rename_run, set_note, set_tags
 from accel_tui.cli.output import write
 
 
@@ -15,8 +14,8 @@ from accel_tui.cli.output import write
 @click.argument("name")
 def rename(run: str, name: str) -> None:
     """Rename RUN to NAME; its id stays. An empty NAME restores the name in its plan."""
-    directory = find(run)
-    new = set_name(directory, name).name
+    directory = find_run(run)
+    new = rename_run(directory, name).name
     write(f"{directory.name}: name {new!r}" if new else f"{directory.name}: name reset")
 
 
@@ -25,7 +24,7 @@ def rename(run: str, name: str) -> None:
 @click.argument("text", nargs=-1, required=True)
 def note(run: str, text: tuple[str, ...]) -> None:
     """Set the note of RUN to TEXT. An empty TEXT removes the note."""
-    directory = find(run)
+    directory = find_run(run)
     new = set_note(directory, " ".join(text)).note
     write(f"{directory.name}: note {new!r}" if new else f"{directory.name}: note removed")
 
@@ -39,6 +38,6 @@ def note(run: str, text: tuple[str, ...]) -> None:
 @click.argument("changes", nargs=-1, required=True, metavar="+TAG|-TAG...", type=click.UNPROCESSED)
 def tag(run: str, changes: tuple[str, ...]) -> None:
     """Edit the tags of RUN: +TAG adds a tag, -TAG removes one."""
-    directory: Path = find(run)
+    directory: Path = find_run(run)
     tags = set_tags(directory, changes).tags
     write(f"{directory.name}: {'tags ' + ' '.join(tags) if tags else 'no tags'}")

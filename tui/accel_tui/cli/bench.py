@@ -15,8 +15,7 @@ from accel_engine.inference.measurement.percentiles import RANKS
 from accel_engine.models.model_files import is_saved_model
 from accel_engine.plan import Plan
 from accel_engine.plan.options import default_of
-from accel_engine.process.inference_bench import ModelFile
-from accel_engine.process.inference_bench import measure_models as bench_models
+from accel_engine.process.inference_bench import ModelFile, measure_models
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.check_service import CheckOptions
 from accel_engine.trained.bench_runs import BenchRuns
@@ -65,7 +64,7 @@ def bench(targets: tuple[str, ...], options: BenchOptions, service: CheckOptions
     compared by their metrics, too, on the examples of its test split, or of its validation split.
 
     At the URL of a service (http, https, grpc or grpcs; any server that 'accel-tui deploy check' speaks with), its
-    model is measured with random examples of the shapes that the service tells, or with those of --data FILE.npz.
+    model is measured with random examples of the shapes that the service tells, or with the ones in --data FILE.npz.
 
     The measurements are saved as runs, to be listed and compared like others.
     """
@@ -106,7 +105,7 @@ def _models(targets: Sequence[str], options: BenchOptions, service: CheckOptions
         ("cpu",) if all(target.endswith(_ON_CPU) for target in targets) else options.devices
     ):
         print_to_stderr(warning)
-    return lambda show: bench_models(models, options, show)
+    return lambda show: measure_models(models, options, show)
 
 
 def _services(targets: Sequence[str], options: BenchOptions, service: CheckOptions) -> Measure:

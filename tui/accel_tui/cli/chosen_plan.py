@@ -14,7 +14,7 @@ from accel_engine.plan.plan_checks import alternatives_to, without_ignored
 from accel_engine.plan.plan_file import InvalidPlanError, PlanFile, read_plan_file, refers_to, valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.start_run import for_a_new_run
-from accel_engine.run import find, read_run
+from accel_engine.run import find_run, read_run
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.plan.form import is_relevant
 from accel_tui.settings.user_settings import Settings
@@ -139,7 +139,7 @@ def plan_of_run(reference: str) -> dict[str, Any]:
     Raises:
         UsageError: There is no such run, or it was not trained from a plan.
     """
-    info = read_run(find(reference))
+    info = read_run(find_run(reference))
     if not info.has_engine or info.plan is None:
         raise UsageError(f"run {info.id} has no plan: give the run of a plan, or a plan file")
     return dict(for_a_new_run(info.plan).to_mapping())

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.run import RunReader, find
+from accel_engine.run import RunReader, find_run
 from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_line
 from accel_tui.cli.output import table, write, write_json
@@ -34,7 +34,7 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
 
     To compare curves, open the dashboard, select runs with space and press c.
     """
-    directories = list(dict.fromkeys(find(run) for run in runs))
+    directories = list(dict.fromkeys(find_run(run) for run in runs))
     if len(directories) < 2:
         same = f"{' and '.join(runs)} are the same run: " if len(runs) > 1 else ""
         raise UsageError(f"{same}give at least two runs to compare")

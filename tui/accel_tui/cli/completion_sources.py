@@ -59,9 +59,9 @@ def _values(field: str) -> Candidates:
 
 def _accepts_files(name: str) -> bool:
     """Whether a value that is no candidate may be a path."""
-    from accel_engine.plan import WORDS
+    from accel_engine.plan import PATH_FIELDS
 
-    return name == "plan_or_run" or (name in WORDS and WORDS[name].takes_files)
+    return name == "plan_or_run" or name in PATH_FIELDS
 
 
 def _runs() -> Candidates:

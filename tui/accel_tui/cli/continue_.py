@@ -6,7 +6,7 @@ import click
 
 from accel_engine.errors import UsageError
 from accel_engine.plan import SPECS
-from accel_engine.run import RunSummary, find
+from accel_engine.run import RunSummary, find_run
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.plan_changes import CHANGEABLE
 from accel_tui.cli.plan_options import PlanCommand, check_option, given, plan_option
@@ -38,7 +38,7 @@ def continue_(run: str, **flags: Any) -> int:
     """
     outputs = take_outputs(flags)
     if isinstance(flags["epochs"], str):
-        flags["epochs"] = _epochs_in_total(flags["epochs"], summarize(find(run)))
+        flags["epochs"] = _epochs_in_total(flags["epochs"], summarize(find_run(run)))
     return train_or_queue(run, None, given(flags), **outputs)
 
 

@@ -12,11 +12,11 @@ from accel_engine.events import ModelBuilt
 from accel_engine.plan import SPECS
 from accel_engine.plan.changed_plan import BY_COMMAND, INTERVALS, command_argument, command_problem
 from accel_engine.plan.interval import parse_interval
-from accel_engine.run import RunInfo, Status, find, list_runs, read_run, request
-from accel_engine.run.directory.run_paths import latest_checkpoint, run_name
+from accel_engine.run import RunInfo, Status, find_run, list_runs, read_run, send_command
+from accel_engine.run.directory.run_paths import host_of_run, latest_checkpoint, run_name
 from accel_engine.run.engine.commands import read_answer, withdraw
 from accel_engine.run.history.history import read_history
-from accel_engine.run.runs.listing import named
+from accel_engine.run.runs.listing import runs_named
 from accel_engine.search.study_paths import find_study
 from accel_tui.cli.output import write
 from accel_tui.cli.searches import named_search, search_to_stop, stop_search
@@ -67,7 +67,7 @@ def stop(run_or_search: str, is_search: bool, now: bool, wait: bool) -> int:
     """Ask the engine of a run, or the process of a search, to stop."""
     search = find_study(run_or_search) if is_search else search_to_stop(run_or_search)
     if search is None:
-        return _send(find(run_or_search), "stop_now" if now else "stop", wait=wait)
+        return _send(find_run(run_or_search), "stop_now" if now else "stop", wait=wait)
     if now:
         raise UsageError(f"{search.name} is a search, whose trials always save checkpoints: leave out --now")
     return stop_search(search, PATIENCE, wait=wait)
@@ -148,13 +148,13 @@ def _find(reference: str) -> Path:
         UsageError: There is none, or only a search has this name.
     """
     search = named_search(reference)
-    if search and not named(list_runs(), reference):
+    if search and not runs_named(list_runs(), reference):
         name = search.name
         raise UsageError(
             f"{name} is a search: stop it, with checkpoints of its trials, with accel-tui stop {name}, and continue it "
             f"with accel-tui search --resume {name}"
         )
-    return find(reference)
+    return find_run(reference)
 
 
 def _arguments(directory: Path, changes: Mapping[str, Any]) -> dict[str, float]:
@@ -180,7 +180,7 @@ def _send(directory: Path, name: str, argument: float | None = None, *, wait: bo
     """Send a command to a run's engine and print the answer; return the status for the shell."""
     if read_run(directory).status is Status.QUEUED:
         return _cancel_queued(directory, name)
-    command_id = request(directory, name, argument)
+    command_id = send_command(directory, name, argument)
     if not wait:
         write(f"{directory.name}: {name.replace('_', ' ')} requested")
         return 0
@@ -195,7 +195,8 @@ def _send(directory: Path, name: str, argument: float | None = None, *, wait: bo
             if name not in _WITHDRAWN:
                 raise RunError(f"{_silent(info)}, and answers after that")
             if _withdrawn(info, command_id, name):
-                raise RunError(f"{_silent(info)}; {name.replace('_', ' ')} is withdrawn: send it again later")
+                there = ", unless its engine there obeys it now" if host_of_run(directory) else ""
+                raise RunError(f"{_silent(info)}; {name.replace('_', ' ')} is withdrawn{there}: send it again later")
         time.sleep(INTERVAL)
     obeyed, message = reply
     if not obeyed:
@@ -229,7 +230,7 @@ def _wait_for_stop(directory: Path) -> int:
 
 
 def _silent(info: RunInfo, done: str = "answered") -> str:
-    """That an engine has not done what it was asked to, and why that may be."""
+    """Says that an engine has not done what it was asked to do, and why that may be."""
     why = info.waiting.waiting if info.waiting else "its engine may be building or tracing the model"
     return f"run {info.id} has not {done} in {PATIENCE:.0f} seconds: {why}"
 

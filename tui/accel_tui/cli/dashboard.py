@@ -73,7 +73,7 @@ def _run(run: Path | None, error_output: TextIO) -> int:
     from rich.console import Console
     from textual.scrollbar import ScrollBarRender
 
-    from accel_engine.run.directory.run_paths import host_of
+    from accel_engine.run.directory.run_paths import host_of_run
     from accel_tui.app import AccelApp
     from accel_tui.keymap import theme_errors
     from accel_tui.terminal.pixel_images import find_pixels
@@ -81,7 +81,7 @@ def _run(run: Path | None, error_output: TextIO) -> int:
 
     if errors := theme_errors(settings):
         raise SettingsError(errors)
-    if run and host_of(run):  # else this is done later, before a run of a host can be opened
+    if run and host_of_run(run):  # else this is done later, before a run of a host can be opened
         from accel_engine.hosts.mirrored_runs import show_on_screen
 
         show_on_screen()

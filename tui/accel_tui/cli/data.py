@@ -66,7 +66,7 @@ def data(data: str | None, brief: bool, as_json: bool, **flags: Any) -> None:
     plan = Plan.from_mapping({**load_settings().plan, **given(flags), "data": data})
     problem = None
     try:
-        known = ask_for_description(plan, reads=not brief)
+        known = _ask_for_description(plan, reads=not brief)
     except DataError as error:  # show what is understood without the invalid examples, and then the error
         if plan.invalid_examples == "skip":
             raise
@@ -79,7 +79,7 @@ def data(data: str | None, brief: bool, as_json: bool, **flags: Any) -> None:
         raise problem
 
 
-def ask_for_description(plan: Plan, *, reads: bool = False) -> DescribedData:
+def _ask_for_description(plan: Plan, *, reads: bool = False) -> DescribedData:
     """Describe a plan's data without training; runs the user's function, or reads what is elsewhere.
 
     Args:
@@ -97,7 +97,7 @@ def ask_for_description(plan: Plan, *, reads: bool = False) -> DescribedData:
 
 def _describe_without_invalid(plan: Plan, problem: DataError, *, reads: bool) -> DescribedData:
     try:
-        return ask_for_description(plan.replace(invalid_examples="skip"), reads=reads)
+        return _ask_for_description(plan.replace(invalid_examples="skip"), reads=reads)
     except AccelError:
         raise problem from None
 

@@ -19,7 +19,7 @@ from accel_engine.process.ask import ask
 from accel_engine.requests.check_service import CheckOptions, CheckServiceRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import EngineRequest
-from accel_engine.run import find
+from accel_engine.run import find_run
 from accel_engine.run_queue.request_device import placed
 from accel_engine.service_client.find_service import parse_url
 from accel_engine.service_client.transport import read_client_token
@@ -76,7 +76,7 @@ LOG_SECONDS = 0.2
 
 
 class DeployGroup(click.Group):
-    """The commands below ``deploy``; what is none of them is deployed: ``deploy RUN`` is ``deploy start RUN``."""
+    """The commands below ``deploy``; any other word is a run to deploy: ``deploy RUN`` is ``deploy start RUN``."""
 
     DEFAULT = "start"
 
@@ -110,7 +110,7 @@ class DeployGroup(click.Group):
 def deploy(context: click.Context) -> None:
     """Serve the trained model of RUN on this machine, proved to answer as the trained model does.
 
-    The model is exported and verified, and served by a process of its own, which stays when this command
+    The model is exported and verified, and served by a separate process, which stays when this command
     ends. It is told only once the server's answers to held-out examples are the trained model's. The server
     speaks the Open Inference Protocol and TensorFlow Serving's REST protocol, takes files, and has a page
     to try it. What it does is listed by 'accel-tui deploy list'.
@@ -127,7 +127,7 @@ def deploy(context: click.Context) -> None:
 @json_option
 def start(run: str, options: DeployOptions, folder: FolderOptions, foreground: bool, as_json: bool) -> int:
     """Deploy RUN, as 'accel-tui deploy RUN' does."""
-    directory = find(run)
+    directory = find_run(run)
     check_steps((directory,), options.checkpoint)
     if folder.to:
         given = [name for name in OF_SERVERS if getattr(options, name) != default_of(DeployOptions, name)]
@@ -160,7 +160,7 @@ def update(name: str, run: str | None, options: DeployOptions, back: bool, as_js
     if bool(run) == back:
         raise click.UsageError("give the RUN that is to take over, or --back")
     deployment = find_deployment(name)
-    directory = find(run) if run else None
+    directory = find_run(run) if run else None
     require_server()
     from accel_engine.deployment.deploy import Deployer
 
@@ -248,10 +248,10 @@ def check(url: str, run: str, options: CheckOptions, as_json: bool) -> int:
 
     Any server that speaks the Open Inference Protocol (HTTP or gRPC) or TensorFlow Serving's REST
     protocol. It gets the raw examples of the run's test split, or of its validation split. Its outputs
-    are compared with the trained model's as those of an export are, and its metrics stand beside.
+    are compared with the trained model's, as an export's are, and its metrics stand beside.
     """
     parse_url(url)
-    directory = find(run)
+    directory = find_run(run)
     check_steps((directory,), options.checkpoint)
     request = CheckServiceRequest(ModelReference.of(directory), url, options, read_client_token(options.token_file))
     found = ask(request)

@@ -9,7 +9,7 @@ from typing import TextIO, cast
 
 import click
 
-from accel_engine.errors import ModelError, RunError, UsageError
+from accel_engine.errors import ModelError, UsageError, file_errors
 from accel_engine.files import replacing
 from accel_engine.formats import all_formats
 from accel_engine.model_export.export_targets import (
@@ -26,7 +26,7 @@ from accel_engine.plan import Plan
 from accel_engine.process.ask import ask
 from accel_engine.requests.export_model import Export, ExportRequest, MeasuredModel
 from accel_engine.requests.protocol.model_reference import ModelReference
-from accel_engine.run import RunReader, find
+from accel_engine.run import RunReader, find_run
 from accel_engine.run_queue.request_device import placed
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.options import takes
@@ -93,7 +93,7 @@ def export(run: str, options: ExportOptions, data: str, as_json: bool) -> None:
         raise refused_for_tables("--json", file_format)
     if data or is_model_file(run):
         raise click.UsageError(f"{file_format} contains the tables of a run: leave out --data, and name a run")
-    _export_tables(find(run), file_format, table, options)
+    _export_tables(find_run(run), file_format, table, options)
 
 
 def _model(run: str, data: str, checkpoint: str) -> Path | Plan:
@@ -197,10 +197,8 @@ def _export_tables(directory: Path, file_format: str, table: str, options: Expor
         return
     path = Path(options.output or _default_path(directory, file_format, table))
     _check(path, to_directory=file_format == "tensorboard", force=options.force)
-    try:
+    with file_errors(f"cannot write {path}"):
         _write_to(path, file_format, table, directory)
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     write(path)
 
 

@@ -6,8 +6,8 @@ import click
 
 from accel_engine.errors import UsageError
 from accel_engine.hosts.runs_there import fetch_files, fetch_run
-from accel_engine.run import find
-from accel_engine.run.directory.run_paths import host_of
+from accel_engine.run import find_run
+from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.words import numbers
 from accel_tui.cli.output import write
 
@@ -28,8 +28,8 @@ def fetch(run: str, folder: Path | None) -> int:
 
     The run stays on its host. One that still trains can only be brought with --to, as far as it has come.
     """
-    directory = find(run)
-    if not host_of(directory):
+    directory = find_run(run)
+    if not host_of_run(directory):
         raise UsageError(f"run {directory.name} is on this machine")
     if folder is not None:
         files, size = fetch_files(directory, folder)

@@ -1,6 +1,6 @@
 """``accel-tui find``: finds a batch size or a learning rate by measuring."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +9,15 @@ import click
 from accel_engine.devices.device_types import Device
 from accel_engine.finders.learning_rate_finder import RampOptions
 from accel_engine.finders.throughput import SizeOptions
+from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
-from accel_engine.run import find as find_run
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.run import find_run
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import json_option, print_to_stderr
 from accel_tui.cli.plan_options import PlanCommand, given
+from accel_tui.cli.train import ON_PLACE, asked_of
 
 EPILOG = """\b
 Examples:
@@ -27,6 +30,7 @@ Examples:
   accel-tui find learning-rate --model resnet20 --data cifar10
   accel-tui find learning-rate plan.toml --optimizer sgd --momentum 0.9
   accel-tui find learning-rate --run last
+  accel-tui find learning-rate plan.toml --on slurm:gpu --gpus 1
   accel-tui find learning-rate plan.toml --json | tail -1 | jq .learning_rate
 
 \b
@@ -67,8 +71,18 @@ def find(context: click.Context) -> None:
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
 @click.option("--run", metavar="RUN", help="Find the rate to continue RUN with, from its last checkpoint.")
 @takes(RampOptions, "options")
+@ON_PLACE
+@takes(PlaceRequest, "asked", without=("write",), if_given=True)
 @json_option
-def learning_rate(plan_file: Path | None, run: str | None, options: RampOptions, as_json: bool, **flags: Any) -> int:
+def learning_rate(
+    plan_file: Path | None,
+    run: str | None,
+    options: RampOptions,
+    place: PlaceName | None,
+    asked: Mapping[str, Any],
+    as_json: bool,
+    **flags: Any,
+) -> int:
     """Find a learning rate: the loss while the rate rises at each step, for several seeds.
 
     The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
@@ -80,10 +94,13 @@ def learning_rate(plan_file: Path | None, run: str | None, options: RampOptions,
 
     With --run, the ramps begin at the run's last checkpoint, and nothing is trained further. A live run is
     paused meanwhile, and trains on as if nothing had happened.
+    With --on, a host or a machine of a cluster measures.
     """
     from accel_engine.finders.learning_rate_finder import check_plan
     from accel_tui.cli.finder_output import find_of_plan, find_of_run
 
+    if where := _where(place, asked, run):
+        return _find_at_place(where, "learning-rate", plan_file, given(flags), options, check_plan, as_json=as_json)
     if run is None:
         return find_of_plan(_checked(plan_file, given(flags), check_plan), options, as_json=as_json)
     if plan_file is not None or given(flags):
@@ -95,14 +112,25 @@ def learning_rate(plan_file: Path | None, run: str | None, options: RampOptions,
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
 @click.option("--run", metavar="RUN", help="Use the plan of RUN, and what it recorded of its gradients.")
 @takes(SizeOptions, "options")
+@ON_PLACE
+@takes(PlaceRequest, "asked", without=("write",), if_given=True)
 @json_option
-def batch_size(plan_file: Path | None, run: str | None, options: SizeOptions, as_json: bool, **flags: Any) -> int:
+def batch_size(
+    plan_file: Path | None,
+    run: str | None,
+    options: SizeOptions,
+    place: PlaceName | None,
+    asked: Mapping[str, Any],
+    as_json: bool,
+    **flags: Any,
+) -> int:
     """Find a batch size: throughput and memory of sizes that double, each in its own processes.
 
     The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
 
     Sizes grow until one does not fit or gets slower. The answer is the smallest size whose throughput is
     within 10% of the fastest; it is measured again in a fresh process, with a validation.
+    With --on, a host or a machine of a cluster measures.
     """
     from accel_engine.finders.batch_size_finder import check_plan
     from accel_tui.cli.chosen_plan import plan_of_run
@@ -111,12 +139,38 @@ def batch_size(plan_file: Path | None, run: str | None, options: SizeOptions, as
     def check(plan: Plan, _: int) -> None:
         check_plan(plan)
 
+    if where := _where(place, asked, run):
+        return _find_at_place(where, "batch-size", plan_file, given(flags), options, check, as_json=as_json)
     if run is None:
         return find_size(_checked(plan_file, given(flags), check), options, None, as_json=as_json)
     if plan_file is not None:
         raise click.UsageError("--run uses the run's own plan: leave PLAN.toml out")
     plan = _checked(None, {**plan_of_run(run), **given(flags)}, check)
     return find_size(plan, options, find_run(run), as_json=as_json)
+
+
+def _where(place: PlaceName | None, asked: Mapping[str, Any], run: str | None) -> tuple[PlaceName, PlaceRequest] | None:
+    if place is not None and run is not None:
+        raise click.UsageError("--run measures where the run is: leave out --on")
+    return asked_of(place, asked)
+
+
+def _find_at_place(
+    where: tuple[PlaceName, PlaceRequest],
+    what: str,
+    plan_file: Path | None,
+    fields: dict[str, Any],
+    options: object,
+    check_for: Callable[[Plan, int], object],
+    *,
+    as_json: bool,
+) -> int:
+    from accel_tui.cli.measure_at_place import measure_at_place  # seldom needed
+
+    def check(resolved: ResolvedPlan) -> None:
+        check_for(resolved.plan, resolved.step_counts.total_steps if resolved.step_counts else 0)
+
+    return measure_at_place(where, ["find", what], plan_file, fields, options, check, as_json=as_json)
 
 
 def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[[Plan, int], object]) -> Plan:
@@ -130,7 +184,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     Raises:
         AccelError: It does not fit, or TensorFlow is missing.
     """
-    from accel_engine.measure.trial_room import devices_of
+    from accel_engine.measure.trial_memory import devices_of
     from accel_engine.plan import isolation, resolved_plan
     from accel_engine.process.engine_process import require_installation
     from accel_tui.cli.chosen_plan import with_chosen_plan

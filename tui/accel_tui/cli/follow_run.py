@@ -11,9 +11,9 @@ import psutil
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import RunEnded
-from accel_engine.run import RunInfo, RunReader, Status, Update, request
+from accel_engine.run import RunInfo, RunReader, Status, Update, send_command
 from accel_engine.run.directory.log_file import lines_of
-from accel_engine.run.directory.run_paths import LOG, host_of, latest_checkpoint
+from accel_engine.run.directory.run_paths import LOG, host_of_run, latest_checkpoint
 from accel_engine.text import shell_command
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.signals import signal_handlers
@@ -62,7 +62,7 @@ def view_for(stream: TextIO, *, as_json: bool, plain: bool) -> ProgressView:
     return Bar(stream) if is_live(stream) and not plain else Log(stream)
 
 
-def follow(
+def follow_run(
     reader: RunReader,
     view: ProgressView,
     interrupts: "Interrupts | None" = None,
@@ -237,14 +237,14 @@ def _stop(info: RunInfo) -> str:
         return "cancelled before it began"
     if info.is_directory_lost:
         return f"{DIRECTORY_LOST}: its engine stops by itself (press Ctrl-C or send SIGTERM again to stop it now)"
-    request(info.directory, "stop")
+    send_command(info.directory, "stop")
     return "stopping with a checkpoint (press Ctrl-C or send SIGTERM again to stop now, without one)"
 
 
 def _stop_now(info: RunInfo) -> str:
     if info.is_directory_lost:
         return _terminate(info)
-    request(info.directory, "stop_now")
+    send_command(info.directory, "stop_now")
     limit = sum(filter(None, TIMEOUTS))
     return (
         f"stopping now; the last checkpoint is kept (an engine that does not stop is killed after {limit:g} s; "
@@ -253,7 +253,7 @@ def _stop_now(info: RunInfo) -> str:
 
 
 def _terminate(info: RunInfo) -> str:
-    if host := host_of(info.directory):
+    if host := host_of_run(info.directory):
         return f"the engine does not stop: process {info.pid} of {host}; its last checkpoint is kept"
     if info.place:
         from accel_engine.places.placed_runs import cancel  # seldom needed
@@ -266,7 +266,7 @@ def _terminate(info: RunInfo) -> str:
 
 
 def _kill(info: RunInfo) -> str:
-    if host := host_of(info.directory):
+    if host := host_of_run(info.directory):
         return f"waiting for the engine on {host}; Ctrl-C does no more, and 'accel-tui watch {info.id}' shows it again"
     if info.place:
         return f"waiting for {info.place.place} to end job {info.place.job}; the last checkpoint is kept"

@@ -1,28 +1,33 @@
 """A run that ``train --on HOST`` or ``continue`` gives to a host: started there, and shown as if it were here."""
 
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import UsageError
-from accel_engine.hosts.carried_files import PATH_FIELDS, THERE
+from accel_engine.hosts.carried_files import THERE
 from accel_engine.hosts.host_list import find_host
 from accel_engine.hosts.reading import HostReader, HostReading
-from accel_engine.hosts.runs_there import choose_host, continue_there, live_runs, start
+from accel_engine.hosts.runs_there import choose_host, command_there, continue_there, live_runs, start
 from accel_engine.places import ANY, PlaceName, PlaceRequest
-from accel_engine.plan import Plan
+from accel_engine.plan import PATH_FIELDS, Plan
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
-from accel_engine.run import RunReader, find
-from accel_engine.run.directory.run_paths import host_of
+from accel_engine.run import RunReader, find_run
+from accel_engine.run.directory.run_paths import host_of_run, run_name
+from accel_engine.text import printable
 from accel_tui.cli.chosen_plan import with_chosen_plan
-from accel_tui.cli.follow_run import Interrupts, follow, view_for
+from accel_tui.cli.follow_run import Interrupts, follow_run, view_for
 from accel_tui.cli.output import print_to_stderr, write
+from accel_tui.cli.signals import signal_handlers
 from accel_tui.settings.user_settings import load_settings
+
+Result = TypeVar("Result")
 
 
 def train_on_host(
@@ -51,28 +56,97 @@ def train_on_host(
     Returns:
         The exit status.
     """
-    if place and place[1] != PlaceRequest():
-        raise click.UsageError(f"{place[0]} is no cluster: --nodes, --gpus and so on are for places such as slurm")
+    if place:
+        check_asked(place)
     if run is not None:
         directory, warnings = continue_there(_of_host(run, place), fields, queued=queued)
     else:
-        reading = _chosen(place[0].detail if place else ANY)
+        reading = chosen_host(place[0].detail if place else ANY)
         busy = place is not None and place[0].detail == ANY and live_runs(reading) > 0
-        directory, warnings = _start(reading, read_plan_file(plan_file) if plan_file else None, fields, queued or busy)
+
+        def begin(values: dict[str, Any]) -> tuple[Path, Sequence[str]]:
+            return start(reading.host, values, queued=queued or busy)
+
+        directory, warnings = with_plan_there(reading, read_plan_file(plan_file) if plan_file else None, fields, begin)
     for warning in warnings:
         print_to_stderr(warning)
     if detach or queued:
-        write(f"{host_of(directory)}:{directory.name}")
+        write(f"{host_of_run(directory)}:{directory.name}")
         return 0
     with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
         if run is not None:
             reader.skip()  # what earlier engines did was shown before
-        return follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
+        status = follow_run(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
+    if not (status or as_json):
+        print_to_stderr(f"the run is on {host_of_run(directory)}; bring it here: accel-tui fetch {run_name(directory)}")
+    return status
+
+
+def run_on_host(
+    reading: HostReading,
+    words: Sequence[str],
+    file: PlanFile | None,
+    fields: Mapping[str, Any],
+    show: Callable[[str, bool], object] | None = None,
+) -> int:
+    """Run a command on a host with a plan, which travels with its files.
+
+    Args:
+        reading: What is known of the host.
+        words: The command with its options, without the plan.
+        file: The plan file; ``None`` for the settings alone.
+        fields: Plan fields that are given as options.
+        show: Called with each line that it prints, and whether as an error; by default they are printed.
+
+    Returns:
+        Its exit status.
+
+    Raises:
+        AccelError: The plan does not fit the host, or the host cannot be reached.
+    """
+
+    def run(values: dict[str, Any]) -> int:
+        return command_on(reading.host, words, values, show)
+
+    return with_plan_there(reading, file, fields, run)
+
+
+def command_on(
+    host: str, words: Sequence[str], plan: Mapping[str, Any] | None, show: Callable[[str, bool], object] | None = None
+) -> int:
+    """Run a command on a host, which Ctrl-C interrupts; see :func:`run_on_host`."""
+    interrupts: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        interrupts.append(number)
+
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    with signal_handlers(dict.fromkeys(signals, note)):
+        status = command_there(host, words, plan, show or _print, lambda: len(interrupts))
+    if not (show or status or "--json" in words):
+        print_to_stderr(f"that was on {host}: its runs are {host}:RUN here; paths and commands are for there")
+    return status
+
+
+def _print(line: str, is_error: bool) -> None:
+    stream = sys.stderr if is_error else sys.stdout
+    stream.write(f"{printable(line.rstrip())}\n")
+    stream.flush()
+
+
+def check_asked(where: tuple[PlaceName, PlaceRequest]) -> None:
+    """Check that nothing is asked of a host that only a cluster can give.
+
+    Raises:
+        click.UsageError: Something is.
+    """
+    if where[1] != PlaceRequest():
+        raise click.UsageError(f"{where[0]} is no cluster: --nodes, --gpus and so on are for places such as slurm")
 
 
 def _of_host(run: str, place: tuple[PlaceName, PlaceRequest] | None) -> Path:
-    directory = find(run)
-    host = host_of(directory)
+    directory = find_run(run)
+    host = host_of_run(directory)
     if not host:
         raise UsageError(f"run {directory.name} is on this machine: continue it without --on")
     if place and place[0].detail != host:
@@ -80,7 +154,7 @@ def _of_host(run: str, place: tuple[PlaceName, PlaceRequest] | None) -> Path:
     return directory
 
 
-def _chosen(name: str) -> HostReading:
+def chosen_host(name: str) -> HostReading:
     """What is known of the host that the user has named, or of the one that ``any`` means.
 
     Raises:
@@ -96,21 +170,34 @@ def _chosen(name: str) -> HostReading:
     return reading
 
 
-def _start(
-    reading: HostReading, file: PlanFile | None, fields: Mapping[str, Any], queued: bool
-) -> tuple[Path, Sequence[str]]:
-    """Start a plan that is checked here with the devices there; what is named by its path there is checked there."""
+def with_plan_there(
+    reading: HostReading, file: PlanFile | None, fields: Mapping[str, Any], use: Callable[[dict[str, Any]], Result]
+) -> Result:
+    """Call a function with a plan that is checked here with the devices there.
+
+    Args:
+        reading: What is known of the host.
+        file: The plan file; ``None`` without one.
+        fields: Plan fields that are given as options.
+        use: Called with the fields that are not at their defaults; what is named by its path there is checked there.
+
+    Returns:
+        What ``use`` returns.
+
+    Raises:
+        AccelError: The plan does not fit the host.
+    """
     values = {**(file.values if file else {}), **fields}
     there = {name: value for name, value in values.items() if name in PATH_FIELDS and _is_there(value)}
     here = {name: value for name, value in fields.items() if name not in there}
     if file:
         file = PlanFile(file.path, {name: each for name, each in file.values.items() if name not in there}, file.lines)
 
-    def use(plan: Plan, devices: Sequence[Device]) -> tuple[Path, Sequence[str]]:
+    def use_plan(plan: Plan, devices: Sequence[Device]) -> Result:
         del devices
-        return start(reading.host, plan.changed() | there, queued=queued)
+        return use(plan.changed() | there)
 
-    return with_chosen_plan(load_settings(), file, here, use, reading.devices)
+    return with_chosen_plan(load_settings(), file, here, use_plan, reading.devices)
 
 
 def _is_there(value: object) -> bool:

@@ -17,7 +17,7 @@ from accel_engine.text import printable, printable_line
 from accel_engine.words import numbers
 from accel_tui.cli.doctor import TextReports
 from accel_tui.cli.output import json_option, print_to_stderr, table, write, write_json
-from accel_tui.run_list.host_rows import check_lines
+from accel_tui.run_list.host_rows import host_check_lines
 
 EPILOG = """\b
 Examples:
@@ -93,7 +93,7 @@ def _check(host: Host) -> int:
     except AccelError as error:
         print_to_stderr(str(error))
         return 1
-    write(printable("\n".join(check_lines(host.name, found))) + "\n")
+    write(printable("\n".join(host_check_lines(host.name, found))) + "\n")
     shown = list(TextReports([report.check for report in found.reports]).all(iter(found.reports)))
     return int(any(report.finding.verdict is CheckResult.FAIL for report in shown))
 

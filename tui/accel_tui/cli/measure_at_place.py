@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import UsageError
 from accel_engine.files import private_directory
 from accel_engine.places import HOST, PlaceName, PlaceRequest, placed_runs
 from accel_engine.places.place import PlacedJob
@@ -19,6 +18,7 @@ from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run.directory.run_paths import home
 from accel_tui.cli.chosen_plan import with_chosen_plan
+from accel_tui.cli.host_run import check_asked, chosen_host, run_on_host
 from accel_tui.cli.signals import interruptible
 from accel_tui.settings.user_settings import load_settings
 
@@ -33,7 +33,9 @@ def measure_at_place(
     *,
     as_json: bool,
 ) -> int:
-    """Run a command that measures a plan on a machine of a place, which reads the plan in the shared directory.
+    """Run a command that measures a plan on a machine of a place, or on a host.
+
+    A place reads the plan in the shared directory; to a host it travels with its files.
 
     Args:
         where: The place, and what is asked of it.
@@ -51,8 +53,11 @@ def measure_at_place(
         AccelError: The plan does not fit the place, or the place runs no commands.
     """
     name, request = where
+    words = [*command_words(options), *(["--json"] if as_json else [])]
     if name.kind == HOST:
-        raise UsageError(f"{name} is a host with its own directory of runs: run this there, such as with ssh")
+        check_asked(where)
+        file = read_plan_file(plan_file) if plan_file else None
+        return run_on_host(chosen_host(name.detail), [*command, *words], file, fields)
     if request.nodes not in (None, 1):
         raise click.UsageError("one machine is measured: leave out --nodes")
     place, request = placed_runs.open_place(name), replace(request, nodes=1)
@@ -68,5 +73,4 @@ def measure_at_place(
     with interruptible() as interrupted, TemporaryDirectory(prefix=".measured-", dir=home().absolute()) as folder:
         path = Path(folder, "plan.json")
         path.write_text(resolved.plan.absolute().to_json(), "utf-8")
-        words = [*command, str(path), *command_words(options), *(["--json"] if as_json else [])]
-        return place.run(PlacedJob(resolved, request, Path(folder)), words, interrupted.is_set)
+        return place.run(PlacedJob(resolved, request, Path(folder)), [*command, str(path), *words], interrupted.is_set)

@@ -37,7 +37,7 @@ def takes(
         kind: The dataclass that declares them.
         name: The argument of the command that gets them.
         only: The options that are added; empty for all.
-        without: Those that are not.
+        without: The options that are not.
         if_given: Whether the command gets a dictionary of those that are given, not the dataclass with its defaults.
     """
     names = [each for each in specs_of(kind) if each not in without and (not only or each in only)]

@@ -24,10 +24,10 @@ from accel_engine.places.placed_runs import (
 from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.process.start_run import prepare_continuation, prepare_run
-from accel_engine.run import RunReader, find, read_run
+from accel_engine.run import RunReader, find_run, read_run
 from accel_engine.text import shell_command
 from accel_tui.cli.chosen_plan import with_chosen_plan
-from accel_tui.cli.follow_run import Interrupts, follow, view_for
+from accel_tui.cli.follow_run import Interrupts, follow_run, view_for
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.output import write as print_line
 from accel_tui.settings.user_settings import load_settings
@@ -68,7 +68,7 @@ def train_at_place(
     if run is not None:
         if request.write:
             raise UsageError("--write writes the files of a new run: give a plan")
-        directory = _continue(place, request, find(run), fields, devices, environment)
+        directory = _continue(place, request, find_run(run), fields, devices, environment)
     else:
         file = read_plan_file(plan_file) if plan_file else None
 
@@ -134,10 +134,10 @@ def _follow(directory: Path, *, as_json: bool, plain: bool) -> int:
     """Show a run until it ends for good; Ctrl-C takes it from the place if it waits there, or stops it."""
     with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
         reader.skip()
-        return follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts, starts_again)
+        return follow_run(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts, _wait_for_restart)
 
 
-def starts_again(directory: Path) -> bool:
+def _wait_for_restart(directory: Path) -> bool:
     """Whether the place of a run that has ended starts it again; if so, the run waits for that.
 
     The job's own script may be about to say so, which is waited for.

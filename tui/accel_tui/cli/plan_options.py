@@ -37,9 +37,9 @@ class PlanCommand(click.Command):
     """A command with plan fields as options, whose help lists them by section; on/off options need no value.
 
     Args:
-        args: Those of :class:`click.Command`.
+        args: As for :class:`click.Command`.
         fields: The fields; the command gets ``None`` for one that is not given.
-        settings: Those of :class:`click.Command`.
+        settings: As for :class:`click.Command`.
     """
 
     def __init__(self, *args: Any, fields: Iterable[str] = SPECS, **settings: Any) -> None:

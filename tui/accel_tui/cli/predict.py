@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import click
 
-from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.errors import AccelError, UsageError, file_errors
 from accel_engine.process.ask import ask
 from accel_engine.requests.predict import ExamplePredictions, PredictionOptions, PredictionRequest
 from accel_engine.requests.protocol.request import ComputeDevice
@@ -206,10 +206,8 @@ def _saved_input(kind: str) -> Iterator[Path]:
     if sys.stdin.isatty():
         raise UsageError("standard input is a terminal: pipe the examples into the command")
     with tempfile.TemporaryDirectory(prefix="accel-tui-") as folder:
-        try:
+        with file_errors("cannot save standard input in a temporary file"):
             path = _save(sys.stdin.buffer, Path(folder), kind)
-        except OSError as error:
-            raise RunError(f"cannot save standard input in a temporary file: {error.strerror or error}") from error
         try:
             yield path
         except AccelError as error:

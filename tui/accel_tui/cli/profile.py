@@ -14,7 +14,7 @@ from accel_engine.plan import Plan
 from accel_engine.process.ask import ask
 from accel_engine.requests.profile_plan import ProfilePhase, ProfileRequest
 from accel_engine.requests.protocol.request import ExamplesDone
-from accel_engine.run import find
+from accel_engine.run import find_run
 from accel_engine.run.diagnostics import OpProfile
 from accel_engine.words import numbers
 from accel_tui.cli.chosen_plan import is_plan_file, plan_file_or_run, with_chosen_plan
@@ -54,7 +54,7 @@ def profile(plan_or_run: str | None, options: ProfileOptions, as_json: bool, **f
     """
     chosen = given(flags)
     if plan_or_run is not None and not chosen and not is_plan_file(plan_or_run):
-        directory = find(plan_or_run)
+        directory = find_run(plan_or_run)
         found = profile_run(directory, options, _ask, _show)
         _print(found, directory, as_json=as_json)
         return

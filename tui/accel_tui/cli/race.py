@@ -88,7 +88,7 @@ def race(
 
     The plan is read from PLAN.toml (or .json); options override it, as for 'accel-tui train'.
     Ctrl-C stops the race and shows the results so far.
-    With --on, a machine of a cluster is measured.
+    With --on, a host or a machine of a cluster is measured.
     """
     if where := asked_of(place, asked):
         from accel_tui.cli.measure_at_place import measure_at_place  # seldom needed

@@ -2,7 +2,7 @@
 
 import click
 
-from accel_engine.run import find
+from accel_engine.run import find_run
 from accel_tui.cli.output import table, write
 
 EPILOG = """\b
@@ -39,9 +39,9 @@ def repair(run: str) -> None:
     many are saved and lost is printed. TensorBoard's event files are not copied: continuing the run, or accel-tui
     export, writes them anew.
     """
-    from accel_engine.run.damage.repair import repair_run as repair_run  # imports NumPy, which --help does not need
+    from accel_engine.run.damage.repair import repair_run  # imports NumPy, which --help does not need
 
-    directory = find(run)
+    directory = find_run(run)
     done = repair_run(directory)
     if done is None:
         write(f"Run {directory.name} is whole: there is nothing to repair.")

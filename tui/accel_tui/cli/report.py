@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from accel_engine.errors import UsageError
-from accel_engine.run import find
+from accel_engine.run import find_run
 from accel_engine.user_paths import exists, is_directory, user_path
 from accel_tui.cli.output import write
 
@@ -26,8 +26,8 @@ def report(run: str, output: str | None, force: bool) -> None:
     The file needs no network and no other file, so that you can send it. RUN may be live, ended, recorded by a script
     or imported.
     """
-    directory = find(run)
-    path = report_path(directory, output)
+    directory = find_run(run)
+    path = _report_path(directory, output)
     if exists(path) and not force:
         raise UsageError(f"{path} already exists: choose another path with --output, or overwrite it with --force")
     from accel_tui.report.run_report import write_report  # its imports are slow
@@ -36,7 +36,7 @@ def report(run: str, output: str | None, force: bool) -> None:
     write(str(path))
 
 
-def report_path(directory: Path, output: str | None) -> Path:
+def _report_path(directory: Path, output: str | None) -> Path:
     """Where the report on a run is written: a file in the working directory, if no other is named.
 
     Raises:

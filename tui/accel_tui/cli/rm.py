@@ -5,7 +5,7 @@ import sys
 import click
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.run import find
+from accel_engine.run import find_run
 from accel_engine.run.runs.removal import count_contents, remove
 from accel_engine.words import numbers
 from accel_tui.cli.output import print_to_stderr, write
@@ -25,7 +25,7 @@ def rm(runs: tuple[str, ...], yes: bool) -> int:
 
     The sizes are shown before you confirm. The exit status is 1 if a run could not be deleted.
     """
-    directories = list(dict.fromkeys(find(run) for run in runs))
+    directories = list(dict.fromkeys(find_run(run) for run in runs))
     found = [count_contents(directory) for directory in directories]
     for directory, each in zip(directories, found, strict=True):
         parts = [

@@ -186,7 +186,7 @@ class CommandGroup(click.Group):
         except OSError as error:
             if error.errno != errno.EPIPE:
                 raise
-            discard_output()
+            _discard_output()
             return 0
 
 
@@ -197,7 +197,7 @@ def _complete_epilog(epilog: str) -> str:
     return epilog if SEE in epilog else f"{epilog}\n\n{SEE}"
 
 
-def discard_output() -> None:
+def _discard_output() -> None:
     """Redirect standard output to the null device, also for what Python flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

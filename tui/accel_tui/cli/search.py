@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from accel_engine.places import PlaceName, PlaceRequest
+from accel_engine.places import HOST, PlaceName, PlaceRequest
 from accel_engine.plan import SPECS
 from accel_engine.search.definition import SearchOptions
 from accel_tui.cli.options import takes
@@ -64,7 +64,8 @@ def search(
 
     Ctrl-C stops the search and its trials, with checkpoints; a second one leaves at once, and does not wait for them.
     It runs in its own process: --resume shows it, or continues it after a stop or a crash.
-    With --on, each trial is a job of a cluster, which shares the directory of runs; the search runs here.
+    With --on, each trial is a job of a cluster, which shares the directory of runs; the search runs here. On a host,
+    all of the search runs there.
     """
     refuse_two_outputs(as_json, plain, detach)
     from accel_tui.cli import search_run, searches  # slow to import
@@ -77,6 +78,11 @@ def search(
     if chosen and (resume is not None or join is not None):
         raise click.UsageError(f"the search keeps its plan: leave out --{next(iter(chosen)).replace('_', '-')}")
     where = asked_of(place, asked)
+    if where and where[0].kind == HOST:
+        if join is not None:
+            raise click.UsageError("--join on a host is a command of that host")
+        show = search_run.HostSearch(where, as_json=as_json, plain=plain, detach=detach)
+        return show.resume(resume) if resume else show.start(plan_file, range_texts, options, chosen)
     if resume is not None:
         if where:
             raise click.UsageError("the search keeps its place: leave out --on")

@@ -15,17 +15,19 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
-from accel_engine.plan.plan_file import read_plan_file
+from accel_engine.plan.options import command_words
+from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.process.detached import leave
 from accel_engine.run_queue.queue import set_default_limit
 from accel_engine.search import launch, new_study
 from accel_engine.search.definition import SearchOptions
 from accel_engine.search.progress import check_enough
-from accel_engine.search.ranges import parse_all
+from accel_engine.search.ranges import format_over, parse_all
 from accel_engine.search.search_table import events_between, report_event, split_table
 from accel_engine.search.study_paths import find_study
 from accel_engine.search.trial_plan import without_effect
 from accel_tui.cli.chosen_plan import with_chosen_plan
+from accel_tui.cli.host_run import check_asked, chosen_host, command_on, run_on_host
 from accel_tui.cli.live import is_live
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
@@ -37,7 +39,7 @@ if TYPE_CHECKING:  # slow to import
     from accel_engine.search.study_reader import StudyReader
 
 _RESUMED = ("trials", "within", "at_once", "confirm", "patience")
-"""Those that a continued search takes."""
+"""Options that a continued search takes."""
 
 INTERVAL = 0.2
 """Seconds between two looks at the search."""
@@ -58,7 +60,7 @@ def define_search(
     Args:
         plan_file: A TOML or JSON file.
         range_texts: The texts of ``--over``.
-        options: Those of :class:`SearchOptions` that are given.
+        options: The options of :class:`SearchOptions` that are given.
         flags: Fields of the plan that are given.
         where: The place where trials train, and what is asked of it; ``None`` for this machine.
 
@@ -66,10 +68,7 @@ def define_search(
         UsageError: Something is wrong.
         RunError: The search cannot be written, or its storage cannot be reached.
     """
-    file, written = split_table(read_plan_file(plan_file)) if plan_file else (None, SearchOptions())
-    ranges = parse_all(range_texts) if range_texts else ()
-    parameters = {each.name: each for each in (*written.parameters, *ranges)}
-    chosen = replace(written, parameters=tuple(parameters.values()), **options)
+    file, chosen = _chosen(plan_file, range_texts, options)
     given = {**(file.values if file else {}), **flags}
     place = runs_at(*where) if where else None
 
@@ -81,6 +80,63 @@ def define_search(
         return directory
 
     return with_chosen_plan(load_settings(), file, flags, begin, place.devices if place else None)
+
+
+def _chosen(
+    plan_file: Path | None, range_texts: Sequence[str], options: Mapping[str, Any]
+) -> tuple[PlanFile | None, SearchOptions]:
+    """The plan file without its search, and the search of that and of the options over it."""
+    file, written = split_table(read_plan_file(plan_file)) if plan_file else (None, SearchOptions())
+    ranges = parse_all(range_texts) if range_texts else ()
+    parameters = {each.name: each for each in (*written.parameters, *ranges)}
+    return file, replace(written, parameters=tuple(parameters.values()), **options)
+
+
+class HostSearch:
+    """A search that runs on a host, in the background there, and is shown here.
+
+    Args:
+        where: The host, and what is asked of clusters only.
+        as_json: Whether to print JSON lines.
+        plain: Whether to print log lines on a terminal too.
+        detach: Whether to print its name and return.
+    """
+
+    def __init__(self, where: tuple[PlaceName, PlaceRequest], *, as_json: bool, plain: bool, detach: bool) -> None:
+        check_asked(where)
+        self._reading, self._detach = chosen_host(where[0].detail), detach
+        self._output = ["--json"] if as_json else ["--plain"] if plain else []
+
+    def start(
+        self,
+        plan_file: Path | None,
+        range_texts: Sequence[str],
+        options: Mapping[str, Any],
+        flags: Mapping[str, Any],
+    ) -> int:
+        """Start it, as :func:`define_search` does here, and show it; returns the exit status."""
+        file, chosen = _chosen(plan_file, range_texts, options)
+        over = [word for each in chosen.parameters for word in ("--over", format_over(each))]
+        words, printed = ["search", *over, *command_words(chosen), "--detach"], list[str]()
+
+        def take(line: str, is_error: bool) -> None:
+            print_to_stderr(line.strip().removeprefix("accel-tui: ")) if is_error else printed.append(line.strip())
+
+        status = run_on_host(self._reading, words, file, flags, take)
+        return status or self.resume(printed[-1])
+
+    def resume(self, name: str) -> int:
+        """Show it, or continue it if it has stopped; returns the exit status."""
+        host = self._reading.host
+        again = f"accel-tui search --on {host} --resume {name}"
+        if self._detach:
+            write(name)
+            print_to_stderr(f"it runs on {host}; show it: {again}")
+            return 0
+        try:
+            return command_on(host, ["search", "--resume", name, *self._output], None)
+        except RunError as error:
+            raise RunError(f"{error}; the search goes on there; show it: {again}") from error
 
 
 def runs_at(name: PlaceName, request: PlaceRequest) -> "RunsAtPlace":

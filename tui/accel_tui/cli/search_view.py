@@ -158,7 +158,7 @@ def event_line(event: Event) -> str:
     objectives = event.get("objectives", {})
     parts += [f"{objective_name(name)} {objective_text(name, value)}" for name, value in objectives.items()]
     values = event["values"] if "values" in event and event["event"] != "trial_continued" else {}
-    shown = " ".join(f"{name}={short_value(value)}" for name, value in values.items())
+    shown = " ".join(f"{name}={_short_value(value)}" for name, value in values.items())
     reason = event.get("reason", "") if event["event"] != "trial_out_of_memory" else ""
     short = shorten(printable(reason).partition("\n")[0], REASON)
     return printable_line("  ".join(filter(None, [*parts, shown, short])))
@@ -223,7 +223,7 @@ def _best_table(
             str(each.state),
             *(["yes" if each.number in marked else ""] if marked else []),
             *(objective_text(one.name, each.objectives.get(one.name, math.nan)) for one in definition.objectives),
-            *(printable_line(short_value(each.values.get(one.name))) for one in definition.parameters),
+            *(printable_line(_short_value(each.values.get(one.name))) for one in definition.parameters),
         ]
         for each in counted[: max(BEST, len(marked))]
     ]
@@ -265,7 +265,7 @@ def _failing_choices(definition: StudyDefinition, trials: Sequence[Trial]) -> It
             found = [each for each in ended if each.values.get(parameter.name) == choice]
             if len(found) > 1 and all(each.state.failed for each in found):
                 numbers_of = [each.number for each in found]
-                yield printable_line(f"{parameter.name}={short_value(choice)} failed each time: {_named(numbers_of)}")
+                yield printable_line(f"{parameter.name}={_short_value(choice)} failed each time: {_named(numbers_of)}")
 
 
 def _named(found: Sequence[int]) -> str:
@@ -279,6 +279,6 @@ def _outcome(ended: Mapping[str, Any]) -> str:
     return {"finished": "has finished", "stopped": "was stopped", "failed": "has failed"}[str(ended["outcome"])]
 
 
-def short_value(value: Any) -> str:
+def _short_value(value: Any) -> str:
     """A value of a field: a number in four digits, a path without its folders."""
     return f"{value:.4g}" if isinstance(value, float) else format_value(value).rpartition("/")[2]

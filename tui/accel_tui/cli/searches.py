@@ -9,7 +9,7 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import list_runs, runs_directory
-from accel_engine.run.runs.listing import named
+from accel_engine.run.runs.listing import runs_named
 from accel_engine.run.store.database import DATABASE as RUN_DATABASE
 from accel_engine.search import launch
 from accel_engine.search.progress import trials_done
@@ -98,7 +98,7 @@ def search_to_stop(reference: str) -> Path | None:
         UsageError: A run has the same name.
     """
     search = named_search(reference)
-    if search and (same := named(list_runs(), reference)):
+    if search and (same := runs_named(list_runs(), reference)):
         raise UsageError(
             f"a run and a search have the name {reference!r}: give the run's id, {same[0].id}, or stop the search with "
             f"accel-tui stop --search {reference}"

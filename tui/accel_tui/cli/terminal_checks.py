@@ -93,14 +93,14 @@ def checks(terminal: Terminal | None = None) -> tuple[Check, ...]:
     """
     terminal = terminal or Terminal.here()
     return (
-        Check("terminal.type", partial(check_type, terminal)),
-        Check("terminal.size", partial(check_size, terminal), TEXTUAL_TIMEOUT),
-        Check("terminal.colours", partial(check_colours, terminal)),
-        Check("terminal.unicode", partial(check_unicode, terminal)),
+        Check("terminal.type", partial(_check_type, terminal)),
+        Check("terminal.size", partial(_check_size, terminal), TEXTUAL_TIMEOUT),
+        Check("terminal.colours", partial(_check_colours, terminal)),
+        Check("terminal.unicode", partial(_check_unicode, terminal)),
     )
 
 
-def check_type(terminal: Terminal) -> CheckFinding:
+def _check_type(terminal: Terminal) -> CheckFinding:
     """Check that the terminal supports full-screen programs."""
     if not terminal.interactive:
         return warned("none", "input and output are files or pipes; the dashboard needs a terminal", WITHOUT_DASHBOARD)
@@ -113,7 +113,7 @@ def check_type(terminal: Terminal) -> CheckFinding:
     return passed(", ".join(filter(None, [terminal.kind, terminal.connection])))
 
 
-def check_size(terminal: Terminal) -> CheckFinding:
+def _check_size(terminal: Terminal) -> CheckFinding:
     """Check that the dashboard fits."""
     from accel_tui.screens.too_small_screen import MIN_SIZE  # imports Textual, which is slow
 
@@ -130,7 +130,7 @@ def check_size(terminal: Terminal) -> CheckFinding:
     return passed(found)
 
 
-def check_colours(terminal: Terminal) -> CheckFinding:
+def _check_colours(terminal: Terminal) -> CheckFinding:
     """Check that the terminal shows enough colours."""
     if not terminal.interactive:
         return skipped("not checked: no terminal")
@@ -145,7 +145,7 @@ def check_colours(terminal: Terminal) -> CheckFinding:
     return warned(COLOURS[terminal.colours], why, fix)
 
 
-def check_unicode(terminal: Terminal) -> CheckFinding:
+def _check_unicode(terminal: Terminal) -> CheckFinding:
     """Check that braille characters, which draw the curves, can be shown."""
     if not terminal.has_unicode:
         why = "this locale or encoding has no Unicode: curves and frames are drawn with ASCII"

@@ -35,7 +35,7 @@ ON_PLACE = click.option(
     "--on",
     "place",
     metavar="PLACE",
-    callback=lambda context, option, text: read_place(context, option, text),
+    callback=lambda context, option, text: _read_place(context, option, text),
     help=f"Train at a place: a host, any of them, {', '.join(FORMS.values())}.  [default: {HERE}]",
 )
 
@@ -59,18 +59,18 @@ _OUTPUTS = (
 )
 
 
-def is_on_host(run: str) -> bool:
+def _is_on_host(run: str) -> bool:
     """Whether a run is mirrored from a host."""
-    from accel_engine.run.directory.run_paths import host_of, hosts_directory  # slow to import
+    from accel_engine.run.directory.run_paths import host_of_run, hosts_directory  # slow to import
 
     if not is_directory(hosts_directory()):
         return False
-    from accel_engine.run import find
+    from accel_engine.run import find_run
 
-    return bool(host_of(find(run)))
+    return bool(host_of_run(find_run(run)))
 
 
-def read_place(context: click.Context, option: click.Parameter, text: str | None) -> PlaceName | None:
+def _read_place(context: click.Context, option: click.Parameter, text: str | None) -> PlaceName | None:
     """The place that --on names; ``None`` for this machine."""
     try:
         return parse_place(text or HERE)
@@ -187,7 +187,7 @@ def train_or_queue(
     Returns:
         The exit status.
     """
-    if (place is not None and place[0].kind == HOST) or (run and is_on_host(run)):
+    if (place is not None and place[0].kind == HOST) or (run and _is_on_host(run)):
         from accel_tui.cli import host_run  # seldom needed
 
         shown = {"as_json": as_json, "plain": plain, "detach": detach}

@@ -7,7 +7,7 @@ import click
 from accel_engine.errors import UsageError
 from accel_engine.models.model_files import is_model_file, why_no_layers
 from accel_engine.plan import Plan
-from accel_engine.run import find
+from accel_engine.run import find_run
 from accel_engine.run.directory.run_paths import MODEL
 from accel_engine.run.store.database import DATABASE
 from accel_engine.user_paths import exists, is_file, user_path
@@ -29,12 +29,12 @@ def run_or_file(target: str) -> tuple[Path, bool]:
     if why := why_no_layers(path):
         raise UsageError(f"{target}: {why}" if exists(path) else f"no such file: {target}")
     if not is_model_file(target):
-        return find(target), True
+        return find_run(target), True
     if not is_file(path):
         raise UsageError(f"no such file: {target}")
     directory = path.absolute().parent
     is_of_run = path.name == MODEL and is_file(directory / DATABASE)
-    return (find(str(directory)), True) if is_of_run else (path, False)
+    return (find_run(str(directory)), True) if is_of_run else (path, False)
 
 
 def find_model(target: str, data: str, custom_objects: str = "") -> Path | Plan:

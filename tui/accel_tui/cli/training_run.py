@@ -14,9 +14,9 @@ from accel_engine.errors import AccelError
 from accel_engine.plan import isolation
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.process.start_run import hand_over, prepare_continuation, prepare_run
+from accel_engine.process.start_run import prepare_continuation, prepare_run, start_on_engine
 from accel_engine.process.warm_engine import WarmEngine
-from accel_engine.run import RunReader, find, read_run
+from accel_engine.run import RunReader, find_run, read_run
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.database import DATABASE, reading
@@ -25,7 +25,7 @@ from accel_engine.run_queue import queue
 from accel_engine.run_queue.needs import find_need
 from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_tui.cli.chosen_plan import with_chosen_plan
-from accel_tui.cli.follow_run import Interrupts, follow, view_for
+from accel_tui.cli.follow_run import Interrupts, follow_run, view_for
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.settings.user_settings import load_settings
 
@@ -37,7 +37,7 @@ def open_run(run: str | None, plan_file: Path | None, fields: Mapping[str, Any],
     """Reopen an ended run, to continue it from its last checkpoint, or create one, with the chosen plan.
 
     Args:
-        run: The run to continue, as :func:`accel_engine.run.find` takes it; ``None`` for a new one.
+        run: The run to continue, as :func:`accel_engine.run.find_run` takes it; ``None`` for a new one.
         plan_file: A TOML or JSON file with the plan of a new run.
         fields: Plan fields that are given as options.
         queued: Whether it waits in the queue.
@@ -48,7 +48,7 @@ def open_run(run: str | None, plan_file: Path | None, fields: Mapping[str, Any],
         InvalidPlanError: The plan has errors; in the settings and in the file with their lines.
     """
     if run is not None:
-        return prepare_continuation(find(run), fields, print_to_stderr, queued=queued)
+        return prepare_continuation(find_run(run), fields, print_to_stderr, queued=queued)
     return with_chosen_plan(
         load_settings(),
         read_plan_file(plan_file) if plan_file else None,
@@ -74,7 +74,7 @@ def train_run(directory: Path, engine: WarmEngine | None, *, as_json: bool, plai
     if plan and (warning := isolation.warning(resolve(plan, chosen=()))):
         print_to_stderr(f"warning: {warning}")
     if detach:
-        hand_over(directory, engine)
+        start_on_engine(directory, engine)
         write(directory.name)
         return 0
     return _train_in_foreground(directory, engine, as_json=as_json, plain=plain)
@@ -92,9 +92,9 @@ def _train_in_foreground(directory: Path, engine: WarmEngine | None, *, as_json:
     try:
         with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
             reader.skip()  # the events of an earlier engine were shown before
-            process = hand_over(directory, engine)
+            process = start_on_engine(directory, engine)
             view = view_for(sys.stdout, as_json=as_json, plain=plain)
-            status = follow(reader, view, interrupts, _restart_with_less_memory)
+            status = follow_run(reader, view, interrupts, _restart_with_less_memory)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(EXIT_SECONDS)  # frees the accelerator for the next command of a script
             return status

@@ -5,9 +5,9 @@ from contextlib import closing
 
 import click
 
-from accel_engine.run import RunReader, find
+from accel_engine.run import RunReader, find_run
 from accel_tui.cli.dashboard import has_terminal, open_dashboard
-from accel_tui.cli.follow_run import follow, view_for
+from accel_tui.cli.follow_run import follow_run, view_for
 from accel_tui.cli.output import json_option
 
 EPILOG = """\b
@@ -35,8 +35,8 @@ def watch(run: str, as_json: bool, plain: bool) -> int:
     """
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other")
-    directory = find(run)
+    directory = find_run(run)
     if not (as_json or plain) and has_terminal():
         return open_dashboard(directory)
     with closing(RunReader(directory)) as reader:
-        return follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain))
+        return follow_run(reader, view_for(sys.stdout, as_json=as_json, plain=plain))

@@ -92,7 +92,7 @@ class Access:
         Raises:
             web.HTTPException: It is refused; a stranger does not learn which addresses exist.
         """
-        name = host_name(request.headers.get("Host", ""))
+        name = _parse_host_header(request.headers.get("Host", ""))
         if not self._is_own_name(name):
             # A page of another site may have made its own name point to this machine.
             raise _misdirected(name)
@@ -137,7 +137,7 @@ class Access:
         return True
 
 
-def host_name(host: str) -> str:
+def _parse_host_header(host: str) -> str:
     """The name or address in a Host header, without the port; empty if it is malformed."""
     match = _HOST.fullmatch(host)
     return match["name"].strip("[]").rstrip(".").lower() if match else ""
@@ -166,7 +166,7 @@ def _misdirected(name: str) -> web.HTTPMisdirectedRequest:
 
 
 def _allowed_name(host: str) -> str:
-    name = host_name(host)
+    name = _parse_host_header(host)
     if not name or name != host.rstrip(".").lower():
         raise UsageError(f"--allow-host: {host} is not the name of a host; use e.g. dashboard.example.org")
     return name

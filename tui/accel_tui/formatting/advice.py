@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accel_engine.advice import Coverage, Cure, Evidence
-from accel_engine.plan.changed_plan import changed_plan as changed_plan
-from accel_engine.plan.changed_plan import options_text as options_text
+from accel_engine.plan.changed_plan import changed_plan, options_text
 from accel_engine.run import RunInfo
 from accel_engine.run.runs.plan_changes import CHANGEABLE
 from accel_engine.text import shell_command

@@ -58,7 +58,7 @@ def _table(title: str, candidates: Sequence[Candidate]) -> ResultTable:
     forms = _forms(candidates)
     rows = tuple(tuple(_row(each, forms, has_latencies=has_latencies, has_energy=has_energy)) for each in candidates)
     about = ", ".join(filter(None, (title, candidates[0].scenario, _metric_values(candidates))))
-    return ResultTable(header, rows, about)
+    return ResultTable(header, rows, about, optional=("MEMORY", "FIRST CALL", "P90", "P99.9"))
 
 
 def _forms(candidates: Sequence[Candidate]) -> Mapping[str, Callable[[float], str]]:

@@ -163,9 +163,9 @@ def deployed_lines(found: Deployed) -> Iterator[str]:
         f"{numbers.compact(float(load.rate))} requests/s"
     )
     if found.sizings:
-        yield from sizing_lines(found.sizing)
+        yield from _sizing_lines(found.sizing)
     yield ""
-    urls = service_urls(deployment)
+    urls = _service_urls(deployment)
     width = max(map(len, urls)) + 2
     yield from (f"{what:{width}}{url}" for what, url in urls.items())
     yield ""
@@ -183,7 +183,7 @@ def equality(found: Deployed) -> str:
     )
 
 
-def sizing_lines(sizing: Sizing | None) -> Iterator[str]:
+def _sizing_lines(sizing: Sizing | None) -> Iterator[str]:
     """What was chosen by measuring, and how many machines the target rate takes; nothing without a target."""
     if sizing is None or not sizing.rate or sizing.target_latency is None:
         return
@@ -241,7 +241,7 @@ def _served(sizing: Sizing) -> str:
     return f"{sizing.format}{threads}"
 
 
-def service_urls(deployment: Deployment) -> dict[str, str]:
+def _service_urls(deployment: Deployment) -> dict[str, str]:
     """Where a server is asked, by what for."""
     name, url = deployment.name, deployment.url
     grpc = {"gRPC": f"{deployment.host}:{deployment.grpc_port}"} if deployment.grpc_port else {}
@@ -275,7 +275,7 @@ def deployed_tables(found: Deployed, command: str) -> Iterator[ResultTable]:
         ],
         note="latencies and rate of one connection",
     )
-    yield ResultTable(("FOR", "URL"), list(service_urls(found.deployment).items()), note=command)
+    yield ResultTable(("FOR", "URL"), list(_service_urls(found.deployment).items()), note=command)
 
 
 LOAD_HEADER = ("CONNECTIONS", "REQUESTS/S", "P50", "P99", "STABLE")
@@ -356,7 +356,7 @@ def folder_lines(found: WrittenFolder) -> Iterator[str]:
             f"{numbers.compact(float(measured.rate))} requests/s, p50 {numbers.latency(measured.p50)}, "
             f"p99 {numbers.latency(measured.p99)}; ready after {measured.load_seconds:.1f} s{memory}"
         )
-    yield from sizing_lines(found.facts.sizing)
+    yield from _sizing_lines(found.facts.sizing)
     yield f"{found.path / 'README.md'} says how to start it"
 
 

@@ -86,20 +86,20 @@ def problems(found: Export) -> Iterator[str]:
             yield f"{each.name}: {each.problem}"
 
 
-def written_to(found: Export) -> tuple[str, list[str]]:
+def _written_to(found: Export) -> tuple[str, list[str]]:
     """The folder that all written models are in, as a title, and their paths in it."""
     folder = os.path.commonpath([os.path.dirname(path) for path in found.paths]) if found.paths else ""
     return f"Written to {folder}", [os.path.relpath(path, folder) for path in found.paths]
 
 
-def export_tables(found: Export) -> Iterator[ResultTable]:
+def _export_tables(found: Export) -> Iterator[ResultTable]:
     """Yield the models and why others were not written, the inputs and outputs, and the files."""
     metrics = tuple(found.original.metrics)
     reasons = list(problems(found))
     note = "\n".join(["Not written", *reasons]) if reasons else ""
     yield ResultTable(model_header(metrics), model_rows(found, metrics), note=note)
     yield ResultTable(SIGNATURE, list(signature_rows((found.written or (found.original,))[0])))
-    title, paths = written_to(found)
+    title, paths = _written_to(found)
     if paths:
         yield ResultTable(("FILE",), [(path,) for path in paths], title)
 
@@ -111,7 +111,7 @@ def drawn_export_tables(found: Export, targets: Sequence[ExportTarget]) -> list[
         found: The export.
         targets: What was asked for.
     """
-    models, *others = export_tables(found)
+    models, *others = _export_tables(found)
     measured = (found.original, *found.written)
     limits = {target.name: target for target in targets}
     drawn = (
@@ -145,11 +145,7 @@ def _tolerance_cell(model: MeasuredModel, target: ExportTarget | None) -> Callab
 def _bars(values: Sequence[float | None]) -> list[Callable[[int], str]]:
     """Bars of values, the longest for the largest."""
     largest = max((each for each in values if each is not None), default=0.0) or 1.0
-    return [partial(_bar_of, (each or 0.0) / largest) for each in values]
-
-
-def _bar_of(share: float, width: int) -> str:
-    return bar(share, width)
+    return [partial(bar, (each or 0.0) / largest) for each in values]
 
 
 def _number(value: float | None) -> str:

@@ -80,7 +80,7 @@ def _bars(seconds: Sequence[float]) -> DrawnColumn:
 
 def _peaks(shown: Sequence[ProfiledOperation], profile: OpProfile) -> DrawnColumn:
     """How near operations are to the roofline."""
-    shares = [(peak_share(each, profile) or (0.0, ""))[0] for each in shown]
+    shares = [(_peak_share(each, profile) or (0.0, ""))[0] for each in shown]
     return DrawnColumn("OF PEAK", [partial(bar, each) for each in shares], colour="secondary", widest=_BAR // 2)
 
 
@@ -101,7 +101,7 @@ def _bytes_rate(profile: OpProfile) -> str:
     return f"{rate}/s ({profile.bytes_source})" if profile.bytes_source else f"{rate}/s"
 
 
-def peak_share(operation: ProfiledOperation, profile: OpProfile) -> tuple[float, str] | None:
+def _peak_share(operation: ProfiledOperation, profile: OpProfile) -> tuple[float, str] | None:
     """How near an operation is to the roofline: the share of what limits it, and what that is; ``None`` if unknown.
 
     Above 1, its data came from a cache.
@@ -121,7 +121,7 @@ def _group_title(profile: OpProfile) -> str:
 
 
 def _operation_row(operation: ProfiledOperation, profile: OpProfile) -> tuple[str, ...]:
-    near = peak_share(operation, profile)
+    near = _peak_share(operation, profile)
     reached = (
         ""
         if near is None

@@ -10,8 +10,7 @@ from accel_engine.plan.placement import process_count
 from accel_engine.race.comparison import find_best, has_enough_turns, winners
 from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState, LearnedValue
 from accel_engine.words import numbers
-from accel_tui.formatting.bars import bar as solid_bar
-from accel_tui.formatting.bars import interval
+from accel_tui.formatting.bars import bar, interval
 from accel_tui.formatting.table_columns import GAP, Column, line_cells
 from accel_tui.formatting.text import fit
 
@@ -234,8 +233,8 @@ TITLE_WIDTH = 26
 TITLE = "configuration"
 """The header of the titles."""
 
-LEAST_BAR = 4
-"""The fewest columns of a bar."""
+LEAST_BAR, BAR_BESIDE_MARKS = 4, 12
+"""The fewest columns of a bar, and of one that leaves room for marks."""
 
 LEAST_SPREAD = 3
 """The fewest columns of a spread that is drawn."""
@@ -272,7 +271,8 @@ def race_columns(
     titles = max(titles, cell_len(title))
     figures = _figures(results, width)
     room = width - titles - GAP - sum(each.width + GAP for each in figures)
-    marks_width = MARKS if has_two and room - MARKS - GAP >= LEAST_BAR else 13 if room - 13 - GAP >= LEAST_BAR else 0
+    wanted = MARKS if has_two and room - MARKS - GAP >= BAR_BESIDE_MARKS else 13
+    marks_width = wanted if room - wanted - GAP >= BAR_BESIDE_MARKS else 0
     bar = max(room - (marks_width and marks_width + GAP), LEAST_BAR)
     longest = max((each.between[1] for each in results if each.between and each.is_measured), default=0.0)
 
@@ -351,7 +351,7 @@ def _bar(result: ConfigurationResult, width: int, longest: float) -> str:
     rate = result.examples_per_second or 0.0
     solid, end = (round(width * each / longest) for each in (low, high))
     if end - solid < LEAST_SPREAD:
-        return solid_bar(rate / longest, width)
+        return bar(rate / longest, width)
     return "━" * solid + interval(low, rate, high, (low, high), end - solid)
 
 

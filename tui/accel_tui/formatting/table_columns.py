@@ -15,7 +15,7 @@ GAP = 2
 ALL_ROOM = 1000
 """The widest that a column can be."""
 
-_KEPT = 4
+KEPT = 4
 """The highest drop priority of columns that are not hidden for being empty."""
 
 _LOOKED_AT = 500
@@ -121,6 +121,8 @@ class ResultTable:
     """The columns that are drawn beside its texts."""
     named: tuple[str, ...] = ()
     """The titles that are names which users gave."""
+    optional: tuple[str, ...] = ()
+    """The titles of columns that a screen hides where there is no room, the last first, and where they are empty."""
 
     def shown_title(self, title: str) -> str:
         """A title as a screen shows it: small letters, but names and units as they are."""
@@ -146,7 +148,7 @@ def fitting_columns(columns: Sequence[Column[T]], room: int, rows: Sequence[T] =
         room: The available width in cells.
         rows: The rows of the table.
     """
-    optional = [column for column in columns if column.drop_priority > _KEPT]
+    optional = [column for column in columns if column.drop_priority > KEPT]
     empty = {each.title for each in optional if rows and not any(map(each.has_value, rows[:_LOOKED_AT]))}
     chosen, room = set[int](), room + GAP
     for column in sorted(columns, key=lambda column: (column.title in empty, column.drop_priority)):
@@ -158,13 +160,12 @@ def fitting_columns(columns: Sequence[Column[T]], room: int, rows: Sequence[T] =
 
 
 def column_widths(columns: Sequence[Column[T]], room: int) -> list[int]:
-    """The widths of columns in cells; those that grow share what is left, the first ones first."""
+    """The widths of columns in cells. Those that grow share what is left, those first that would be hidden last."""
     spare = max(0, room + GAP - sum(column.width + GAP for column in columns))
-    found = []
-    for column in columns:
-        more = min(spare, max(0, column.widest - column.width))
-        found.append(column.width + more)
-        spare -= more
+    found = [column.width for column in columns]
+    for at in sorted(range(len(columns)), key=lambda at: (columns[at].widest == ALL_ROOM, columns[at].drop_priority)):
+        found[at] += min(spare, max(0, columns[at].widest - columns[at].width))
+        spare -= found[at] - columns[at].width
     return found
 
 

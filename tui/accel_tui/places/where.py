@@ -16,7 +16,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.text import printable_fields, shell_command
 from accel_engine.words import numbers
 from accel_tui.places.place_state import UNKNOWN, PlaceState
-from accel_tui.plan.data_look import PreviewRow
+from accel_tui.plan.data_text import PreviewRow
 from accel_tui.plan.form import FieldChoice
 from accel_tui.plan.measured_text import earlier_rows
 from accel_tui.run_list.host_rows import HostView, accelerators_text
@@ -114,7 +114,7 @@ def place_choices() -> tuple[FieldChoice, ...]:
     return tuple(found)
 
 
-def state_of(view: HostView, before: PlaceState) -> PlaceState:
+def place_state(view: HostView, before: PlaceState) -> PlaceState:
     """What is known of a host after a reading.
 
     Args:
@@ -180,7 +180,7 @@ class PlaceWatch:
     def _take(self, reading: HostReading) -> None:
         reading = printable_fields(reading)
         self._view = (self._view or HostView(HostReading(reading.host))).updated(reading)
-        self._tell(state_of(self._view, self._state))
+        self._tell(place_state(self._view, self._state))
 
     def _tell(self, state: PlaceState) -> None:
         self._state = state

@@ -34,11 +34,11 @@ class DataPlace:
     name: str
     """Its name in the list."""
     kind: str
-    """What it holds: ``table``, ``images``; ``folder`` for a folder without data of its own."""
+    """What it holds: ``table``, ``images``; ``folder`` for a folder that has no data itself."""
     size: str = ""
     """The size of a file, the number of examples of a built-in dataset."""
     folder: Path | None = None
-    """The folder that it is; ``None`` if it is none."""
+    """Its path if it is a folder; else ``None``."""
     is_data: bool = True
     """Whether it can be trained on."""
 
@@ -99,7 +99,7 @@ def recent(trained: Iterable[str], listed: Sequence[DataPlace], limit: int = 4) 
     found: dict[str, DataPlace] = {}
     for text in trained:
         key = _resolved(text)
-        if key not in known and key not in found and len(found) < limit:
+        if text and key not in known and key not in found and len(found) < limit:  # a bench has no data
             found[key] = DataPlace(text, text, "recent")
     return tuple(found.values())
 

@@ -13,7 +13,7 @@ from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.formatting.data import histogram_blocks, of_total, share_bars
 from accel_tui.formatting.text import fit, sparkline, wrapped
-from accel_tui.plan import data_look, field_labels
+from accel_tui.plan import data_text, field_labels
 from accel_tui.plan.data_reading import Preview
 
 MAX_COLUMNS = 300
@@ -67,7 +67,7 @@ def _plain(contents: Sequence[Content] | Iterator[Content]) -> Iterator[PreviewL
 
 def _counts(entry: DatasetEntry, width: int) -> Iterator[Content]:
     if entry.examples is not None:
-        yield from _wrapped(data_look.splits(entry), width)
+        yield from _wrapped(data_text.splits(entry), width)
 
 
 def _columns(entry: DatasetEntry, picture: DataPicture, width: int) -> Iterator[PreviewLine]:
@@ -117,7 +117,7 @@ def _classes(entry: DatasetEntry, width: int) -> Iterator[Content]:
     if not counts:
         return
     names = [printable_line(name) for name in entry.class_names] or [str(number) for number in range(len(counts))]
-    yield Content.styled(f"{len(counts)} classes, {data_look.balance(counts)}", "$text-muted")
+    yield Content.styled(f"{len(counts)} classes, {data_text.balance(counts)}", "$text-muted")
     if len(counts) > _CLASSES and max(counts) <= 2 * min(counts):  # balanced
         yield Content.styled(sparkline(counts, min(len(counts), width), 0, max(counts)), "$primary")
         return

@@ -24,7 +24,7 @@ from accel_engine.plan.plan_file import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 from accel_engine.words import numbers
-from accel_tui.plan import data_look, field_labels
+from accel_tui.plan import data_text, field_labels
 from accel_tui.plan.field_labels import label, word
 
 _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
@@ -49,7 +49,7 @@ def default_reason(name: str) -> str:
     return f"default {default}: {WORDS[name].why}"
 
 
-def to_text(value: Any) -> str:
+def field_text(value: Any) -> str:
     """The value of a plan field as the text of the form."""
     if value is None:
         return ""
@@ -156,7 +156,7 @@ def _column(name: str, column: EntryColumn) -> FieldChoice:
 def describe_dataset(entry: DatasetEntry) -> str:
     """The known shape, classes and examples of a dataset."""
     parts = [
-        data_look.inputs(entry),
+        data_text.inputs(entry),
         numbers.counted(entry.classes, "class") if entry.classes else "",
         numbers.counted(entry.examples, "example") if entry.examples else "",
     ]

@@ -14,7 +14,7 @@ from accel_engine.run import RunSummary
 from accel_engine.run.runs.listing import start_seconds
 from accel_engine.words import numbers
 from accel_tui.formatting.race import spread_of
-from accel_tui.plan.data_look import PreviewRow
+from accel_tui.plan.data_text import PreviewRow
 
 
 def first_use_rows(resolved: ResolvedPlan, devices: Sequence[Device]) -> tuple[PreviewRow, ...]:

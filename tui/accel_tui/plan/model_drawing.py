@@ -65,7 +65,7 @@ def _line(block: ModelBlock, width: int, *, is_chain: bool) -> Content:
     style = "" if block.parameters else "$text-muted"
     return Content.assemble(
         ("│ ", "$border"),
-        (fit(block_text(block, is_chain=is_chain), room), style),
+        (fit(_block_text(block, is_chain=is_chain), room), style),
         (times, "$accent bold"),
         (weights, "$text-muted"),
         (" │", "$border"),
@@ -73,7 +73,7 @@ def _line(block: ModelBlock, width: int, *, is_chain: bool) -> Content:
     )
 
 
-def block_text(block: ModelBlock, *, is_chain: bool = True) -> str:
+def _block_text(block: ModelBlock, *, is_chain: bool = True) -> str:
     """The layers of a block: in their order, or how many of each class there are where it has branches."""
     names = [_short(name) for name in block.layers]
     if block.has_branches or not is_chain:

@@ -13,8 +13,8 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.plan import data_look
-from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow
+from accel_tui.plan import data_text
+from accel_tui.plan.data_text import DATA_FIELDS, PreviewRow
 from accel_tui.plan.field_labels import word
 from accel_tui.plan.search_fields import looks_like_range
 
@@ -144,8 +144,8 @@ def _data(filled: ResolvedPlan) -> list[PreviewRow]:
     """What is known of the data."""
     entry = filled.data
     reading = "known once the data is read" if entry.needs_engine else "reading the data…"
-    text = data_look.structure(entry)
-    return [PreviewRow("input", text or reading, pending=not text), *data_look.data_rows(entry)]
+    text = data_text.structure(entry)
+    return [PreviewRow("input", text or reading, pending=not text), *data_text.data_rows(entry)]
 
 
 def _scaling(filled: ResolvedPlan, description: Description | None, pending: str) -> list[PreviewRow]:
@@ -168,7 +168,7 @@ def _steps(filled: ResolvedPlan) -> list[PreviewRow]:
     counts, entry = filled.step_counts, filled.data
     if entry.examples is None or filled.placement is None:
         return [PreviewRow(name, "—") for name in ("examples", "steps", "batch")]
-    examples = PreviewRow("examples", data_look.splits(entry))
+    examples = PreviewRow("examples", data_text.splits(entry))
     if counts is None:
         batch = f"{filled.plan.batch_size} over the cores of {filled.placement.remote_tpu or 'the TPU'}"
         return [

@@ -55,13 +55,13 @@ def split(texts: Mapping[str, str]) -> SplitTexts:
         if is_range(name, text):
             try:
                 parameters[name] = found = parameter_of(name, text.strip())
-                plain[name] = format_value(first_value(found))
+                plain[name] = format_value(_first_value(found))
             except PlanError as error:
                 plain[name], errors[name] = default_text(name), error.reason
     return SplitTexts(plain, parameters, errors)
 
 
-def first_value(parameter: Parameter) -> Any:
+def _first_value(parameter: Parameter) -> Any:
     """The first choice, or the lower end."""
     return parameter.choices[0] if parameter.choices else parameter.low
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import UsageError, file_errors
 from accel_engine.files import replacing
 from accel_engine.image_files import encode_png
 from accel_engine.inference.output_prediction import OutputPrediction
@@ -58,7 +58,7 @@ class SavingOptions:
 
     def __post_init__(self) -> None:
         if self.path:
-            check_predictions_path(self.path)
+            _check_predictions_path(self.path)
 
     @property
     def path(self) -> Path | None:
@@ -66,7 +66,7 @@ class SavingOptions:
         return user_path(self.output) if self.output else None
 
 
-def check_predictions_path(path: Path) -> None:
+def _check_predictions_path(path: Path) -> None:
     """Raise if predictions cannot be written to a path, not even over what is there.
 
     Raises:
@@ -92,7 +92,7 @@ def write_predictions(path: Path, found: ExamplePredictions, top: int) -> None:
         UsageError: They do not fit the format.
         RunError: The path cannot be written.
     """
-    try:
+    with file_errors(f"cannot write {path}"):
         if not path.suffix:
             _write_images(path, found)
             return
@@ -104,8 +104,6 @@ def write_predictions(path: Path, found: ExamplePredictions, top: int) -> None:
                     file.writelines(f"{json.dumps(each)}\n" for each in objects(found, top))
             else:
                 _write_csv(partial, found)
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _write_csv(path: Path, found: ExamplePredictions) -> None:
@@ -142,7 +140,7 @@ def _write_arrays(path: Path, found: ExamplePredictions) -> None:
 def _write_images(folder: Path, found: ExamplePredictions) -> None:
     """A PNG file for each example: its mask in the colours of the classes, or the image that the model made."""
     output = found.outputs[0]
-    if len(found.outputs) > 1 or not is_image(output):
+    if len(found.outputs) > 1 or not is_image_output(output):
         raise UsageError(
             f"the predictions of {found.name} are not images: give a file that ends with {', '.join(SUFFIXES)}"
         )
@@ -176,7 +174,7 @@ def image_names(examples: Sequence[tuple[str, str]]) -> list[str]:
     return names
 
 
-def is_image(output: OutputPrediction) -> bool:
+def is_image_output(output: OutputPrediction) -> bool:
     """Whether each prediction of an output is an image, or a mask."""
     shape = output.values.shape[1:]
     return output.task == "segmentation" or (len(shape) == 3 and shape[2] in (1, 3))
@@ -213,10 +211,8 @@ def files_of(path: Path) -> list[Path]:
     """
     if not is_directory(path):
         return [path]
-    try:
+    with file_errors(f"cannot read the folder {path}", UsageError):
         files = sorted(filter(is_file, path.iterdir()))
-    except OSError as error:
-        raise UsageError(f"cannot read the folder {path}: {error.strerror}") from error
     images, sounds = (
         [file for file in files if file.suffix.lower() in each] for each in (IMAGE_SUFFIXES, AUDIO_SUFFIXES)
     )

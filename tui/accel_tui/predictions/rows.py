@@ -71,7 +71,7 @@ def drawn_prediction_tables(found: ExamplePredictions, top: int, most_rows: int)
     most = most_examples(found, most_rows)
     predicted = prediction_tables(found, top, most) if found.readable else ()
     tables = [_with_bars(each, output) for each, output in zip(predicted, found.outputs, strict=False)]
-    if problems := problem_rows(found, most_rows):
+    if problems := _problem_rows(found, most_rows):
         tables.append(ResultTable(("EXAMPLE", "REASON"), problems, "Not predicted", colour="error"))
     return tables
 
@@ -95,7 +95,7 @@ def most_examples(found: ExamplePredictions, most_rows: int) -> int:
     return max(1, most_rows // max((len(forecast_steps(output, 0)) for output in forecasts), default=1))
 
 
-def problem_rows(found: ExamplePredictions, most: int | None = None) -> list[tuple[str, str]]:
+def _problem_rows(found: ExamplePredictions, most: int | None = None) -> list[tuple[str, str]]:
     """The examples without a prediction, each with its reason."""
     places = list(found.problems)[:most]
     reasons = (printable_line(found.problems[place]) for place in places)

@@ -18,7 +18,7 @@ from accel_engine.run.diagnostics import (
 from accel_engine.run.diagnostics.views import Text
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
-from accel_tui.report.html import Html, element, joined, pairs, picture, section, table
+from accel_tui.report.html import Html, element, image_element, joined, pairs, section, table_element
 from accel_tui.widgets.diagnostics.class_table import Confusion, confused, confusion_of, names_and_figures, pair_name
 from accel_tui.widgets.diagnostics.examples import ListedExamples, captions, leaves
 from accel_tui.widgets.diagnostics.pixels import picture_names, pictures_of
@@ -80,7 +80,7 @@ def _confusion(confusion: Confusion) -> Html:
         rows = [
             (pair_name(confusion, pair), f"{pair[2]:,}", percent(pair[3])) for pair in confused(confusion, _MOST_PAIRS)
         ]
-        return joined((element("h3", "Most confused"), table(("true as predicted", "count", "share"), rows)))
+        return joined((element("h3", "Most confused"), table_element(("true as predicted", "count", "share"), rows)))
     totals = np.maximum(confusion.counts.sum(axis=1), 1)
     lines = [element("tr", element("th", "true \\ predicted"), *(element("th", name) for name in confusion.names))]
     for index, (name, row) in enumerate(zip(confusion.names, confusion.counts, strict=True)):
@@ -112,7 +112,7 @@ def _scores(report: OutputReport) -> Html:
     titles = ("label" if isinstance(report, MultiLabelReport) else "class", "precision", "recall", "F1", "count")
     more = len(rows) - _MOST_SCORES
     note = element("p", f"and {more:,} more", class_="quiet") if more > 0 else ""
-    return joined((element("h3", "Scores"), table(titles, rows[:_MOST_SCORES]), note))
+    return joined((element("h3", "Scores"), table_element(titles, rows[:_MOST_SCORES]), note))
 
 
 def _share(value: float) -> str:
@@ -125,7 +125,7 @@ def _examples(report: OutputReport, step: int) -> Html:
     tiles = []
     for example in listed:
         shown = [
-            picture(encode_png(each.pixels), name, width=max(_SIDE, each.pixels.shape[1]))
+            image_element(encode_png(each.pixels), name, width=max(_SIDE, each.pixels.shape[1]))
             for name, each in zip(picture_names(example), pictures_of(example), strict=True)
         ]
         texts = [leaf.text for leaf in leaves(example.input) if isinstance(leaf, Text)]

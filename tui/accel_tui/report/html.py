@@ -40,7 +40,7 @@ def pairs(rows: Iterable[tuple[object, object]]) -> Html:
     return element("table", *cells, class_="pairs") if cells else Html("")
 
 
-def table(titles: Sequence[object], rows: Iterable[Sequence[object]], numbers: int = 1) -> Html:
+def table_element(titles: Sequence[object], rows: Iterable[Sequence[object]], numbers: int = 1) -> Html:
     """A table with a row of titles; empty without rows.
 
     Args:
@@ -59,7 +59,7 @@ def table(titles: Sequence[object], rows: Iterable[Sequence[object]], numbers: i
     return element("div", element("table", line("th", titles), *body), class_="scrolls")
 
 
-def picture(png: bytes, title: str, *, width: int) -> Html:
+def image_element(png: bytes, title: str, *, width: int) -> Html:
     """A picture within the page, ``width`` pixels wide."""
     data = base64.b64encode(png).decode()
     return Html(f'<img src="data:image/png;base64,{data}" width="{width}" alt="{escape(printable(title))}">')

@@ -10,7 +10,7 @@ from typing import Any
 
 from textual.theme import Theme
 
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import AccelError, file_errors
 from accel_engine.events import Outcome
 from accel_engine.files import replacing
 from accel_engine.plan.fields import DEFAULTS
@@ -60,11 +60,8 @@ def write_report(directory: Path, path: Path) -> None:
         RunError: The run cannot be read, or the file cannot be written.
     """
     content = report_of(directory)
-    try:
-        with replacing(path) as temporary:
-            temporary.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
+    with file_errors(f"cannot write {path}"), replacing(path) as temporary:
+        temporary.write_text(content, encoding="utf-8")
 
 
 def report_of(directory: Path) -> str:
@@ -73,7 +70,7 @@ def report_of(directory: Path) -> str:
     Raises:
         RunError: It cannot be read.
     """
-    state = state_of_run(directory)
+    state = _state_of_run(directory)
     assert state.info is not None  # noqa: S101 (it was read)
     found = read_diagnostics(directory, DiagnosticsReading()).diagnostics
     facts = [fact for fact in facts_of(state) if fact[0] != "checkpoint"]
@@ -102,7 +99,7 @@ def report_of(directory: Path) -> str:
     )
 
 
-def state_of_run(directory: Path) -> RunState:
+def _state_of_run(directory: Path) -> RunState:
     """The state of a run now, with printable texts.
 
     Raises:
@@ -177,7 +174,7 @@ def _progress(state: RunState) -> str:
 
 
 def _charts(state: RunState) -> Iterator[Html]:
-    """The charts that the dashboard has, except those of devices."""
+    """The dashboard's charts, except the ones of devices."""
     panels = [panel for panel in panels_of(state, frozenset()) if not panel.of_devices]
     drawn = [svg for panel in panels[:MOST_CHARTS] if (svg := _chart(state, panel))]
     if drawn:

@@ -80,7 +80,7 @@ def best_value_text(run: RunSummary) -> str:
     return bench_figure(run.monitor).text(run.best) if run.info and run.info.bench else numbers.metric(run.best)
 
 
-def baseline_value(run: RunSummary) -> float | None:
+def _baseline_value(run: RunSummary) -> float | None:
     """What a prediction that has learned nothing reaches in the metric that counts; ``None`` if unknown."""
     return run.baseline.get(run.monitor.removeprefix(VALIDATION_PREFIX))
 
@@ -212,8 +212,8 @@ COLUMNS: tuple[RunColumn, ...] = (
     Column(
         "baseline",
         8,
-        lambda run, _: "—" if (value := baseline_value(run)) is None else numbers.metric(value),
-        lambda run: None if (value := baseline_value(run)) is None else (value, ""),
+        lambda run, _: "—" if (value := _baseline_value(run)) is None else numbers.metric(value),
+        lambda run: None if (value := _baseline_value(run)) is None else (value, ""),
         right=True,
         drop_priority=9,
     ),

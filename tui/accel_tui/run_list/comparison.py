@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from accel_engine.hosts.carried_files import PATH_FIELDS, carried_name
-from accel_engine.plan import DEFAULTS
+from accel_engine.hosts.carried_files import carried_name
+from accel_engine.plan import DEFAULTS, PATH_FIELDS
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo, RunSummary
 from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from accel_engine.plan.monitor import is_at_most_one, is_better_lower
 from accel_engine.run import RunSummary
-from accel_engine.run.directory.run_paths import host_of
+from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
@@ -84,7 +84,7 @@ def result_of(run: RunSummary) -> Result | None:
     return Result(run.monitor, run.best, _is_better_lower(run.monitor, mode), is_best=not is_bench)
 
 
-def result_by(run: RunSummary, series: str) -> Result | None:
+def _result_by(run: RunSummary, series: str) -> Result | None:
     """The result of a run if it is by a series."""
     found = result_of(run)
     return found if found and found.series == series else None
@@ -110,8 +110,7 @@ def _of_tag(run: RunSummary) -> GroupPath:
 
 
 def _of_host(run: RunSummary) -> GroupPath:
-    """The host of a run."""
-    return (host_of(run.directory) or "this machine",)
+    return (host_of_run(run.directory) or "this machine",)
 
 
 GROUPINGS: Mapping[str, Callable[[RunSummary], GroupPath]] = {
@@ -162,7 +161,7 @@ class RunGroup:
 
     def result(self, run: RunSummary) -> Result | None:
         """The result of one of its runs, if it is by the same metric as the results of the others."""
-        return result_by(run, self.series) if self.series else None
+        return _result_by(run, self.series) if self.series else None
 
     @property
     def best(self) -> Result | None:
@@ -223,7 +222,7 @@ class Folds:
     changed: Collection[GroupPath] = frozenset()
     """The groups that are not as they are at first."""
     are_open: bool = False
-    """Whether all groups are unfolded at first, as those of a filtered list are: what is found is seen."""
+    """Whether all groups are unfolded at first, as in a filtered list: what is found is seen."""
 
     def has(self, path: GroupPath) -> bool:
         """Whether a group is folded."""
@@ -487,7 +486,7 @@ def _of_group(
         return bar(found.value / group.high, _BAR_WIDTH) if group and found and group.high > 0 else ""
 
     def throughput(run: RunSummary) -> Result | None:
-        return result_by(run, "throughput")
+        return _result_by(run, "throughput")
 
     return {
         METRIC: Column(METRIC, 8, metric, lambda run: (0.0, metric(run, 0.0)) if known_result(run) else None),

@@ -9,10 +9,10 @@ from accel_engine.hosts.reading import CheckedLink, HostReading
 from accel_engine.places import HERE
 from accel_engine.process.engine_process import package_versions
 from accel_engine.run import RunSummary, Status
-from accel_engine.run.directory.run_paths import host_of
+from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
-from accel_tui.formatting.table_columns import ALL_ROOM, Column
+from accel_tui.formatting.table_columns import ALL_ROOM, Column, column_width
 from accel_tui.formatting.text import base_name
 from accel_tui.run_list.columns import COLUMNS, SYMBOLS, RunColumn, best_value_text, plan_value, run_title
 from accel_tui.run_list.groups import short_metric_name
@@ -30,6 +30,10 @@ SIGNS: Mapping[str, tuple[str, str]] = {
 """The symbol and the theme colour of each state of a host."""
 
 _BAR, _WIDEST_BAR = 11, 21  # cells of a bar with its percentage
+
+_ON_THE_WAY = (Status.RUNNING, Status.PAUSED)
+
+_WIDEST_NAME = 36  # cells of a run's name: one that the program makes has no more than a cell more
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class HostView:
         """The runs that wait, in their order."""
         places = {each.id: place for place, each in enumerate(self.reading.queue)}
         found = self.runs_with(Status.QUEUED)
-        found.reverse()  # those of no known place in the order in which they were added
+        found.reverse()  # runs without a known place: in the order in which they were added
         return sorted(found, key=lambda run: places.get(run.directory.name, len(places)))
 
     @property
@@ -109,18 +113,18 @@ class HostView:
 
     def users(self, device: Device) -> tuple[str, ...]:
         """Who uses a device: the runs that train on it; of a GPU without one, the programs that compute on it."""
-        names = [short_title(run) for run in self.training if device.id in run.devices]
+        names = [_short_title(run) for run in self.training if device.id in run.devices]
         if names or device.id not in self.meters:
             return tuple(names)
         return tuple(each.name for each in self.meters[device.id].reading("processes").items if each.computes)
 
 
-def short_title(run: RunSummary) -> str:
+def _short_title(run: RunSummary) -> str:
     """A run's title without its host."""
     return run_title(replace(run, id=run.directory.name))
 
 
-def progress(run: RunSummary) -> float | None:
+def _progress_share(run: RunSummary) -> float | None:
     """The share of its steps that a run has taken; ``None`` if unknown."""
     return min(run.steps / run.total_steps, 1.0) if run.total_steps else None
 
@@ -135,8 +139,8 @@ def joined_devices(devices: Sequence[str]) -> str:
 
 
 def _progress(run: RunSummary, width: int) -> str:
-    share = progress(run)
-    if run.status not in (Status.RUNNING, Status.PAUSED) or share is None:
+    share = _progress_share(run)
+    if run.status not in _ON_THE_WAY or share is None:
         return ""
     return f"{bar(share, width - 5, rest=' ')} {int(100 * share):3}%"
 
@@ -166,24 +170,34 @@ def waiting_reasons(views: Sequence[HostView]) -> dict[str, str]:
 
 def host_name(run: RunSummary) -> str:
     """The name of the host of a run; :data:`~accel_engine.places.HERE` for this machine."""
-    return host_of(run.directory) or HERE
+    return host_of_run(run.directory) or HERE
 
 
-def run_columns(why: Mapping[str, str]) -> Sequence[RunColumn]:
-    """The columns of the list of hosts' runs.
+def host_run_columns(runs: Sequence[RunSummary], why: Mapping[str, str]) -> Sequence[RunColumn]:
+    """The columns of the list of hosts' runs: what does not fit beside the names falls away.
 
     Args:
+        runs: The runs.
         why: Why runs wait, by their ids.
     """
     listed = {column.title: column for column in COLUMNS}
+    names = column_width("run", map(_short_title, runs), _WIDEST_NAME)
     return (
         Column("", 1, lambda run, _: SYMBOLS[run.status][0], colour=lambda run: SYMBOLS[run.status][1]),
-        Column("run", 16, lambda run, _: short_title(run), widest=24),
+        Column("run", names, lambda run, _: _short_title(run), middle=True),
         Column("model", 8, _field("model"), drop_priority=4, widest=12),
         Column("data", 8, _field("data"), drop_priority=5, widest=12),
         Column("on", 7, lambda run, _: joined_devices(run.devices), drop_priority=3, widest=14),
-        Column("progress", _BAR, lambda *_: "", colour=lambda _: "primary", draw=_progress, widest=_WIDEST_BAR),
-        Column("metric", 8, _metric, drop_priority=1, widest=12),
+        Column(
+            "progress",
+            _BAR,
+            lambda *_: "",
+            colour=lambda _: "primary",
+            draw=_progress,
+            drop_priority=1 if any(run.status in _ON_THE_WAY for run in runs) else 9,
+            widest=_WIDEST_BAR,
+        ),
+        Column("metric", 8, _metric, drop_priority=2, widest=12),
         Column("best", 8, lambda run, _: best_value_text(run) or "—", right=True),
         replace(listed["curve"], drop_priority=6, sort_key=None),
         replace(listed["created"], drop_priority=2, sort_key=None),
@@ -206,7 +220,7 @@ def _metric(run: RunSummary, _: float) -> str:
     return short_metric_name(run.monitor) if run.best is not None else ""
 
 
-def check_lines(name: str, found: CheckedLink) -> list[str]:
+def host_check_lines(name: str, found: CheckedLink) -> list[str]:
     """What a check of a host has found, without its doctor's reports."""
     here = package_versions()
     lines = [f"{name}: connected in {found.connected:.1f} s, answers in {numbers.latency(found.answered)}"]

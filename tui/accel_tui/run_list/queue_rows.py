@@ -103,7 +103,7 @@ class QueueReader:
             key = (entry.run, entry.request.devices, len(devices))
             if key not in self._needs:
                 self._needs[key] = _need(plan, entry.request.devices, devices)
-            need, seconds = self._needs[key], expected_seconds(plan, self._runs.runs)
+            need, seconds = self._needs[key], _expected_seconds(plan, self._runs.runs)
         after = tuple(run for run in entry.request.after if _is_live(run))
         return QueueRow(printable_fields(entry), info, seconds=seconds, need=need, after=after)
 
@@ -113,7 +113,7 @@ class QueueReader:
         self._needs = {key: need for key, need in self._needs.items() if key[0] in known}
 
 
-def expected_seconds(plan: Plan, runs: Iterable[RunSummary]) -> float | None:
+def _expected_seconds(plan: Plan, runs: Iterable[RunSummary]) -> float | None:
     """How long a plan trains, by the newest finished run that differs in nothing that takes time but its epochs.
 
     Args:

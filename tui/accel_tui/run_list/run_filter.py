@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary, Status
-from accel_engine.run.directory.run_paths import host_of
+from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.text import suggestion
 from accel_tui.run_list.columns import PLAN_COLUMNS, plan_value
 
@@ -109,7 +109,7 @@ _TEXTS: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
     "tag": lambda run: tuple(tag.lower() for tag in run.info.annotations.tags) if run.info else (),
     "note": lambda run: (run.info.annotations.note.lower() if run.info else "",),
     "script": lambda run: (run.info.script.lower() if run.info else "",),
-    "host": lambda run: (host_of(run.directory).lower(), run.info.host.lower() if run.info else ""),
+    "host": lambda run: (host_of_run(run.directory).lower(), run.info.host.lower() if run.info else ""),
 }
 """The searched texts of a run by key, in lower case."""
 

@@ -19,8 +19,7 @@ from accel_engine.run.store.steps import THROUGHPUT, TIME
 from accel_engine.text import printable_fields
 from accel_tui.run_state.curve import Floats, RecordedCurve, extended_curve
 from accel_tui.run_state.device_meter import record_device
-from accel_tui.run_state.marks import MarkKind, mark_of, resumed
-from accel_tui.run_state.marks import extended_marks as with_marks
+from accel_tui.run_state.marks import MarkKind, extended_marks, mark_of, resumed
 from accel_tui.run_state.state import Notice, RunState
 
 NOTICES = 200
@@ -83,7 +82,7 @@ def _after_engine(state: RunState, new: Sequence[Event]) -> RunState:
     return replace(
         fold(state, new),
         validation=_with_validations(state.validation, new),
-        marks=with_marks(state.marks, marked),
+        marks=extended_marks(state.marks, marked),
         notices=(*state.notices, *notices)[-NOTICES:],
         notice_count=state.notice_count + len(notices),
         happened=(*state.happened, *happened)[-NOTICES:] if happened else state.happened,

@@ -127,7 +127,7 @@ class EpochLines:
             validated = validations.get(epoch.step)
             if validated is None and epoch is state.epoch and epoch.step >= state.step and not state.has_ended:
                 break  # its validation may follow
-            self._waiting.append((epoch.time, LogLine(epoch_text(epoch, validated or {}, state.epochs), None, True)))
+            self._waiting.append((epoch.time, LogLine(_epoch_text(epoch, validated or {}, state.epochs), None, True)))
             self._until = epoch.time
 
     def merged(self, lines: Iterable[LogLine]) -> list[LogLine]:
@@ -157,7 +157,7 @@ def _new(epochs: tuple[EpochEnded, ...], until: float) -> Iterator[EpochEnded]:
         yield epoch
 
 
-def epoch_text(epoch: EpochEnded, validated: Mapping[str, float], epochs: int) -> str:
+def _epoch_text(epoch: EpochEnded, validated: Mapping[str, float], epochs: int) -> str:
     """``epoch  3/10  loss  0.2310  acc  0.9310  val loss  0.2519  0.30 s``.
 
     Args:

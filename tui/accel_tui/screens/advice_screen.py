@@ -13,18 +13,11 @@ from textual.widgets import OptionList, Static
 
 from accel_engine.advice import Cure, Finding
 from accel_engine.errors import AccelError
+from accel_engine.plan.changed_plan import changed_plan, options_text
 from accel_engine.run.directory.run_paths import run_name
 from accel_engine.text import printable_line
 from accel_tui.follower import Unreadable
-from accel_tui.formatting.advice import (
-    change_command,
-    changed_plan,
-    coverage_text,
-    cure_text,
-    failures_text,
-    missing_text,
-    options_text,
-)
+from accel_tui.formatting.advice import change_command, coverage_text, cure_text, failures_text, missing_text
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice, AdviceFollower
 from accel_tui.run_state.cure_trials import AdviceNotes

@@ -87,7 +87,6 @@ class CompareManyScreen(RunActionsScreen):
 
     @property
     def selected_runs(self) -> Sequence[TargetRun]:
-        """The runs that are selected."""
         return tuple(target_of(row.run) for row in self._table.selected_rows)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

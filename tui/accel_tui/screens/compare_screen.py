@@ -36,6 +36,7 @@ _ABOVE = frozenset({"loss", "val loss", "steps/s", "duration"})
 _MIN_WIDTH = 8
 _SHARE = 0.44  # of a wide screen
 _CHARTS = 66  # width at which chart headers fit the values of three runs
+_ABOUT = 40  # cells of the text above the table, at least
 _FRAME = 4  # cells of the panel, of the scrollbar, and before the labels
 
 
@@ -76,7 +77,7 @@ class CompareTable(Table[Line]):
             "toggle_equal",
             "Equal",
             id="compare.equal",
-            tooltip="Show or hide the fields of the plans that are equal",
+            tooltip="Show or hide what is equal in all runs",
         ),
     ]
 
@@ -133,7 +134,7 @@ class CompareTable(Table[Line]):
         room = screen.size.width - _FRAME - fixed
         if screen.has_class("-narrow"):
             return room
-        return min(int(_SHARE * screen.size.width) - fixed, max(room - _CHARTS, sum(values)))
+        return min(int(_SHARE * screen.size.width) - fixed - _FRAME, max(room - _CHARTS, sum(values)))
 
 
 def _lines(comparison: Comparison, *, has_equal: bool) -> Iterator[Line]:
@@ -142,14 +143,17 @@ def _lines(comparison: Comparison, *, has_equal: bool) -> Iterator[Line]:
     for row in comparison.plan or (ComparedRow("no differences", (), ()),):
         yield Line("plan", row)
     section = f"results ({comparison.kind_of_values})" if comparison.kind_of_values else "results"
-    yield Line(section)
-    for row in comparison.results:
-        if row.label not in _ABOVE:
-            yield Line(section, row)
-    if has_equal:
-        yield Line("equal")
-        for row in comparison.equal_rows:
-            yield Line("equal", row)
+    equal = _equal_results(comparison)
+    differing = [row for row in comparison.results if row.label not in _ABOVE and row not in equal]
+    for title, rows in (section, differing), ("equal", (*equal, *comparison.equal_rows) if has_equal else ()):
+        if rows:
+            yield Line(title)
+            yield from (Line(title, row) for row in rows)
+
+
+def _equal_results(comparison: Comparison) -> list[ComparedRow]:
+    """The results that are the same in all runs, but those of the table above."""
+    return [row for row in comparison.results if len(set(row.texts)) == 1 and row.label not in _ABOVE]
 
 
 def _sign(at: int) -> str:
@@ -275,9 +279,13 @@ class CompareScreen(RunActionsScreen):
         """Show what is equal."""
         about, found = self.query_one("#about", Static), self._table.comparison
         chance = "V evaluates the runs on the same examples: is a difference more than chance?"
-        texts = [found.summary if found else "", chance if self.check_action("evaluate", ()) else ""]
+        equal = [f"{row.label} {row.texts[0]}" for row in _equal_results(found)] if found else []
+        same = f"In all runs: {', '.join(equal)}." if equal else ""
+        texts = [found.summary if found else "", same, chance if self.check_action("evaluate", ()) else ""]
         about.update("\n".join(filter(None, texts)))
-        about.styles.max_width = None if self.has_class("-narrow") else self._table.virtual_size.width
+        is_narrow = self.has_class("-narrow")
+        about.styles.min_width = None if is_narrow else _ABOUT
+        about.styles.max_width = None if is_narrow else max(self._table.virtual_size.width, _ABOUT)
 
     def _set_full_screen(self, full: bool) -> None:
         self.set_class(full, "-full")

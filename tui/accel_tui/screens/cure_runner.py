@@ -10,9 +10,10 @@ from textual.screen import Screen
 
 from accel_engine.advice import Cure, Finding
 from accel_engine.errors import AccelError
+from accel_engine.plan.changed_plan import options_text
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.run import RunInfo
-from accel_tui.formatting.advice import can_continue_with, options_text
+from accel_tui.formatting.advice import can_continue_with
 from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user
 

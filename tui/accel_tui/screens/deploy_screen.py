@@ -25,7 +25,7 @@ from accel_engine.plan.options import OptionSpec, joined_options, option, part_o
 from accel_engine.requests.export_model import WritingFormat
 from accel_engine.requests.protocol.model_reference import check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
-from accel_engine.run import find, list_runs
+from accel_engine.run import find_run, list_runs
 from accel_engine.run.directory.run_paths import checkpoint_steps, run_name
 from accel_engine.words import numbers
 from accel_tui.formatting.deployment import deployed_tables, equality, example_command, folder_lines
@@ -256,7 +256,7 @@ class UpdateScreen(_DeployingScreen):
 
     def prepare(self, options: Any) -> tuple[Path, DeployOptions]:
         """Check what can be told before an engine starts."""
-        run, wanted = find(options.run), part_of(DeployOptions, options)
+        run, wanted = find_run(options.run), part_of(DeployOptions, options)
         check_steps((run,), wanted.checkpoint)
         check_deploy(run, wanted)
         return run, wanted

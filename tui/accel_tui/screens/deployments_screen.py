@@ -117,7 +117,6 @@ class DeploymentDetail(RowDetails):
     """The version that is served, and how it is asked."""
 
     def show_row(self, row: DeploymentStatus | None) -> None:
-        """Show the details of a deployment."""
         content = Content("\n").join(detail_lines(row)) if row else Content("")
         if self.content != content:
             self.update(content)

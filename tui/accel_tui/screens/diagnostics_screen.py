@@ -16,7 +16,7 @@ from accel_engine.errors import RunError
 from accel_engine.process.ask import EngineCall
 from accel_engine.requests.protocol.request import ComputeDevice, ExamplesDone
 from accel_engine.requests.revalidate import RevalidationRequest
-from accel_engine.run import request
+from accel_engine.run import send_command
 from accel_engine.run.diagnostics import OutputReport
 from accel_engine.run.directory.run_paths import run_name
 from accel_engine.run_queue.request_device import placed
@@ -292,7 +292,7 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     @work(thread=True, exit_on_error=False, group="request")
     def _request(self) -> None:
         try:
-            request(self.directory, "validate")
+            send_command(self.directory, "validate")
         except RunError as error:
             self.call_later(self._notify_failure, str(error))
 

@@ -112,7 +112,6 @@ class EvaluateScreen(JobScreen):
         return options
 
     def run(self, job: Job, prepared: EvaluationOptions) -> Evaluation:
-        """Evaluate all runs."""
         found: Evaluation = job.ask(EvaluationRequest(tuple(map(ModelReference.of, self._directories)), prepared))
         return found
 

@@ -36,7 +36,6 @@ class FindRateScreen(FinderScreen):
         self._found: FoundRate | None = None
 
     def make_plots(self) -> Sequence[FinderPlot]:
-        """One plot."""
         return (FinderPlot(),)
 
     @property

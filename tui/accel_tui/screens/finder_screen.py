@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 
-from accel_engine.measure.trial_room import devices_of
+from accel_engine.measure.trial_memory import devices_of
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_tui.formatting.runs import device_warnings
@@ -77,7 +77,6 @@ class FinderScreen(JobScreen):
         raise NotImplementedError
 
     def use(self, value: float) -> None:
-        """Use a value."""
         raise NotImplementedError
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -41,7 +41,7 @@ class HelpRow:
     """Whether it does something now; else it is dimmed."""
 
 
-_KEYS = 14  # minimum width of the column of keys
+_WIDEST_KEYS = 14  # cells of the column of keys
 _GAP = "  "
 
 
@@ -50,6 +50,7 @@ class KeyRows(Widget):
 
     Args:
         rows: The rows.
+        keys: Cells of the column of keys.
     """
 
     ALLOW_SELECT = False
@@ -61,9 +62,9 @@ class KeyRows(Widget):
 
         row: HelpRow
 
-    def __init__(self, rows: list[HelpRow]) -> None:
+    def __init__(self, rows: list[HelpRow], keys: int) -> None:
         super().__init__()
-        self._rows = rows
+        self._rows, self._keys = rows, keys
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Number of lines after wrapping."""
@@ -80,14 +81,14 @@ class KeyRows(Widget):
 
     def _lines(self, width: int) -> list[tuple[Content, HelpRow]]:
         """The lines, each with its row."""
-        text_width = max(width - _KEYS - len(_GAP), 1)
+        text_width = max(width - self._keys - len(_GAP), 1)
         lines = []
         for row in self._rows:
-            keys = " " * (_KEYS - cell_len(row.keys)) + row.keys
+            keys = " " * (self._keys - cell_len(row.keys)) + row.keys
             for part in wrap(row.description, text_width):
                 styles = ("$accent", "") if row.is_offered else ("$text-disabled", "$text-disabled")
                 lines.append((Content.assemble((keys, styles[0]), (f"{_GAP}{part}", styles[1])), row))
-                keys = " " * _KEYS
+                keys = " " * self._keys
         return lines
 
 
@@ -112,9 +113,12 @@ class HelpScreen(Dialog[None]):
         with VerticalScroll() as box:
             box.border_title = "Keys"
             box.border_subtitle = "a click does it   esc closes"
-            for place, rows in self._groups().items():
+            groups = self._groups()
+            widths = (cell_len(row.keys) for rows in groups.values() for row in rows)
+            keys = max((width for width in widths if width <= _WIDEST_KEYS), default=_WIDEST_KEYS)
+            for place, rows in groups.items():
                 yield Static(place, classes="place", markup=False)
-                yield KeyRows(rows)
+                yield KeyRows(rows, keys)
 
     @on(KeyRows.Clicked)
     def _do(self, event: KeyRows.Clicked) -> None:

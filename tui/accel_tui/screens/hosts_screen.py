@@ -28,10 +28,10 @@ from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_list.host_rows import (
     ENDED,
     HostView,
-    check_lines,
+    host_check_lines,
     host_name,
+    host_run_columns,
     problem_lines,
-    run_columns,
     summary_line,
     waiting_reasons,
 )
@@ -79,7 +79,8 @@ class HostsTable(Table[RunSummary]):
         self._views = views
         taken = sum(1 + len(view.training) + len(view.waiting) for view in views)
         ended = max(ENDED, (self.size.height - 1 - taken) // max(len(views), 1))
-        self.show_rows((run for view in views for run in view.rows(ended)), run_columns(waiting_reasons(views)))
+        runs = [run for view in views for run in view.rows(ended)]
+        self.show_rows(runs, host_run_columns(runs, waiting_reasons(views)))
 
     def grouped(self, rows: tuple[RunSummary, ...]) -> tuple[tuple[RunSummary, ...], Sequence[RunSummary | Heading]]:
         """The runs below the names of their hosts, also of a host without any."""
@@ -106,7 +107,6 @@ class HostDetail(SelectedRun):
     """What is known of a host or a run."""
 
     def show_host(self, view: HostView | None) -> None:
-        """Show a host."""
         self.show_run(None)
         content = _detail(view) if view else Content("")
         if self.content != content:
@@ -316,7 +316,7 @@ class HostsScreen(AskingScreen):
             self.notify(str(error), title=f"{name} cannot be checked", severity="error", markup=False)
             return
         self.app.clear_notifications()
-        first, *rest = check_lines(name, found)
+        first, *rest = host_check_lines(name, found)
         await self.ask(
             QuestionScreen(printable(first), printable("\n".join([*rest, "", *problem_lines(found)])), (CLOSE,))
         )

@@ -25,7 +25,7 @@ from accel_tui.host import Screens, host_of, open_screen, settings_of
 from accel_tui.palette import PlanCommands
 from accel_tui.places.place_state import UNKNOWN, PlaceState
 from accel_tui.plan import field_labels, search_fields
-from accel_tui.plan.data_look import SurveyError
+from accel_tui.plan.data_text import SurveyError
 from accel_tui.plan.field_labels import word
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter

@@ -35,7 +35,7 @@ from accel_engine.user_paths import exists, user_path
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ResultTable
 from accel_tui.formatting.text import shorten_middle, wrapped
-from accel_tui.predictions.files import SavingOptions, files_of, is_image, pixels, write_predictions
+from accel_tui.predictions.files import SavingOptions, files_of, is_image_output, pixels, write_predictions
 from accel_tui.predictions.rows import drawn_prediction_tables, most_examples
 from accel_tui.screens.asking import OVERWRITE, ask_user, awaiting, overwrite_question
 from accel_tui.screens.entry_screen import OptionsScreen
@@ -167,7 +167,7 @@ def pictures_of(found: ExamplePredictions, row: int) -> Iterator[ShownExample]:
             shape = (max(1, round(header.height * scale)), max(1, round(header.width * scale)), header.channels)
             yield ShownExample(printable_line(Path(name).name), read_pixels(Path(path), shape, np.dtype(np.uint8))[0])
     for output in found.outputs:
-        if is_image(output):
+        if is_image_output(output):
             title = printable_line(output.name) or "prediction"
             yield ShownExample(title, pixels(output, row, found.limits), output.task == "segmentation")
 

@@ -58,7 +58,6 @@ class ProfileSummary(Horizontal):
         yield Static(markup=False)
 
     def show(self, found: OpProfile) -> None:
-        """Show a profile."""
         self._found = found
         self.add_class("-known")
         self.on_resize()
@@ -146,7 +145,6 @@ class ProfileScreen(JobScreen):
         return options
 
     def run(self, job: Job, prepared: ProfileOptions) -> OpProfile:
-        """Profile the run."""
         return profile_run(self._directory, prepared, job.ask, job.send, lambda: job.is_cancelled)
 
     def take(self, part: ProfilePhase | ExamplesDone) -> None:

@@ -51,10 +51,11 @@ class RaceTable(Table[ConfigurationResult]):
         self.show(self.shown)
 
 
-def details(result: ConfigurationResult) -> Content:
-    """The changes of a configuration, and what was measured, each with its name."""
+def details(result: ConfigurationResult, marks: Sequence[str] = ()) -> Content:
+    """The changes of a configuration, in what it is the best, and what was measured, each with its name."""
     options = Content.styled(result.configuration.options or "the plan as it is", "$accent")
-    lines = [Content.assemble((printable(result.title), "bold"), "  ", options)]
+    best = Content.styled(race.marks_text(marks), "$text-success")
+    lines = [Content.assemble((printable(result.title), "bold"), "  ", options, "  ", best)]
     lines += [Content.assemble((f"{name:<12}", "$text-muted"), printable(text)) for name, text in _facts(result)]
     return Content("\n").join(lines)
 
@@ -169,7 +170,8 @@ class RaceScreen(JobScreen):
     @on(RaceTable.Moved)
     def _show_details(self) -> None:
         current = self._configurations.current
-        self.query_one(".details", Static).update(details(current) if current else "")
+        marks = race.marks_of(self._sorted).get(current.title, ()) if current else ()
+        self.query_one(".details", Static).update(details(current, marks) if current else "")
         self.refresh_bindings()
 
     def run(self, job: Job, prepared: RaceOptions) -> tuple[ConfigurationResult, ...]:

@@ -14,7 +14,7 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.plan.options import specs_of
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.requests.protocol.model_reference import check_checkpoint
-from accel_engine.run import Annotations, RunInfo, RunSummary, Status, request
+from accel_engine.run import Annotations, RunInfo, RunSummary, Status, send_command
 from accel_engine.run.directory.run_paths import run_name
 from accel_engine.run.runs.listing import list_runs, summarize
 from accel_engine.run.runs.removal import Contents, count_contents, remove
@@ -99,7 +99,6 @@ class RunActionsScreen(AskingScreen):
 
     @property
     def selected_runs(self) -> Runs:
-        """The runs that are selected."""
         return ()
 
     def runs_for(self, action: "RunAction") -> Runs:
@@ -128,7 +127,7 @@ class RunActionsScreen(AskingScreen):
         """Send a command to the engine of a run; returns whether that was possible, and notifies if it was not."""
         self.pending_commands = (*self.pending_commands, command)
         try:
-            await asyncio.to_thread(request, run.directory, command, argument)
+            await asyncio.to_thread(send_command, run.directory, command, argument)
         except RunError as error:
             self.drop_pending(command)
             self.notify(str(error), severity="error", markup=False)
@@ -358,7 +357,6 @@ async def _compare_similar(screen: RunActionsScreen, runs: Runs) -> None:
 
 
 async def _open(target: Screens, screen: RunActionsScreen, runs: Runs) -> None:
-    """Open a screen of a run."""
     open_screen(screen, target, runs[0].directory)
 
 

@@ -44,8 +44,8 @@ from accel_tui.widgets.run.run_view import RunView
 from accel_tui.widgets.run.worker_list import WorkerList, WorkerSummary
 from accel_tui.widgets.visibility import is_covered
 
-COVERED_SECONDS = 1.0
-"""Seconds between updates while another screen covers this one."""
+COVERED_SECONDS, BEHIND_SECONDS = 1.0, 0.5
+"""Seconds between updates while another screen covers this one, and while it is seen around a dialog."""
 
 
 TICK_SECONDS = 1.0
@@ -145,10 +145,10 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             self.problem = news.problem if isinstance(news, Unreadable) else ""
             if self.problem:
                 continue
-            if is_covered(self):
-                self.set_timer(COVERED_SECONDS, self._update_state)
-            else:
+            if self.is_active:
                 self._update_state()
+            else:
+                self.set_timer(COVERED_SECONDS if is_covered(self) else BEHIND_SECONDS, self._update_state)
 
     def _update_times(self) -> None:
         """Update elapsed times while the run has no news."""
@@ -278,7 +278,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
 
     @property
     def current_run(self) -> TargetRun:
-        """The run."""
         state = self.state
         has_engine = state.info is None or state.info.has_engine
         has_model = state.checkpoint is not None and has_engine and not state.is_directory_lost

@@ -114,7 +114,6 @@ class RunsScreen(RunActionsScreen):
 
     @property
     def selected_runs(self) -> Sequence[TargetRun]:
-        """The runs that are selected."""
         return tuple(map(target_of, self.table.selected_rows))
 
     def take_changes(self) -> None:

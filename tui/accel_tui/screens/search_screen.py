@@ -28,7 +28,7 @@ from accel_tui.screens.run_questions import STOP as STOP_TRIAL
 from accel_tui.screens.search_keys import BINDINGS, CountScreen, is_offered
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import Answered, StudyFollower, StudyRequest
-from accel_tui.study_state.trial_columns import columns_of
+from accel_tui.study_state.trial_columns import trial_columns
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.search.study_view import VIEWS, StudyView, views_of
@@ -148,7 +148,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
             return
         state = self.state
         self._show_tabs()
-        self._table.show_rows(tuple(state.trials.values()), columns_of(state))
+        self._table.show_rows(tuple(state.trials.values()), trial_columns(state))
         self._view.set_reactive(StudyView.selected, self._selected_number)
         self._view.state = state
         self._show_reason()

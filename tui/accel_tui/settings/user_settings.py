@@ -159,7 +159,7 @@ class Settings:
     runs_folds: tuple[str, ...] = _setting(
         "runs.folds",
         (),
-        "Groups of the list of runs that were folded or unfolded; auto are those of searches and benches",
+        "Groups of the list of runs that were folded or unfolded; auto folds searches and benches",
         tuple,
         optional=True,
     )

@@ -98,7 +98,7 @@ class StudyFollower(Follower[StudyState]):
     def _follow(self, study: "StudyReader") -> None:
         while self.is_wanted:
             self._send_requests(study.database)
-            after = read_state(study, self._latest)
+            after = read_study(study, self._latest)
             if after is not self._latest:
                 _ = after.best, after.front, after.counts  # computed here, not on the event loop
                 self.put(after)
@@ -128,7 +128,7 @@ class StudyFollower(Follower[StudyState]):
             self.tell(Answered(sent.request, obeyed, printable_line(text)))
 
 
-def read_state(study: "StudyReader", state: StudyState) -> StudyState:
+def read_study(study: "StudyReader", state: StudyState) -> StudyState:
     """The state of a search with what is new in its study; the same object if nothing is.
 
     Texts of the study, which another user or program may have written, are made printable.

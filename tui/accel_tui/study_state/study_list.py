@@ -19,7 +19,7 @@ from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.formatting.text import base_name, sparkline
 from accel_tui.plan import field_labels
 from accel_tui.study_state.state import StudyState
-from accel_tui.study_state.study_follower import read_state
+from accel_tui.study_state.study_follower import read_study
 from accel_tui.study_state.texts import objective_name, objective_text, state_of_study
 
 if TYPE_CHECKING:  # it imports Optuna
@@ -69,7 +69,7 @@ class StudyList:
             if directory not in self._open:
                 self._open[directory] = open_study(directory)
             before = self._states.get(directory, StudyState())
-            self._states[directory] = state = read_state(self._open[directory], before)
+            self._states[directory] = state = read_study(self._open[directory], before)
         except AccelError as error:
             self._close(directory)
             return ListedStudy(directory, problem=printable_line(str(error)))

@@ -14,7 +14,7 @@ _WIDEST = 14
 _FIRST = 5  # parameters that matter more than the time and the number of epochs
 
 
-def columns_of(state: StudyState) -> tuple[Column[Trial], ...]:
+def trial_columns(state: StudyState) -> tuple[Column[Trial], ...]:
     """The columns of a study's trials: number, state, objectives, parameters, epochs, time, reason."""
     objectives = [
         _objective(state, objective.name, descending=objective.maximize, drop_priority=index)

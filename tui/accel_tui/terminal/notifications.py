@@ -57,7 +57,7 @@ class Notifier:
         now = self._clock()
         is_due = self._title is None or not state.live or now - self._title_time >= TITLE_SECONDS
         if is_due and state.info and self._settings.title and has_title(self._environ):
-            words = title_of(state)
+            words = _title_of(state)
             if words != self._title:
                 self._write(f"{_PUSH if self._title is None else ''}\x1b]2;{self._transliterated(words)}\x07")
                 self._title, self._title_time = words, now
@@ -80,7 +80,7 @@ class Notifier:
             self._title = None
 
 
-def title_of(state: "RunState") -> str:
+def _title_of(state: "RunState") -> str:
     """A run's progress for the title, e.g. ``accel-tui: mlp 43 % · loss 0.12``."""
     name = state.info.name or base_name(str(state.info.plan_values.get("model"))) if state.info else ""
     title = f"accel-tui: {name}"

@@ -81,7 +81,7 @@ class PixelImages:
             pixels: uint8 ``[height, width, channels]`` with 1, 3 or 4 channels.
             columns: Width in cells.
             lines: Height in cells.
-            smooth: Whether the terminal may blend pixels; not those of a mask.
+            smooth: Whether the terminal may blend pixels, which would be wrong in a mask.
         """
         accents = _accents()
         if max(columns, lines) > len(accents):

@@ -9,11 +9,12 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from accel_engine.advice import Category, Cure, Finding
+from accel_engine.plan.changed_plan import options_text
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
-from accel_tui.formatting.advice import capitalized, cure_text, evidence_text, options_text
+from accel_tui.formatting.advice import capitalized, cure_text, evidence_text
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.race import TITLE, bars, cure_verdict, heading
 from accel_tui.formatting.text import paragraph_lines

@@ -21,7 +21,6 @@ _NUMBER = 3  # cells of a percentage without its sign
 _SMALL = 2 * _NUMBER + 1  # cells of a device with use, memory and the gap after them
 _SMALLEST = _NUMBER + 1
 _WIDEST = 66
-_NAME = 20  # cells of the longest name of a host, with its sign
 _MOST_LINES = 3  # of a host
 
 _MISSING = "—"
@@ -51,7 +50,7 @@ def lay_out(views: Sequence[HostView], width: int, height: int) -> HeatMapLayout
         width: Cells.
         height: Lines, with the header.
     """
-    name = min(max((len(view.title) for view in views), default=0) + 3, _NAME)
+    name = min(max((len(view.title) for view in views), default=0) + 3, width // 2)
     devices = max((len(view.reading.devices) for view in views), default=1) or 1
     room = max(width - name, 1)
     cell = next((each for each in range(_WIDEST, _SMALL - 1, -1) if each * devices <= room + 1), _SMALLEST)
@@ -136,7 +135,9 @@ class DeviceHeatMap(ContentLines):
         sign, colour = SIGNS[view.reading.state]
         is_current = view.name == self._current
         name = Content.assemble(
-            (f"{sign} ", f"${colour}"), (fit(view.title, found.name - 3), "bold $accent" if is_current else ""), " "
+            (f"{sign} ", f"${colour}"),
+            (fit(shorten_middle(view.title, found.name - 3), found.name - 3), "bold $accent" if is_current else ""),
+            " ",
         )
         below = Content(" " * found.name)
         starts = [name, *[below] * (found.lines - 1)]

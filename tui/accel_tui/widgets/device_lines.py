@@ -102,7 +102,7 @@ def _with_history(content: Content, drawn: Content, width: int) -> Content:
 
 
 def history(loads: Sequence[float | None], columns: int, rows: int = 1) -> list[Content]:
-    """Draw the latest loads as a filled area whose colour goes from green to red, the newest at the right.
+    """Draw the latest loads as an area below a line whose colour goes from green to red, the newest at the right.
 
     Args:
         loads: In %, oldest first; ``None`` or NaN if missing.
@@ -124,11 +124,11 @@ def history(loads: Sequence[float | None], columns: int, rows: int = 1) -> list[
 
 
 def _colour_of(load: float | None, row: int, rows: int) -> str:
-    """The colour of a load, and below the row of its top the colour of the row."""
+    """The colour of a load, darker below the row of its top, so that a device that is in use is no block of red."""
     if load is None:
         return ""
-    level = min(load, (row + 0.5) * 100 / rows) if load > (row + 1) * 100 / rows else load
-    return f"$load-{min(int(level // 20), 4)}"
+    colour = f"$load-{min(int(load // 20), 4)}"
+    return f"{colour} 40%" if load > (row + 1) * 100 / rows else colour
 
 
 def _block_of(load: float | None, row: int, rows: int) -> str:

@@ -200,8 +200,11 @@ class RunsBadge(Widget):
         self.refresh(layout=True)
 
     def render(self) -> Content:
-        """Both numbers; dim where there are none."""
-        live, queued = getattr(self.app, "run_counts", (0, 0))
+        """Both numbers, dim where they are 0; nothing before the runs were read."""
+        counts: tuple[int, int] | None = getattr(self.app, "run_counts", None)
+        if counts is None:
+            return Content("")
+        live, queued = counts
         return Content.assemble(
             (f"● {numbers.compact(live)} live", "bold $primary" if live else "$text-disabled"),
             (f"  ○ {numbers.compact(queued)} queued", "$text-warning" if queued else "$text-disabled"),
@@ -213,11 +216,11 @@ class RunsBadge(Widget):
     async def on_click(self, event: Click) -> None:
         """Show the queue, or the list of runs."""
         event.stop()
-        is_queue = event.x >= self.render().plain.index("○")
+        is_queue = event.x >= self.render().plain.find("○")
         await self.run_action("app.show_queue" if is_queue else "app.show_runs")
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        self.tooltip = "Q shows the queue" if event.x >= self.render().plain.index("○") else "r lists the runs"
+        self.tooltip = "Q shows the queue" if event.x >= self.render().plain.find("○") else "r lists the runs"
 
 
 class TopBar(Widget):

@@ -1,7 +1,7 @@
 """The results of compared runs, a row for each, with bars, the best first."""
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual.reactive import reactive
@@ -72,7 +72,10 @@ class ResultsTable(Table[ResultRow]):
         width = column_width("run", (row.name for row in self.rows), _WIDEST_NAME)
         speeds = [row.speed for row in self.rows if row.speed is not None]
         speed = numbers.in_one_form(numbers.compact, speeds)
-        self.show_rows(self.rows, _columns(group, best.value if best else None, title, width, self.differs, speed))
+        columns = _columns(group, best.value if best else None, title, width, self.differs, speed)
+        needed = column_width(self.differs, (row.differs for row in self.rows), _WIDEST_DIFFERS)
+        columns[-1] = replace(columns[-1], widest=needed)
+        self.show_rows(self.rows, columns)
 
     def on_resize(self) -> None:
         self.watch_rows()
@@ -81,7 +84,7 @@ class ResultsTable(Table[ResultRow]):
 
 def _columns(
     group: RunGroup, best: float | None, title: str, name_width: int, differs: str, speed: Callable[[float], str]
-) -> Sequence[Column[ResultRow]]:
+) -> list[Column[ResultRow]]:
     """The columns of the results of a group of runs."""
 
     def result(row: ResultRow, _: float) -> str:
@@ -159,7 +162,6 @@ def _columns(
             lambda row, _: row.differs,
             lambda row: (0.0, row.differs),
             drop_priority=1,
-            widest=_WIDEST_DIFFERS,
             header=differs,
         ),
     ]

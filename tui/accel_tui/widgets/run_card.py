@@ -20,7 +20,7 @@ from textual.widgets import Static
 
 from accel_engine.errors import AccelError
 from accel_engine.run import RunInfo, RunReader, RunSummary, Status
-from accel_engine.run.directory.run_paths import host_of, trained_model
+from accel_engine.run.directory.run_paths import host_of_run, trained_model
 from accel_engine.run.history.history import best_point
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable, printable_fields, printable_line
@@ -40,8 +40,8 @@ from accel_tui.widgets.styled_text import show_text
 if TYPE_CHECKING:
     from accel_engine.advice import Finding
 
-PAUSE_SECONDS = 0.1
-"""Seconds that the cursor rests on a run before it is read and shown."""
+PAUSE_SECONDS = 0.2
+"""Seconds that the cursor rests on a run before it is read and shown: keys that follow sooner cost only a move."""
 
 MIRROR_SECONDS = 5.0
 """Most seconds that a card waits for the steps of a run of a host."""
@@ -168,7 +168,7 @@ class RunCard(VerticalScroll, can_focus=False):
         if isinstance(subject, RunSummary) and subject.info:
             has_ended = subject.status is not None and not subject.status.live
             with suppress(AccelError, OSError):  # the list shows the problem as soon as it reads the run again
-                steps = subject.steps if host_of(subject.directory) else 0
+                steps = subject.steps if host_of_run(subject.directory) else 0
                 content = await asyncio.to_thread(read_card, subject.directory, has_ended=has_ended, steps=steps)
         if self._subject is subject:
             self._content = content

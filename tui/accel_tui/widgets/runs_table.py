@@ -131,11 +131,13 @@ class RunsTable(Table[RunSummary]):
             self._worker = self._list()
 
     def watch_runs(self) -> None:
+        """Show the runs that match; of recent ones no benches, which have no data to train on again."""
         terms = parse_filter(self.filter)
         reason = key_error(self.filter) or "No matching runs"
+        runs = [run for run in self.runs or () if self.selectable or not (run.info and run.info.bench)]
         hint = f"{reason}. Press esc to clear the filter."
-        self.empty = hint if self.runs else "" if self.runs is None else self._no_runs
-        self.show_rows(run for run in self.runs or () if matches(run, terms, self._facts.text))
+        self.empty = hint if runs else "" if self.runs is None else self._no_runs
+        self.show_rows(run for run in runs if matches(run, terms, self._facts.text))
 
     watch_grouping = watch_chosen = watch_runs
 

@@ -11,7 +11,7 @@ from textual.events import Click
 from textual.widgets import Label, Static
 
 from accel_engine.text import printable, printable_line
-from accel_tui.formatting.table_columns import Column, DrawnColumn, ResultTable, SortKey, column_width
+from accel_tui.formatting.table_columns import KEPT, Column, DrawnColumn, ResultTable, SortKey, column_width
 from accel_tui.widgets.table import Table
 
 _NUMBER = re.compile(r"[(~]?([+-]?[\d.,]+(?:e[+-]?\d+)?) ?([kMGTPE]?)(?:(µs|ms|[KMGT]iB)|s|B|%|x)?\)?(?: [(±━╸].*)?")
@@ -52,6 +52,7 @@ class TextTable(Table[TextRow]):
         widest: int = _WIDEST,
         drawn: Sequence[DrawnColumn] = (),
         alike: Sequence[Sequence[str]] = (),
+        optional: Sequence[str] = (),
     ) -> None:
         """Show texts.
 
@@ -61,8 +62,12 @@ class TextTable(Table[TextRow]):
             widest: The most cells of a column of texts.
             drawn: The columns that are drawn.
             alike: The texts of other tables with these columns, which have the same widths.
+            optional: The headers of columns that are hidden where there is no room, the last first, and if empty.
         """
         columns = [_text_column(at, title, rows, widest, [row[at] for row in alike]) for at, title in enumerate(titles)]
+        for at, title in enumerate(titles):
+            if title in optional:
+                columns[at] = replace(columns[at], drop_priority=KEPT + 1 + optional.index(title))
         for each in reversed(drawn):
             columns.insert(titles.index(each.after) + 1, _drawn_column(each))
         if columns and not self.sideways:
@@ -156,7 +161,8 @@ class _Section(Vertical):
             for each in found.drawn
         ]
         alike = [row for table in tables if table.header == found.header for row in table.rows]
-        self.table.show_texts([found.shown_title(each) for each in found.header], rows, drawn=drawn, alike=alike)
+        titles, optional = ([found.shown_title(each) for each in names] for names in (found.header, found.optional))
+        self.table.show_texts(titles, rows, drawn=drawn, alike=alike, optional=optional)
 
 
 class ResultTables(VerticalScroll):
@@ -224,6 +230,7 @@ class ResultTables(VerticalScroll):
         for place, (section, table) in enumerate(zip(self._sections, tables, strict=True)):
             is_last = place == len(tables) - 1
             section.set_class(is_last, "-last")
+            section.set_class(len(tables) == 1, "-only")
             section.styles.min_height = min(len(table.rows) + 3, _LEAST_LINES) if is_last else 0
             section.show(table, signs[place] if place < len(signs) else Content(""), self._colours, tables)
         if new:

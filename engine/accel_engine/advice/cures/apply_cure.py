@@ -13,13 +13,13 @@ from typing import Any
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
 from accel_engine.events import CURE, UNDO, CommandAnswered, LearningRateChanged, ModelBuilt, PlanChanged, RunStarted
-from accel_engine.plan import SPECS, resolved_plan
+from accel_engine.plan import SPECS, Plan, resolved_plan
 from accel_engine.plan.changed_plan import changed_plan, command_arguments, options_text, with_planned_rate
 from accel_engine.process import run_change
 from accel_engine.process.run_change import Launch, steps_taken
 from accel_engine.process.start_run import CONTINUABLE, for_a_new_run, prepare_continuation
-from accel_engine.run import RunInfo, request
-from accel_engine.run.directory.run_paths import host_function, host_of, latest_checkpoint
+from accel_engine.run import RunInfo, send_command
+from accel_engine.run.directory.run_paths import host_function, host_of_run, latest_checkpoint
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.history import CureChange, History, stored_history
 from accel_engine.run.runs.plan_changes import CHANGEABLE
@@ -106,13 +106,12 @@ def apply(
     Raises:
         AccelError: It cannot be applied, why, and what to do instead; the run is as it was.
     """
-    if host_of(directory):
+    if host_of_run(directory):
         return _on_host(directory, changes, finding)
     run, reason = _read(directory), f"advice {finding}" if finding else "advice"
-    info, plan = run.info, run.info.plan
-    planned = with_planned_rate(changes, plan, run.replicas) if plan else dict(changes)
-    _check(info, planned)
-    assert plan is not None  # noqa: S101 (it was just checked)
+    info, plan = run.info, run.info.require_plan("change the script or the tool that trains it")
+    planned = with_planned_rate(changes, plan, run.replicas)
+    _check(info, plan, planned)
     before = {name: getattr(plan, name) for name in changes}
     if (arguments := run.commands(changes)) is not None:
         return _by_command(directory, arguments, changes, before, (reason, CURE))
@@ -132,7 +131,7 @@ def undo(directory: Path, *, launch: Launch = run_change.launch) -> AppliedCure:
     Raises:
         AccelError: It cannot be taken back, and why.
     """
-    if host_of(directory):
+    if host_of_run(directory):
         return _on_host(directory, {}, "")
     run = _read(directory)
     info, change = run.info, next(reversed(run.history.cures), None)
@@ -174,23 +173,19 @@ def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:
     raise RunError(f"{why}: start a new run with {command}")
 
 
-def _check(info: RunInfo, changes: Mapping[str, Any]) -> None:
-    """Check that a run can have changes, before anything is done to it.
+def _check(info: RunInfo, plan: Plan, changes: Mapping[str, Any]) -> None:
+    """Check that a run can have changes of its plan, before anything is done to it.
 
     Raises:
         AccelError: It cannot.
     """
-    if not info.has_engine:
-        raise RunError(f"run {info.id} was {info.made}: change the script or the tool that trains it")
-    if info.plan is None:
-        raise RunError(f"the plan of run {info.id} cannot be read on this machine")
     if not changes:
         raise RunError("this cure changes no field of the plan")
     if unknown := [name for name in changes if name not in SPECS]:
         raise RunError(f"a plan has no field {unknown[0]}")
-    changed = changed_plan(info.plan, changes)
+    changed = changed_plan(plan, changes)
     may_differ = info.status.live and "learning_rate" in changes  # a command may have set it since
-    if changed == info.plan and not may_differ:
+    if changed == plan and not may_differ:
         raise RunError(f"run {info.id} has these settings already")
     resolved_plan.resolve_to_train(changed, detect().devices, chosen=changes)
 
@@ -222,6 +217,6 @@ def _set_rate_back(info: RunInfo, change: CureChange, why: Why, launch: Launch) 
     prepare_continuation(directory)
     process = launch(directory)
     reason, purpose = why
-    request(directory, "learning_rate", rate, reason=reason, purpose=purpose)
+    send_command(directory, "learning_rate", rate, reason=reason, purpose=purpose)
     text = f"run {info.id} was continued, with the learning rate {rate:g}"
     return AppliedCure(Method.CONTINUED, change.before, change.changes, text, process)

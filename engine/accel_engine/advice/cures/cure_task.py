@@ -83,7 +83,7 @@ def cure_task(
     Raises:
         AccelError: The changes cannot be tried, and why.
     """
-    plan = check_trial(info, changes)
+    plan = _check_trial(info, changes)
     built, found = history.built, history.devices
     on_cpu = found is not None and all(device.kind == "cpu" for device in found.devices)
     quantity = quantity or quantity_of(changes, on_cpu=on_cpu)
@@ -117,7 +117,7 @@ def quantity_of(changes: Collection[str], *, on_cpu: bool) -> Quantity:
     return Quantity.LEARNING
 
 
-def check_trial(info: RunInfo, changes: Mapping[str, Any]) -> Plan:
+def _check_trial(info: RunInfo, changes: Mapping[str, Any]) -> Plan:
     """Check that changes of a run's plan can be tried, as far as the run tells.
 
     Args:
@@ -130,22 +130,19 @@ def check_trial(info: RunInfo, changes: Mapping[str, Any]) -> Plan:
     Raises:
         AccelError: They cannot be tried, and why.
     """
-    if not info.has_engine:
-        raise RunError(f"run {info.id} was {info.made}: only a run of this program can be tried with other settings")
-    if info.plan is None:
-        raise RunError(f"the plan of run {info.id} cannot be read on this machine, so nothing can be tried")
-    if strategies.find(info.plan.strategy).processes:
-        raise RunError(f"strategy {info.plan.strategy} trains in several processes: only plans of one can be tried")
+    plan = info.require_plan("only a run of this program can be tried with other settings")
+    if strategies.find(plan.strategy).processes:
+        raise RunError(f"strategy {plan.strategy} trains in several processes: only plans of one can be tried")
     check_can_be_tried(changes)
-    if changed_plan(info.plan, changes).to_mapping() == info.plan.to_mapping():
+    if changed_plan(plan, changes).to_mapping() == plan.to_mapping():
         raise RunError("the run has these settings already")
-    return info.plan
+    return plan
 
 
 def reason_not_to_try(info: RunInfo, changes: Mapping[str, Any]) -> str:
     """Why changes of a run's plan cannot be tried, as far as the run tells; empty if they can."""
     try:
-        check_trial(info, changes)
+        _check_trial(info, changes)
     except AccelError as error:
         return str(error)
     return ""

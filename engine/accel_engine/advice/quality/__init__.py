@@ -91,7 +91,7 @@ OTHERS: tuple[LearningRule, ...] = (
 """What can be found beside anything else."""
 
 
-def advise_on_model(recorded: Recorded) -> Iterator[Finding]:
+def _advise_on_model(recorded: Recorded) -> Iterator[Finding]:
     """The findings on how a run has learned.
 
     Raises:
@@ -118,5 +118,5 @@ def _findings(learning: Learning, failed: list[FailedRule]) -> Iterator[Finding]
     yield from others
 
 
-RULES: tuple[Rule, ...] = (advise_on_model,)
+RULES: tuple[Rule, ...] = (_advise_on_model,)
 """Rules of advice on models that learn poorly."""

@@ -11,10 +11,10 @@ from accel_engine.run.diagnostics import DataProfile
 from accel_engine.words.numbers import metric, percent
 
 LARGE_INPUTS = 10.0
-"""Root mean square of inputs that are not scaled: those scaled to [0, 1] or standardised have about 1."""
+"""Root mean square from which inputs count as not scaled; in [0, 1], or standardised, they have at most about 1."""
 
 LARGE_TARGETS = 50.0
-"""The same of targets that are numbers."""
+"""The same for targets that are numbers."""
 
 HIGH_START = 3.0
 """The first loss over the loss by chance, above which inputs are too large for the initial weights."""
@@ -23,7 +23,7 @@ HIGH_LOSS = 4.0
 """The first loss over the loss by chance, from which something is wrong before the first step."""
 
 FALLEN = 0.05
-"""Share of its first tenth by which a loss has fallen from which the model learns."""
+"""A model learns once its loss has fallen by this share of its mean over the first tenth of the steps."""
 
 UNEVEN_FEATURES = 1000.0
 """Standard deviation of the widest feature of a table over the narrowest, above which they need scaling."""
@@ -48,10 +48,10 @@ RESCALING = frozenset(("Normalization", "Rescaling", "Lambda"))
 """Layers that give outputs another scale."""
 
 _LAST_LAYERS = 3
-"""Layers of the model among which one of these makes scaled targets needless; a reshaping one may follow."""
+"""Number of last layers. If one is among :data:`RESCALING`, targets need no scaling; a reshaping one may follow."""
 
 _FIRST_LAYERS = 4
-"""Layers of the model among which one of these makes scaling needless."""
+"""Number of first layers. If one is among :data:`NORMALIZING`, inputs need no scaling."""
 
 
 def inputs_not_finite(learning: Learning) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def inputs_not_finite(learning: Learning) -> Iterator[Finding]:
 
 
 def _may_be_lost(learning: Learning) -> bool:
-    """Whether losses are not finite, there is none yet, or it does not fall."""
+    """Whether losses are not finite, do not fall, or are not recorded yet."""
     if has_lost(learning) or number_repairs(learning) or not learning.recorded.steps:
         return True
     means = block_means(learning.loss, 10)
@@ -129,7 +129,7 @@ def targets_alike(learning: Learning) -> Iterator[Finding]:
 
 
 def _knows_all_targets(learning: Learning, profile: DataProfile) -> bool:
-    """Whether the targets that were looked at are all there are, or validation's are all the same, too."""
+    """Whether all targets were looked at, or validation's are all the same, too."""
     report = learning.regression
     if report is not None and len(report.r2) and math.isfinite(float(report.r2[0])):
         return False  # events that are rare

@@ -195,7 +195,7 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
         return
     accuracy, area = float(right.sum() / total), curves(right, wrong).roc_auc
     error = 0.29 * math.sqrt(1 / right.sum() + 1 / wrong.sum())  # of two equal distributions (Hanley and McNeil, 1982)
-    structure = error_structure(report.counts)
+    structure = _error_structure(report.counts)
     # Of two classes, a weak signal looks the same.
     known = accuracy > 0.8 if structure is None else structure < UNSTRUCTURED
     if area + error > CONFIDENCE_AREA or accuracy < guess + 0.15 or not known:
@@ -240,7 +240,7 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
     )
 
 
-def error_structure(counts: npt.NDArray[np.int64]) -> float | None:
+def _error_structure(counts: npt.NDArray[np.int64]) -> float | None:
     """How much errors depend on the pair of true and predicted class: chi-squared per degree of freedom.
 
     Args:

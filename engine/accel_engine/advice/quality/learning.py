@@ -35,9 +35,9 @@ class Learning:
     first: int
     """The first step of the latest part."""
     validations: tuple[Validated, ...]
-    """Those of the latest part."""
+    """The validations of the latest part."""
     epochs: tuple[EpochEnded, ...]
-    """The same of epochs."""
+    """The epochs of the latest part."""
 
     @property
     def opening(self) -> RecordedSeries:

@@ -139,7 +139,7 @@ def _running_median(values: np.ndarray, width: int) -> np.ndarray:
 
 def constant_output(learning: Learning) -> Iterator[Finding]:
     """The model gives the same output for all examples: dead units, or saturated ones."""
-    if len(learning.loss) < 30 or not is_at_chance(learning):
+    if len(learning.loss) < 30 or not _is_at_chance(learning):
         return
     report, regression = learning.classification, learning.regression
     if report is not None and report.counts is not None and report.confidence is not None:
@@ -163,7 +163,7 @@ def constant_output(learning: Learning) -> Iterator[Finding]:
         "The model gives the same output for every example",
         [
             Evidence(text, f"validation_{learning.accuracy_name or 'loss'}"),
-            of_loss(learning, at_chance_text(learning)),
+            of_loss(learning, _at_chance_text(learning)),
         ],
         "nothing is learned from the inputs: units are dead (a ReLU that never is above 0) or saturated",
         [
@@ -184,7 +184,7 @@ def _neighbours(bins: np.ndarray) -> float:
     return float(np.convolve(bins, np.ones(3), "same").max() / total) if total else 0.0
 
 
-def is_at_chance(learning: Learning) -> bool:
+def _is_at_chance(learning: Learning) -> bool:
     """Whether the last losses are as by chance, and the accuracy of training, too."""
     chance, recorded = learning.chance_loss, learning.recorded
     if chance is None or not len(learning.loss):
@@ -197,7 +197,7 @@ def is_at_chance(learning: Learning) -> bool:
     return guess is None or not len(accuracy) or start_and_end(accuracy)[1] < guess + 0.05
 
 
-def at_chance_text(learning: Learning) -> str:
+def _at_chance_text(learning: Learning) -> str:
     """The last loss beside the loss by chance."""
     start, end = start_and_end(learning.loss)
     chance = learning.chance_loss or math.nan
@@ -207,7 +207,7 @@ def at_chance_text(learning: Learning) -> str:
 
 def loss_flat(learning: Learning) -> Iterator[Finding]:
     """The loss has not fallen below chance, and nothing else says why."""
-    if not learning.is_fresh or learning.recorded.steps - learning.first < FLAT_STEPS or not is_at_chance(learning):
+    if not learning.is_fresh or learning.recorded.steps - learning.first < FLAT_STEPS or not _is_at_chance(learning):
         return
     if is_warming_up(learning) or (len(learning.epochs) < 3 and learning.recorded.steps < 10 * FLAT_STEPS):
         return
@@ -220,7 +220,7 @@ def loss_flat(learning: Learning) -> Iterator[Finding]:
     yield quality_finding(
         "loss-flat",
         "The loss stays where chance has it",
-        [of_loss(learning, at_chance_text(learning))],
+        [of_loss(learning, _at_chance_text(learning))],
         "the model has learned nothing yet",
         [
             text_cure(

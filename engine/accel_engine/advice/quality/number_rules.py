@@ -24,7 +24,7 @@ MIN_LOST_SCALED = 20
 
 def not_a_number(learning: Learning) -> Iterator[Finding]:
     """The loss is NaN or infinite up to the last step, or was so before a repair."""
-    repairs, first = number_repairs(learning), first_lost(learning)
+    repairs, first = number_repairs(learning), _first_lost(learning)
     if first is not None:
         yield quality_finding(
             "not-a-number",
@@ -83,12 +83,12 @@ def number_repairs(learning: Learning) -> list[Recovered]:
 def has_lost(learning: Learning) -> bool:
     """Whether a loss was not finite: of any step in a run of this program, of the last ones in a script."""
     if not learning.loss_name or learning.recorded.info.kind != "training":
-        return first_lost(learning) is not None
+        return _first_lost(learning) is not None
     taken = _taken(learning, learning.first, learning.recorded.steps)
     return taken > int(_losses(learning).finite.sum())
 
 
-def first_lost(learning: Learning) -> int | None:
+def _first_lost(learning: Learning) -> int | None:
     """The first of the last steps whose losses are all not finite; ``None`` if the last loss is.
 
     A script may leave steps out, so there, as many as a tenth of the run are needed.

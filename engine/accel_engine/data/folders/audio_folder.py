@@ -1,7 +1,10 @@
 """Describes and loads sounds in a folder per class."""
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,8 +15,9 @@ from accel_engine.data.changes import Change, Verb
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSource
 from accel_engine.data.folders.files import FilesSeen
+from accel_engine.data.folders.folder_source import SplitFiles
 from accel_engine.data.folders.layout import AUDIO_SUFFIXES
-from accel_engine.data.folders.sound_files import SoundHeader, read_sound, resampled_length, sound_header
+from accel_engine.data.folders.sound_files import SoundHeader, read_sound, resampled_length, sound_header, window_starts
 from accel_engine.errors import DataError, PlanError
 
 CUT = 0.01
@@ -21,6 +25,23 @@ CUT = 0.01
 
 MOST_SAMPLES = 1 << 27
 """Samples of an example at most, 50 minutes of music."""
+
+
+class SoundWindow(str):
+    """The path of a sound of which a window is an example."""
+
+    first: int
+    """The sample, at the sample rate of all, where the window begins."""
+
+    def __new__(cls, path: str, first: int) -> Self:
+        """A window of a sound."""
+        window = super().__new__(cls, path)
+        window.first = first
+        return window
+
+
+_COUNTED = SoundHeader(0, 0, 0)
+"""Instead of the header of a sound, of all its windows but the first one, so that it counts once."""
 
 
 @dataclass
@@ -33,6 +54,8 @@ class SoundForm(ClassFileForm[SoundHeader]):
     """Samples per second."""
     reason: str = ""
     """Why they are cut."""
+    divides: bool = False
+    """Whether each window of a sound of at least two windows is an example; otherwise the loudest one is."""
     dtype = "float32"
     looked_at = 5_000  # the longest of a few would be shorter than many others
 
@@ -50,9 +73,10 @@ class SoundForm(ClassFileForm[SoundHeader]):
         for header, count in seen.counts.items():
             rates[header.rate] += count
         rate = max(rates, key=lambda each: (rates[each], each))
-        if options.window is not None:
-            return cls(options.window, rate)
         lengths = sorted(resampled_length(header.samples, header.rate, rate) for header in seen.headers.values())
+        if options.window is not None:
+            are_long = lengths[len(lengths) // 2] >= 2 * options.window
+            return cls(options.window, rate, divides=are_long and not seen.is_sampled)
         samples = lengths[-1 - int(CUT * len(lengths))]
         if samples > MOST_SAMPLES:
             raise DataError(f"the sounds are too long, {samples:,} samples: choose a number with window")
@@ -73,23 +97,35 @@ class SoundForm(ClassFileForm[SoundHeader]):
 
     def read(self, file: str) -> tuple[npt.NDArray[Any], SoundHeader]:
         """The samples of a sound, and its header."""
-        sound, header = read_sound(Path(file), self.samples, self.sample_rate)
-        return sound[:, np.newaxis], header
+        first = file.first if isinstance(file, SoundWindow) else None
+        sound, header = read_sound(Path(file), self.samples, self.sample_rate, first)
+        return sound[:, np.newaxis], _COUNTED if first else header
+
+    def windows_of(self, file: str, header: SoundHeader | None) -> list[str]:
+        """The windows that a sound is divided into, or the sound."""
+        starts = window_starts(self.length_of(header), self.samples) if header and self.divides else [None]
+        return [file if first is None else SoundWindow(file, first) for first in starts]
+
+    def _is_divided(self, header: SoundHeader) -> bool:
+        return len(self.windows_of("", header)) > 1
 
     def changes(self, headers: Counter[SoundHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
         """What is mixed, resampled, padded and cut."""
-        counts, total, lost = Counter[Verb](), 0, 0
+        counts, total, lost, windows = Counter[Verb](), 0, 0, 0
+        headers = Counter({header: count for header, count in headers.items() if header != _COUNTED})
         for header, count in headers.items():
             length = self.length_of(header)
-            for verb in self.changes_of(header):
+            for verb in (found := self.changes_of(header)):
                 counts[verb] += count
             total += count * length
-            lost += count * max(0, length - self.samples)
+            lost += count * max(0, length - self.samples) * ("cut" in found)
+            windows += count * len(self.windows_of("", header)) * ("divided" in found)
         all_are = f"{self.samples:,} samples, {self._seconds}"
         details: dict[Verb, str] = {
             "mixed": "their channels into one",
             "resampled": f"to {self.sample_rate:,} samples per second",
             "padded": f"with silence to {all_are}",
+            "divided": f"into {windows:,} windows of {all_are}, an example each; no sound is in two splits",
             "cut": f"to their loudest {all_are}, without {100 * lost / max(1, total):.2g}% of all sound{self.reason}",
         }
         return tuple(
@@ -105,7 +141,8 @@ class SoundForm(ClassFileForm[SoundHeader]):
             "mixed": header.channels > 1,
             "resampled": header.rate != self.sample_rate,
             "padded": length < self.samples,
-            "cut": length > self.samples,
+            "divided": self._is_divided(header),
+            "cut": length > self.samples and not self._is_divided(header),
         }
         return [verb for verb, applies in found.items() if applies]
 
@@ -125,3 +162,15 @@ class AudioFolder(ClassFolderSource):
     column = "audio"
     form_type = SoundForm
     takes_window = True
+
+    @cached_property
+    def examples(self) -> Mapping[str, SplitFiles[str]]:
+        """The sounds of each split, or their windows."""
+        [(seen, form)] = self.looks
+        return {use: _divided(split, seen.headers, form) for use, split in self.splits.items()}
+
+
+def _divided(split: SplitFiles[str], headers: Mapping[str, SoundHeader], form: Any) -> SplitFiles[str]:
+    windows = [form.windows_of(file, headers.get(file)) for file in split.files]
+    parts = split.select(np.repeat(np.arange(len(split)), [len(each) for each in windows]))
+    return replace(parts, files=tuple(chain.from_iterable(windows)))

@@ -73,8 +73,8 @@ class ClassFolderSource(FolderSource[str]):
     def describe(self) -> DatasetEntry:
         """Complete the entry with names, counts, and what some headers tell."""
         form = self.looks[0][1]
-        train, names = self.splits["train"], self.class_names
-        labels = [_labels(split) for split in self.splits.values()]
+        train, names = self.examples["train"], self.class_names
+        labels = [_labels(split) for split in self.examples.values()]
         counts = np.bincount(np.concatenate(labels), minlength=len(names)).tolist()
         shown = np.linspace(0, len(train) - 1, min(_SAMPLES, len(train))).astype(int)
         return replace(
@@ -110,8 +110,9 @@ class ClassFolderSource(FolderSource[str]):
         if is_first:
             self.class_names = tuple(path.name for path in folders)
         if len(self.class_names) < 2:
-            name = self.class_names[0]
-            raise DataError(f"{root} has only one folder, {name}; classification needs at least two classes")
+            name, inner = self.class_names[0], subfolders(folders[0])
+            hint = f": is {folders[0]} meant, which has {len(inner)}?" if len(inner) > 1 else ""
+            raise DataError(f"{root} has only one folder, {name}; classification needs at least two classes{hint}")
         files: list[str] = []
         labels: list[int] = []
         for folder in folders:

@@ -20,7 +20,7 @@ from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, read
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.source import Source
 from accel_engine.data.splits import has_other_validation, split_rows, validate_on_test, without_shares
-from accel_engine.errors import DataError, PlanError
+from accel_engine.errors import DataError, PlanError, file_errors
 from accel_engine.user_paths import is_directory, user_path
 
 _NAMED = 5
@@ -116,7 +116,7 @@ class FolderSource(Source, Generic[F]):
     def describe(self) -> DatasetEntry:
         """Complete the entry with counts, and what some headers tell."""
         inputs = self.looks[0][1]
-        counts = [len(self.splits.get(use, ())) for use in SPLIT_NAMES]
+        counts = [len(self.examples.get(use, ())) for use in SPLIT_NAMES]
         changes = (
             change for seen, form in self.looks for change in form.changes(seen.counts, is_sampled=seen.is_sampled)
         )
@@ -138,7 +138,7 @@ class FolderSource(Source, Generic[F]):
         forms = [form for _, form in self.looks]
         headers = [Counter[Any]() for _ in forms]
         lazy: dict[str, Split] = {}
-        for use, examples in self.splits.items():
+        for use, examples in self.examples.items():
             files = zip(self.files_of(examples), forms, headers, strict=True)
             inputs, *targets = (FileArray(each, form, seen) for each, form, seen in files)
             lazy[use] = Split(inputs, targets[0] if targets else examples.labels)
@@ -159,6 +159,11 @@ class FolderSource(Source, Generic[F]):
             value_range=forms[0].value_range or ValueRange(),
             sample_rate=forms[0].sample_rate,
         )
+
+    @cached_property
+    def examples(self) -> Mapping[str, SplitFiles[F]]:
+        """The examples of each split: a file each, unless files are divided."""
+        return self.splits
 
     @cached_property
     def splits(self) -> dict[str, SplitFiles[F]]:
@@ -222,12 +227,9 @@ def subfolders(root: Path) -> list[Path]:
     Raises:
         DataError: The folder cannot be read.
     """
-    try:
-        with os.scandir(root) as found:
-            shown = (each for each in found if each.is_dir() and not each.name.startswith((".", *_OF_SYSTEMS)))
-            return sorted(Path(each.path) for each in shown)
-    except OSError as error:
-        raise DataError(f"cannot read the folder {root}: {error.strerror or error}") from error
+    with file_errors(f"cannot read the folder {root}", DataError), os.scandir(root) as found:
+        shown = (each for each in found if each.is_dir() and not each.name.startswith((".", *_OF_SYSTEMS)))
+        return sorted(Path(each.path) for each in shown)
 
 
 @dataclass(frozen=True, slots=True)

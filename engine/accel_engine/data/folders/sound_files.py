@@ -19,7 +19,7 @@ from accel_engine.files import regular
 _SHORTENED = re.compile(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
 """What libsndfile notes of a file that ends before its samples do."""
 
-_ENDLESS = (0x7FFFF000, 0x80000000, 0xFFFFFFFF)
+_ENDLESS = (0x7FFFF000, 0x7FFFFFDB, 0x7FFFFFFF, 0x80000000, 0xFFFFFFDB, 0xFFFFFFFF)
 """Numbers of bytes that programs write into a header before they know how many will follow."""
 
 _ESTIMATED = "MP3"
@@ -62,13 +62,16 @@ def sound_header(path: Path) -> SoundHeader:
         return header
 
 
-def read_sound(path: Path, samples: int, rate: int) -> tuple[npt.NDArray[np.float32], SoundHeader]:
-    """Read a sound, its channels mixed into one, at some sample rate; of a longer one, the loudest part.
+def read_sound(
+    path: Path, samples: int, rate: int, first: int | None = None
+) -> tuple[npt.NDArray[np.float32], SoundHeader]:
+    """Read a sound, its channels mixed into one, at some sample rate; of a longer one, a part.
 
     Args:
         path: The file.
         samples: Number of samples; shorter sounds are padded with silence.
         rate: Samples per second.
+        first: The sample at this rate where the part begins; by default, it is the loudest part.
 
     Returns:
         float32 ``[samples]``, from -1 to 1 unless the file has larger numbers, and the file's header.
@@ -83,7 +86,8 @@ def read_sound(path: Path, samples: int, rate: int) -> tuple[npt.NDArray[np.floa
         wanted = samples if header.rate == rate else math.ceil((samples + 1) * header.rate / rate)
         wanted = min(wanted, header.samples)
         if wanted < header.samples:
-            file.seek(_loudest_part(file, wanted, header.samples))
+            part = _loudest_part(file, wanted, header.samples) if first is None else first * header.rate // rate
+            file.seek(min(part, header.samples - wanted))
         channels = file.read(wanted, dtype="float32", always_2d=True)
         if len(channels) < wanted:
             if file.format != _ESTIMATED or not len(channels):
@@ -107,6 +111,14 @@ def _loudest_part(file: soundfile.SoundFile, wanted: int, samples: int) -> int:
     of_parts = np.convolve(energy, np.ones(-(-wanted // step)), "valid")
     first = int(np.argmax(of_parts >= _NEARLY * of_parts.max())) if np.isfinite(of_parts).all() else 0
     return max(0, min(first * step, samples - wanted))
+
+
+def window_starts(length: int, samples: int) -> list[int | None]:
+    """Where the windows of a sound begin; ``None``, its loudest part, of a sound of less than two.
+
+    The last window ends with the sound, and may begin within the one before.
+    """
+    return [min(first, length - samples) for first in range(0, length, samples)] if length >= 2 * samples else [None]
 
 
 def resampled_length(samples: int, rate: int, new_rate: int) -> int:

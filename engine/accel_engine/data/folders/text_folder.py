@@ -1,7 +1,6 @@
 """Describes and loads texts in a folder per class."""
 
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -11,8 +10,8 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSource
 from accel_engine.data.folders.files import FilesSeen
 from accel_engine.data.folders.layout import TEXT_SUFFIXES
-from accel_engine.data.texts.characters import UTF_8, WESTERN, encoding_name, encoding_of
-from accel_engine.errors import DataError, UnreadableError
+from accel_engine.data.texts.characters import UTF_8, decoded, encoding_name, encoding_of
+from accel_engine.errors import DataError, UnreadableError, file_errors
 from accel_engine.files import regular
 
 _SHOWN = 200
@@ -35,11 +34,11 @@ class TextForm(ClassFileForm[str]):
     @classmethod
     def check(cls, file: str) -> str:
         """The encoding of a text."""
-        return _decoded(file)[1]
+        return decoded(_bytes(file), f"the text {file}")[1]
 
     def read(self, file: str) -> tuple[str, str]:
         """A text, and its encoding."""
-        return _decoded(file)
+        return decoded(_bytes(file), f"the text {file}")
 
     def changes(self, headers: Counter[str], *, is_sampled: bool = False) -> tuple[Change, ...]:
         """The texts in other encodings than UTF-8."""
@@ -68,30 +67,6 @@ class TextFolder(ClassFolderSource):
         return label, " ".join(start.decode(encoding_of(start[:4]), errors="replace").split())
 
 
-def _decoded(file: str) -> tuple[str, str]:
-    """A text and its encoding: UTF-8 or, if it is not that, Windows' Western one.
-
-    Raises:
-        DataError: It has a byte that the encoding does not have.
-    """
-    content = _bytes(file)
-    encoding = encoding_of(content[:4])
-    try:
-        return content.decode(encoding), encoding
-    except UnicodeDecodeError as error:
-        if encoding == UTF_8 and b"\0" not in content:
-            with suppress(UnicodeDecodeError):
-                return content.decode(WESTERN), WESTERN
-        line = content[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"the text {file} is not {encoding_name(encoding)}: line {line} has an invalid byte "
-            f"(position {error.start})"
-        ) from error
-
-
 def _bytes(file: str, limit: int = -1) -> bytes:
-    try:
-        with regular(Path(file)).open("rb") as opened:
-            return opened.read(limit)
-    except OSError as error:
-        raise UnreadableError(f"cannot read the text {file}: {error.strerror or error}") from error
+    with file_errors(f"cannot read the text {file}", UnreadableError), regular(Path(file)).open("rb") as opened:
+        return opened.read(limit)

@@ -1,6 +1,6 @@
 """Examples with named columns that are decoded when they are needed, and arrays of these."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -134,6 +134,16 @@ def decode_columns(
             array[chunk] = values[name]
         progress(len(rows) + chunk.start, len(source))
     return stored, valid
+
+
+def not_finite(values: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.bool_]]:
+    """The rows of columns, ``[rows]``, that have numbers which are NaN or infinite, without columns that have none."""
+    found = {
+        name: ~np.isfinite(column).reshape(len(column), -1).all(axis=1)
+        for name, column in values.items()
+        if column.dtype.kind == "f" and column.size
+    }
+    return {name: rows for name, rows in found.items() if rows.any()}
 
 
 def row_bytes(specs: Iterable[ArraySpec]) -> int:

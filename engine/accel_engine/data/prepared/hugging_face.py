@@ -18,7 +18,7 @@ import numpy.typing as npt
 from accel_engine.arrow import import_pyarrow
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.image_folder import ImageDecoder
-from accel_engine.data.prepared.columns import ColumnSource, Rows, fixed, numpy_type, pad
+from accel_engine.data.prepared.columns import ColumnSource, Rows, fixed, not_finite, numpy_type, pad
 from accel_engine.data.prepared.features import read_json
 from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, PreparedSource, padding, size_images
 from accel_engine.data.roles import check_named_columns, choose_roles
@@ -339,6 +339,8 @@ class _ArrowColumns:
                 values[name][kept] = _pad_lists(table[name].combine_chunks(), spec)
             elif len(kept):
                 values[name][kept] = _to_numpy(table[name].combine_chunks()).reshape(len(kept), *fixed(spec))
+        for wrong in not_finite(values).values():
+            valid &= ~wrong
         return values, valid
 
     def problem(self, row: int) -> DataError:
@@ -346,6 +348,8 @@ class _ArrowColumns:
         example = self._table.slice(row, 1)
         missing = [name for name in self.specs if example[name].null_count]
         reason = f"{', '.join(missing)} is missing" if missing else "an image in it cannot be decoded"
+        if not missing and (wrong := not_finite(self.decode(np.array([row]), tuple(self.specs))[0])):
+            reason = f"{', '.join(wrong)} has numbers that are NaN or infinite"
         return DataError(f"cannot read example {row} of the split {self._name}: {reason}")
 
 

@@ -200,7 +200,8 @@ def _with_classes(
         if wrong.any():
             row = int(np.argmax(wrong))
             where = f"example {row} of the split {use}"
-            raise DataError(f"{where} has the label {each[row]}; labels must be from 0 to {len(names) - 1}")
+            must = f"from 0 to {len(names) - 1}" if class_names else "0 or more"
+            raise DataError(f"{where} has the label {each[row]}; labels must be {must}")
     return {use: replace(splits[use], targets=each.astype(np.int32)) for use, each in labels.items()}, names
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.folders.image_folder import ImageDecoder
-from accel_engine.data.prepared.columns import Rows, fixed, numpy_type
+from accel_engine.data.prepared.columns import Rows, fixed, not_finite, numpy_type
 from accel_engine.data.prepared.features import Feature
 from accel_engine.data.prepared.records import Records
 from accel_engine.data.structure import ArraySpec
@@ -59,6 +59,8 @@ class RecordColumns:
             for place, image in images.items():
                 values[name][kept[place]] = image
             valid[np.delete(kept, list(images))] = False
+        for wrong in not_finite(values).values():
+            valid &= ~wrong
         return values, valid
 
     def problem(self, row: int) -> DataError:
@@ -73,10 +75,10 @@ class RecordColumns:
     def _reason(self, content: bytes, names: Sequence[str]) -> str | None:
         """TensorFlow's message about a record that cannot be parsed."""
         try:
-            self._parse([content], names)
+            wrong = not_finite(self._parse([content], names))
         except tf.errors.OpError as error:
             return op_message(error)
-        return None
+        return f"{', '.join(wrong)} has numbers that are NaN or infinite" if wrong else None
 
     def _parse(self, contents: list[bytes], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
         """The features of records; images as their bytes. None if there are no records."""

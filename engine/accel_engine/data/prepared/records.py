@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from accel_engine.crc32c import checksums, checksums_of
 from accel_engine.data.prepared.columns import Rows
-from accel_engine.errors import DataError
+from accel_engine.errors import DataError, file_errors
 from accel_engine.files import regular
 from accel_engine.memory import available_memory
 from accel_engine.words import numbers
@@ -176,11 +176,9 @@ def _content(path: Path, limit: int | None = None) -> Bytes:
 
 
 def _mapped(path: Path) -> Bytes:
-    try:
+    with file_errors(f"cannot read {path}", DataError):
         size = regular(path).stat().st_size
         return np.memmap(path, np.uint8, "r") if size else np.zeros(0, np.uint8)  # which cannot be mapped
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _find_records(

@@ -28,7 +28,7 @@ from accel_engine.data.prepared.records import Records, first_records, is_packed
 from accel_engine.data.roles import Roles, check_named_columns, choose_roles
 from accel_engine.data.splits import choose_splits
 from accel_engine.data.structure import ArraySpec
-from accel_engine.errors import DataError, PlanError
+from accel_engine.errors import DataError, PlanError, file_errors
 from accel_engine.user_paths import is_directory, user_path
 from accel_engine.words import numbers
 
@@ -123,10 +123,8 @@ class TFRecord(PreparedSource):
         return is_directory(Path(root))
 
     def _names(self, root: str) -> list[str]:
-        try:
+        with file_errors(f"cannot read the folder {root}", DataError):
             return [path.name for path in Path(root).iterdir()]
-        except OSError as error:
-            raise DataError(f"cannot read the folder {root}: {error.strerror or error}") from error
 
     def _read(self, file: str) -> bytes | None:
         """The content of a file; ``None`` if there is none."""

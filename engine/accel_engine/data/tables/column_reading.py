@@ -21,24 +21,15 @@ from accel_engine.data.tables.category_values import (
     encoded_column,
     kind_of_texts,
 )
-from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn, declared_kinds, unparsed
-from accel_engine.data.tables.dates import date_column, date_column_of, dates_of_numbers, timestamps
-from accel_engine.data.tables.number_texts import is_ambiguous, read_numbers, wanted_notation
-from accel_engine.data.tables.table_file import MISSING, read_cells
+from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn, are_marks, declared_kinds, unparsed
+from accel_engine.data.tables.dates import date_column, date_column_of, dates_of_numbers, seconds_of, timestamps
+from accel_engine.data.tables.number_texts import NumberTexts, is_ambiguous, read_numbers, wanted_notation
+from accel_engine.data.tables.table_file import MISSING, read_cells, without_empty_end
 from accel_engine.errors import DataError, FieldValue
 from accel_engine.words import numbers
 
 COUNTED_ROWS = 20
 """Rows at least that whole numbers in the first column count to be the rows' numbers, whatever its name."""
-
-NUMBER_MARKS = frozenset(
-    ("-", "--", "---", "\u2013", "\u2014", ".", "..", "...", "*", "**", "#", "none", "n.a.", "N.A.", "n.d.", "nd", "ND",
-     "k.A.", "unknown", "Unknown", "missing", "Missing", "nil")
-)  # fmt: skip
-"""Texts that mean a missing value where all others are numbers."""
-
-_MAX_MARKS = 5
-"""The most different ones that a column has."""
 
 _UNIQUE = 10
 """Categories that hardly repeat are said if there are more than this."""
@@ -47,10 +38,10 @@ _SAMPLE = 1000
 """Values that are looked at for a decimal mark."""
 
 _EXACT = 2**53
-"""Whole numbers up to this are exact as float64."""
+"""Whole numbers below this are exact as float64, and none is rounded to one."""
 
 _KEY_NAME = re.compile(
-    r"(?i:(.*[^a-z])?(id|index|idx|key)|unnamed: \d+|row([ _]?(id|num|number|no|nr|names?))?|rownames|no|nr|#"
+    r"(?i:(.*[^a-z])?(id|index|idx|key)|unnamed: [\d.]+|row([ _]?(id|num|number|no|nr|names?))?|rownames|no|nr|#"
     r"|__index_level_\d+__)|.*[a-z]I[dD]"
 )
 _UNNAMED = "column 1"
@@ -78,6 +69,8 @@ def read_columns(
         PlanError: The file lacks a column that the plan names, or a kind is unknown.
     """
     cells = read_cells(path, skip_invalid=options.invalid_examples == "skip", limit=limit, progress=progress)
+    if not like:  # of rows to predict, each has a prediction
+        cells = without_empty_end(cells)
     kinds, known = declared_kinds(options), like or {}
     check_named_columns(options, cells.table.column_names)
     wanted = wanted_notation(options)
@@ -86,7 +79,8 @@ def read_columns(
         may_count = position == 0 and options.window is None
         own = known.get(name)
         kind = kinds.get(name, "")
-        reading = ColumnReading(name, own, kind, wanted, comma, options.missing, may_count, is_settled)
+        orders = name == options.time
+        reading = ColumnReading(name, own, kind, wanted, comma, options.missing, may_count, is_settled, orders)
         try:
             return reading.convert(cells.table.column(position))
         except DataError as error:
@@ -130,6 +124,8 @@ class ColumnReading:
     """Whether it is where row numbers are: the first column of a table that is no series."""
     is_settled: bool = False
     """Whether other columns tell what ``comma`` is."""
+    orders_rows: bool = False
+    """Whether it orders the rows, as times of day without a date do not."""
 
     @property
     def kind(self) -> str:
@@ -161,7 +157,8 @@ class ColumnReading:
             cells = pc.if_else(pc.is_nan(cells), pa.scalar(None, cells.type), cells)
         is_number = types.is_integer(cells.type) or types.is_floating(cells.type) or types.is_decimal(cells.type)
         if types.is_time(cells.type) or types.is_duration(cells.type):
-            cells, is_number = cells.cast(pa.int32() if types.is_time32(cells.type) else pa.int64()), True
+            unit = pa.duration("us") if types.is_duration(cells.type) else pa.time64("us")
+            cells, is_number = pc.divide(cells.cast(unit, safe=False).cast(pa.int64()).cast(pa.float64()), 1e6), True
         if types.is_boolean(cells.type):
             return self._from_booleans(cells, kind)
         if types.is_temporal(cells.type):
@@ -215,25 +212,27 @@ class ColumnReading:
             if not self.known:
                 return TableColumn(self.name, "empty", np.full(len(cells), None, object), len(cells))
             return TableColumn(self.name, kind, np.full(len(cells), np.nan), len(cells))
-        encoded, mixed = None, tuple[Change, ...]()
+        encoded, said = None, tuple[Change, ...]()
         if kind in ("", "number"):
             if plain := self._plain_numbers(cells, ".") or self._plain_numbers(cells, ","):
                 return plain
+            if not self.orders_rows and (seconds := seconds_of(cells)) is not None:
+                return self._times(seconds, cells)
             encoded = encoded_column(cells)
             found = self._from_written_numbers(cells, encoded, kind)
             if isinstance(found, TableColumn):
                 return found
-            mixed = found
-        if (
-            kind in ("", "date")
-            and (dates := date_column(self.name, cells, self.known, is_declared=bool(kind))) is not None
-        ):
-            return dates
+            said = found
+        if kind in ("", "date"):
+            dates = date_column(self.name, cells, self.known, is_declared=bool(kind))
+            if isinstance(dates, TableColumn):
+                return dates
+            said = said or dates
         encoded = encoded or encoded_column(cells)
         if kind:
             return self._categories(encoded, cells.null_count, kind)
         column = self._categories(encoded, cells.null_count, kind_of_texts(encoded.texts, known))
-        return replace(column, changes=mixed or _hardly_repeating(column, len(encoded.texts), known))
+        return replace(column, changes=said or _hardly_repeating(column, len(encoded.texts), known))
 
     def _plain_numbers(self, cells: Any, decimal: str) -> TableColumn | None:
         """Numbers without groups and units, ten times as fast; ``None`` if others are among them, or may be meant."""
@@ -252,7 +251,8 @@ class ColumnReading:
             numbers = texts.cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid:
             return None
-        if not self.kind and _are_padded(cells):
+        padded = None if self.kind else _padded(cells)
+        if padded and _have_one_length(cells):
             return self._codes(cells, "digits of one length that begin with zeros")
         may_differ = (beside or not wanted.decimal) and is_ambiguous(cells)
         if may_differ and (beside or (self.comma if decimal == "." else self.comma is False)):
@@ -260,9 +260,22 @@ class ColumnReading:
         if not self.kind and _lose_digits(cells, numbers):
             return self._codes(cells)
         has_mark = pc.any(pc.match_substring(cells.slice(0, _SAMPLE), decimal)).as_py()
-        return self._written(
+        column = self._written(
             self._numbers(numbers), cells, Notation(decimal if has_mark else ""), may_differ=may_differ
         )
+        if not padded:
+            return column
+        detail = f"without zeros before them, such as {padded[0].as_py()!r}; --kinds '{self.name}=category' keeps them"
+        change = Change("read as numbers", f"values of {self.name}", len(padded), len(cells) - cells.null_count, detail)
+        return replace(column, changes=(change, *column.changes))
+
+    def _times(self, seconds: npt.NDArray[np.float64], cells: Any) -> TableColumn:
+        """Numbers of times of day or durations."""
+        failed = int(np.isnan(seconds).sum()) - cells.null_count
+        row = int(np.nanargmax(seconds))
+        detail = f"hours:minutes as seconds, such as {cells[row].as_py()} as {seconds[row]:.12g}"
+        said = Change("read as numbers", f"values of {self.name}", detail=detail)
+        return self._numbers(seconds, (said, *unparsed(self.name, "times", failed, cells, np.isnan(seconds))))
 
     def _from_written_numbers(self, cells: Any, encoded: Encoded, kind: str) -> "TableColumn | tuple[Change, ...]":
         """Numbers as people write them; if too few texts are numbers, what is to say of those that are."""
@@ -271,32 +284,39 @@ class ColumnReading:
         known, failed = int(encoded.counts.sum()), int(encoded.counts[is_none].sum())
         if not failed and not kind and _lose_digits(cells, found.values):
             return self._codes(cells)
-        others = encoded.texts.filter(is_none).to_pylist() if 0 < is_none.sum() <= _MAX_MARKS else []
-        are_marks = failed < known and bool(others) and all(text in NUMBER_MARKS for text in others)
+        only_marks = failed < known and are_marks(encoded.texts.filter(is_none))
         are_few = failed <= (1 - NUMBERS_SHARE) * known and len(encoded.texts) > FEW_VALUES
         numbers = np.append(found.values, np.nan)[encoded.codes]
-        noun = "numbers" if self.wanted.is_plain else f"numbers with {self.wanted}"
+        mixed = _other_notation(cells, encoded, found)
+        notation = found.notation if self.wanted.is_plain else self.wanted
+        noun = f"numbers with {notation}" if mixed or not self.wanted.is_plain else "numbers"
         changes = unparsed(self.name, noun, failed, cells, np.isnan(numbers))
-        if kind or not failed or are_marks or are_few:
+        if kind or not failed or only_marks or are_few:
             column = self._numbers(numbers, changes)
             return self._written(column, cells, found.notation, may_differ=found.is_ambiguous)
+        number = f"--kinds '{self.name}=number'"
+        if mixed:
+            detail = f"{mixed}; write all alike, or {number}, with --decimal and --thousands, reads others as missing"
+            return (Change("read as categories", f"values of {self.name}", detail=detail),)
         if 2 * failed > known:
             return ()
-        detail = f"{changes[0].detail}; --kinds '{self.name}=number' reads such as missing"
+        detail = f"{changes[0].detail}; {number} reads such as missing"
         return (Change("read as categories", f"values of {self.name}", failed, known, detail),)
 
     def _written(self, column: TableColumn, cells: Any, notation: Notation, *, may_differ: bool) -> TableColumn:
         """Numbers with how they are written, and what is to say of it."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         changes = column.changes
         is_unclear = may_differ and not (self.is_settled or self.wanted.decimal or self.wanted.thousands)
         if not notation.is_plain or is_unclear:
-            marked = cells.filter(pc.match_substring_regex(cells, r"\d[^\d]|[^\d]\d"))
-            example = max((marked if len(marked) else cells.drop_null()).slice(0, _SAMPLE).to_pylist(), key=len)
-            read = column.values[pc.index(cells, example).as_py()]
+            read = cells.filter(pa.array(~np.isnan(column.values)))
+            marked = read.filter(pc.match_substring_regex(read, r"\d[^\d]|[^\d]\d"))
+            example = max((marked if len(marked) else read).slice(0, _SAMPLE).to_pylist(), key=len)
+            value = column.values[pc.index(cells, example).as_py()]
             hint = "; --decimal and --thousands say otherwise" if is_unclear else ""
-            detail = f"{notation}, such as {example[:40]!r} as {read:.12g}{hint}"
+            detail = f"{notation}, such as {example[:40]!r} as {value:.12g}{hint}"
             changes = (Change("read as numbers", f"values of {self.name}", detail=detail), *changes)
         return replace(column, notation=notation, is_ambiguous=is_unclear, changes=changes)
 
@@ -345,26 +365,53 @@ class ColumnReading:
         return DataError(f"column {self.name} has {found}, where {where} {wanted}")
 
 
+def _other_notation(cells: Any, encoded: Encoded, found: NumberTexts) -> str:
+    """What is said of texts that are no numbers in a column's notation, and are in another; empty if none is."""
+    import pyarrow.compute as pc
+
+    is_none = np.isnan(found.values)
+    others = encoded.texts.filter(is_none)
+    if is_none.all() or not len(others):
+        return ""
+    counts = encoded.counts[is_none]
+    again = read_numbers(others, counts, Notation(), None, truths=False)
+    are_numbers = ~np.isnan(again.values)
+    texts, left = others.filter(are_numbers), counts[~are_numbers].sum()
+    if not len(texts) or 2 * left > encoded.counts.sum():
+        return ""
+    read = encoded.texts.filter(~is_none)
+    written = [
+        f"{text[:40]!r} in row {pc.index(cells, text).as_py() + 1:,} ({notation})"
+        for each, notation in ((read, found.notation), (texts, again.notation))
+        for text in [max(each.slice(0, _SAMPLE).to_pylist(), key=len)]
+    ]
+    return f"its numbers are written in several ways, such as {' and '.join(written)}"
+
+
 def _lose_digits(cells: Any, numbers: npt.NDArray[np.float64]) -> bool:
     """Whether whole numbers beyond 2^53 are fewer different ones as float64."""
     import pyarrow.compute as pc
 
     known = numbers[np.isfinite(numbers)]
-    if not len(known) or np.abs(known).max() <= _EXACT or (known != np.floor(known)).any():
+    if not len(known) or np.abs(known).max() < _EXACT or (known != np.floor(known)).any():
         return False
     return len(np.unique(known)) < int(pc.count_distinct(cells, mode="only_valid").as_py())
 
 
-def _are_padded(cells: Any) -> bool:
-    """Whether texts are digits of one length, some with zeros before, as postcodes and months are written."""
+def _padded(cells: Any) -> Any:
+    """The texts with zeros before other digits."""
+    import pyarrow.compute as pc
+
+    zeros = pc.filter(cells, pc.starts_with(cells, "0"))
+    return pc.filter(zeros, pc.match_substring_regex(zeros, r"^0\d")) if len(zeros) else zeros
+
+
+def _have_one_length(cells: Any) -> bool:
+    """Whether texts are digits of one length, as postcodes and months are written."""
     import pyarrow.compute as pc
 
     lengths = pc.min_max(pc.utf8_length(cells)).as_py()
-    if lengths["min"] != lengths["max"] or (lengths["min"] or 0) < 2:
-        return False
-    if not pc.any(pc.starts_with(cells, "0")).as_py():
-        return False
-    return bool(pc.all(pc.utf8_is_digit(cells)).as_py())
+    return lengths["min"] == lengths["max"] and bool(pc.all(pc.utf8_is_digit(cells)).as_py())
 
 
 def _hardly_repeating(column: TableColumn, different: int, known: int) -> tuple[Change, ...]:

@@ -23,6 +23,15 @@ KINDS = ("number", "category", "text", "date", "boolean")
 NUMBERS_SHARE = 0.95
 """A column of texts holds numbers, or dates, if at least this share of its values are; the others count as missing."""
 
+_MARKS = frozenset(
+    ("-", "--", "---", "\u2013", "\u2014", ".", "..", "...", "*", "**", "#", "none", "n.a.", "na", "nan", "null",
+     "n.d.", "nd", "k.a.", "unknown", "missing", "nil", "empty", "blank", "(empty)", "(blank)")
+)  # fmt: skip
+"""Texts that mean a missing value where all others are numbers or dates, in lower case."""
+
+_MAX_MARKS = 5
+"""The most different ones that a column has."""
+
 _SAMPLES = 5
 _SHOWN_COLUMNS = 8
 _SHOWN_TEXT = 60
@@ -188,6 +197,11 @@ def _date(seconds: float) -> str:
 
 def _short(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def are_marks(others: Any) -> bool:
+    """Whether the different texts that are no numbers or dates, an Arrow array, mean missing values."""
+    return 0 < len(others) <= _MAX_MARKS and all(text.lower() in _MARKS for text in others.to_pylist())
 
 
 def unparsed(name: str, noun: str, failed: int, cells: Any, missing: npt.NDArray[np.bool_]) -> tuple[Change, ...]:

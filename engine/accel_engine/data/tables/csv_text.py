@@ -3,10 +3,12 @@
 import codecs
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
+from io import SEEK_END, BytesIO, StringIO, TextIOWrapper
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from accel_engine.errors import DataError
 from accel_engine.words import numbers
@@ -20,8 +22,27 @@ _HEAD = 1 << 22
 _SPECIAL = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)', re.IGNORECASE)
 """The first line of a file that names its separator to Excel."""
 
-_COMMENTS = re.compile(r"(?:#[^\r\n]*[\r\n]+)+")
+_COMMENTS = re.compile(r"(?:(?:[#%]|//|; )[^\r\n]*[\r\n]+)+")
 """Lines before the table that some programs write."""
+
+_ROWS_OF_BLANKS = 20
+"""Rows that are looked at for blanks between columns."""
+
+_PACKED = "; unpack it first"
+_OTHERS = {
+    b"\x1f\x8b": f"packed with gzip{_PACKED}",
+    b"bzh": f"packed with bzip2{_PACKED}",
+    b"\xfd7zxz": f"packed with xz{_PACKED}",
+    b"\x28\xb5\x2f\xfd": f"packed with zstd{_PACKED}",
+    b"pk\x03\x04": "a ZIP archive or a workbook of a spreadsheet, no text: unpack it, or save it as CSV",
+    b"\xd0\xcf\x11\xe0": "a workbook of a spreadsheet, no text: save it as CSV",
+    b"par1": "a Parquet file: name it .parquet",
+    b"<!doctype": "a web page, no table",
+    b"<html": "a web page, no table",
+    b"<?xml": "XML, no table",
+    b"version https://git-lfs": "a pointer of Git LFS instead of the file: git lfs pull fetches it",
+}
+"""What files with other names often are, by how they begin, in lower case."""
 
 csv.field_size_limit(1 << 30)  # where a quote does not close, the rest of a file is one field
 
@@ -45,6 +66,8 @@ class CsvHead:
     """What ends lines."""
     encoding: str
     """Python's name of the encoding of the file."""
+    dialect: Mapping[str, Any]
+    """Options of Python's reader, if its quotes or blanks are not those of RFC 4180, as PyArrow reads them."""
 
 
 def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
@@ -62,7 +85,9 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
     """
     with path.open("rb") as file:
         head = file.read(_HEAD)
-    text = codecs.getincrementaldecoder(encoding)().decode(head)
+    if found := next((what for begin, what in _OTHERS.items() if head[:99].lstrip().lower().startswith(begin)), ""):
+        raise DataError(f"{path} is {found}")
+    text = codecs.getincrementaldecoder(encoding)().decode(head).removeprefix("\ufeff")
     if len(head) == _HEAD and "\n" not in text and "\r" not in text:
         raise DataError(f"{path} has no line end in its first {numbers.size(_HEAD)}: it is no table")
     special = _SPECIAL.match(text)
@@ -75,13 +100,15 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
     if not special and (title := _title(rest)):
         before, rest = [*before, *filter(str.strip, title.splitlines())], rest[len(title) :]
     separator = special[1] if special else "\t" if tabs else _separator(rest)
-    first, second = (tuple(map(str.strip, row)) for row in _first_rows(rest, separator))
+    dialect = _dialect(rest, separator)
+    first, second = (tuple(map(str.strip, row)) for row in _first_rows(rest, separator, dialect))
     skipped = len(text[: len(text) - len(rest)].splitlines())
     has_header = _is_header(first)
     first = (first[0].removeprefix("#").strip() or first[0], *first[1:])
     if has_header and len(second) == len(first) + 1:
         first = (*first, "") if not second[-1] else ("", *first)
-    return CsvHead(first, separator, skipped, has_header, len(before), "\n" if "\n" in text else "\r", encoding)
+    line_end = "\n" if "\n" in text else "\r"
+    return CsvHead(first, separator, skipped, has_header, len(before), line_end, encoding, dialect)
 
 
 def _comments(text: str) -> list[str]:
@@ -90,12 +117,14 @@ def _comments(text: str) -> list[str]:
     body = text[found.end() :] if found else ""
     if not found or not body.strip():
         return []
-    lines = re.findall(r"#[^\r\n]*[\r\n]+", found[0])
+    lines = re.findall(r"[^\r\n]+[\r\n]+", found[0])
     separator = _separator(body)
     last, (first, second) = _first_rows(lines[-1], separator)[0], _first_rows(body, separator)
-    are_names = len(last) == len(first) and not (_is_header(first) and not _is_header(second))
+    are_names = len(last) == len(first) and not (_is_header(first) and (len(first) == 1 or _has_values(second)))
     return lines[:-1] if are_names else lines
 
+
+_LINE, _LINE_END = r"[^\r\n]*[\r\n]*", re.compile(r"\r\n|\r|\n")
 
 _TITLE_LINES = 5
 """Lines, at most, above the names of the columns."""
@@ -103,16 +132,20 @@ _TITLE_LINES = 5
 
 def _title(text: str, most: int = _TITLE_LINES) -> str:
     """The lines of a title above the names of the columns, as reports of spreadsheets have; empty if there is none."""
-    line = re.match(r"[^\r\n]*[\r\n]+", text)
+    line = re.match(_LINE, text)
     body = text[line.end() :] if line else ""
-    if not line or not body.strip() or not most:
+    whole = _first_rows(text, _separator(text))[0]
+    if not line or not body.strip() or not most or line[0].count('"') % 2 or sum(map(bool, whole)) > 1:
         return ""
     separator = _separator(body)
     title, (first, second) = _first_rows(line[0], separator)[0], _first_rows(body, separator)
     if sum(map(bool, title)) != 1:
         return ""
-    are_names = len(first) == len(second) > 2 and all(first) and _is_header(first) and not _is_header(second)
-    if are_names and len(title) in (1, len(first)):
+    header = re.match(_LINE, body) or line
+    is_apart = len(_LINE_END.findall(line[0])) > 1 == len(_LINE_END.findall(header[0]))
+    are_fields = len(first) == len(second) > 1 + (not is_apart) and len(title) in (1, len(first))
+    are_names = all(first) and _is_header(first) and not _has_values(each for each in first if not each.isdecimal())
+    if are_fields and are_names and (is_apart or _has_values(second)):
         return line[0]
     more = _title(body, most - 1)
     return line[0] + more if more else ""
@@ -123,12 +156,51 @@ def _separator(text: str) -> str:
     for mark in _SEPARATORS:
         first, second = _first_rows(text, mark)
         counts[mark] = len(first) == len(second) > 1, len(first), len(first) == len(second)
-    return max(_SEPARATORS, key=lambda mark: counts[mark])
+    best = max(_SEPARATORS, key=lambda mark: counts[mark])
+    return " " if counts[best][:2] == (False, 1) and _has_columns_of_blanks(text) else best
 
 
-def _first_rows(text: str, separator: str) -> tuple[list[str], list[str]]:
-    rows = (row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
+def _has_columns_of_blanks(text: str) -> bool:
+    """Whether blanks separate as many fields in each of the first rows, and numbers are among them below the names."""
+    rows = [line.split() for line in islice(filter(str.strip, text.splitlines()), _ROWS_OF_BLANKS)]
+    have_numbers = all(any(map(_is_number, row)) for row in rows[1:])
+    are_grouped = all(re.fullmatch(r"[+-]?\d{1,3}(?: \d{3})+(?:[.,]\d*)?", " ".join(row)) for row in rows[1:])
+    return len(rows) > 1 and len({len(row) for row in rows}) == 1 < len(rows[0]) and have_numbers and not are_grouped
+
+
+def _dialect(text: str, separator: str) -> Mapping[str, Any]:
+    """How quotes are written, where not as in RFC 4180, and whether blanks at the start of a field are none of it."""
+    mark = re.escape(separator)
+    if separator == " " or re.search(rf'{mark} +"[^"\s{mark}]', text):
+        return {"skipinitialspace": True}
+    if re.search(rf'\\"[^\S\r\n]*[^"\s{mark}]', text):
+        return {"escapechar": "\\"}
+    return {}
+
+
+def _first_rows(text: str, separator: str, dialect: Mapping[str, Any] | None = None) -> tuple[list[str], list[str]]:
+    rows = _read_rows(StringIO(text, newline=""), separator, dialect or {})
     return next(rows, []), next(rows, [])
+
+
+def _read_rows(lines: Iterable[str], separator: str, dialect: Mapping[str, Any]) -> Iterator[list[str]]:
+    for row in csv.reader(lines, delimiter=separator, **dialect):
+        if any(row) if separator == " " else row:
+            yield row[:-1] if separator == " " and not row[-1] else row
+
+
+def in_standard_form(path: Path, head: CsvHead) -> BytesIO:
+    """A file with another dialect in that of RFC 4180 and in UTF-8, with as many lines before its first row."""
+    made = BytesIO(b"\n" * head.skipped)
+    made.seek(0, SEEK_END)
+    with path.open(encoding=head.encoding, newline="") as file:
+        for _ in range(head.skipped):
+            file.readline()
+        text = TextIOWrapper(made, "utf-8", newline="")
+        csv.writer(text, delimiter=head.separator).writerows(_read_rows(file, head.separator, head.dialect))
+        text.detach()
+    made.seek(0)
+    return made
 
 
 def _is_header(first: Sequence[str]) -> bool:
@@ -141,6 +213,11 @@ def _is_header(first: Sequence[str]) -> bool:
     counted = [int(field) for field in figures]
     consecutive = counted == list(range(counted[0], counted[0] + len(counted)))
     return consecutive and (counted[0] == 0 or len(figures) < len(first))
+
+
+def _has_values(row: Iterable[str]) -> bool:
+    """Whether a row has a number, a date or the like, however it is written."""
+    return any(sum(map(str.isdigit, field)) > sum(map(str.isalpha, field)) for field in row)
 
 
 def _is_number(field: str) -> bool:
@@ -178,7 +255,7 @@ def _rows(path: Path, head: CsvHead) -> Iterator[tuple[int, bool]]:
     with path.open(encoding=head.encoding, errors="replace", newline="") as file:
         for _ in range(head.skipped):
             file.readline()
-        rows = csv.reader(file, delimiter=head.separator, strict=True)
+        rows = csv.reader(file, delimiter=head.separator, strict=True, **head.dialect)
         while True:
             before = rows.line_num
             try:

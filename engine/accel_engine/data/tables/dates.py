@@ -1,6 +1,7 @@
 """Reads dates that are written in one of several common formats; without TensorFlow."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.column_format import ColumnFormat, Notation
 from accel_engine.data.tables.category_values import encoded_column
-from accel_engine.data.tables.columns import NUMBERS_SHARE, TableColumn, unparsed
+from accel_engine.data.tables.columns import NUMBERS_SHARE, TableColumn, are_marks, unparsed
 from accel_engine.data.tables.number_texts import read_numbers
 from accel_engine.errors import DataError
 
@@ -20,10 +21,13 @@ UNIX = {"Unix seconds": 1.0, "Unix milliseconds": 1e3, "Unix microseconds": 1e6,
 """Numbers that are dates, and how many of them a second has."""
 
 _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p")
-_DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%m/%d/%y", "%d/%m/%y")
+_DAYS = (
+    "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y",
+    "%d %b %Y", "%b %d, %Y", "%d-%b-%Y", "%d-%b-%y", "%a, %d %b %Y",
+)  # fmt: skip
 _FORMATS = (
     *(f"{day}{time}" for day in _DAYS for time in _TIMES),
-    "%d %b %Y", "%b %d, %Y", "%d-%b-%Y", "%Y-%m",
+    "%a, %d %b %Y %H:%M:%S GMT", "%Y-%m",
 )  # fmt: skip
 """In the order of preference, where several fit: 01/02/2024 is 2 January."""
 
@@ -32,17 +36,27 @@ _DECLARED_FORMATS = ("%Y%m%d", "%Y")
 
 _SAMPLE = 100
 
-_START = r"^(\d|[A-Za-z]{3,} \d)"
+_START = r"^(\d|[A-Za-z]{3,},? \d)"
 """How dates begin in all formats."""
 
 _ISO_TEXT = (
     r"^(?P<day>\d{4}-\d\d-\d\d)"
-    r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:[.]\d+)?))?"
+    r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:[.,]\d+)?))?"
     r" ?(?:Z|UTC|(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes>\d\d))?)?)?$"
 )
 
+_TIME = r"^(?P<hours>\d{1,4}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:[.,]\d+)?))?$"
 
-def date_column(name: str, cells: Any, known: ColumnFormat | None, *, is_declared: bool) -> TableColumn | None:
+_LAST_DAYS = r"(?:^|[^\d:]|^\d{6})(?:29|30|31)(?:[^\d:]|$)"
+"""Days that some months have not."""
+
+_BASIC = r"^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)"
+"""The basic format of ISO 8601."""
+
+
+def date_column(
+    name: str, cells: Any, known: ColumnFormat | None, *, is_declared: bool
+) -> TableColumn | tuple[Change, ...]:
     """Read a column of dates.
 
     Args:
@@ -52,24 +66,32 @@ def date_column(name: str, cells: Any, known: ColumnFormat | None, *, is_declare
         is_declared: Whether it is known to have dates, so that numbers are dates, too.
 
     Returns:
-        ``None`` if it has no dates, and may have something else.
+        If too few texts are dates, what is to say of those that are.
 
     Raises:
         DataError: It has none that can be read, or dates of another format than the training file's.
     """
+    import pyarrow as pa
+
     valid, recorded = len(cells) - cells.null_count, known.date_format if known else ""
     if recorded not in UNIX:
         seconds, written, failed = parse_dates(cells, recorded, declared=is_declared)
-        if written and (is_declared or failed <= (1 - NUMBERS_SHARE) * valid) and failed < valid:
-            changes = unparsed(name, "dates", failed, cells, np.isnan(seconds))
-            if failed and known:
+        changes = unparsed(name, "dates", failed, cells, np.isnan(seconds))
+        are_few = failed <= (1 - NUMBERS_SHARE) * valid
+        others = cells.filter(pa.array(np.isnan(seconds))).drop_null() if written and failed and not are_few else None
+        only_marks = others is not None and are_marks(others.unique())
+        if written and (is_declared or are_few or only_marks) and failed < valid:
+            if failed and known and not only_marks:
                 _refuse_other_format(name, cells, seconds, written)
-            if not recorded and is_day_or_month(cells, written):
-                detail = f"such as {cells.drop_null()[0].as_py()} as {readable_format(written)}"
+            if not recorded and (unclear := day_or_month(cells, written)):
+                detail = f"such as {unclear} as {readable_format(written)}; otherwise write 2024-12-31"
                 changes += (Change("read as dates", f"values of {name}", detail=detail),)
             return date_column_of(name, seconds, written, changes)
+        if not is_declared and 2 * failed <= valid:
+            detail = f"{changes[0].detail}; --kinds '{name}=date' reads such as missing"
+            return (Change("read as categories", f"values of {name}", failed, valid, detail),)
     if not is_declared:
-        return None
+        return ()
     encoded = encoded_column(cells)
     values = read_numbers(encoded.texts, encoded.counts, Notation(), False, truths=False).values
     numbers = np.append(values, np.nan)[encoded.codes]
@@ -170,13 +192,14 @@ def other_format(cells: Any, seconds: npt.NDArray[np.float64]) -> tuple[int, str
     return -1, ""
 
 
-def is_day_or_month(cells: Any, written: str) -> bool:
-    """Whether all dates are ones with day and month exchanged, too, and others then."""
+def day_or_month(cells: Any, written: str) -> str:
+    """A date that is another one with day and month exchanged, if all dates can be read so; else an empty text."""
     other = written.translate(str.maketrans("dm", "md"))
     if other == written or other not in _FORMATS:
-        return False
+        return ""
     mine, others = (_parsed(cells, each) for each in (written, other))
-    return bool((np.isnan(mine) == np.isnan(others)).all() and (np.nan_to_num(mine) != np.nan_to_num(others)).any())
+    differ = np.flatnonzero(np.nan_to_num(mine) != np.nan_to_num(others))
+    return str(cells[int(differ[0])].as_py()) if len(differ) and (np.isnan(mine) == np.isnan(others)).all() else ""
 
 
 def readable_format(written: str) -> str:
@@ -204,6 +227,24 @@ def timestamps(cells: Any) -> npt.NDArray[np.float64]:
     return seconds
 
 
+def seconds_of(cells: Any) -> npt.NDArray[np.float64] | None:
+    """Seconds of times of day or durations such as 08:30 and 1:02:03.5, NaN for others; ``None`` if many are others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for some in (cells.drop_null().slice(0, _SAMPLE), cells):
+        found = pc.extract_regex(some, pattern=_TIME)
+        if found.length() - found.null_count < NUMBERS_SHARE * (len(some) - some.null_count):
+            return None
+    hours, minutes, seconds = (
+        pc.cast(pc.replace_substring(pc.replace_substring_regex(pc.struct_field(found, name), "^$", "0"), ",", "."),
+                pa.float64())
+        for name in ("hours", "minutes", "seconds")
+    )  # fmt: skip
+    values = pc.add(pc.add(pc.multiply(hours, 3600.0), pc.multiply(minutes, 60.0)), seconds)
+    return np.array(pc.fill_null(values, np.nan))
+
+
 def _completed(seconds: npt.NDArray[np.float64], cells: Any, written: str) -> npt.NDArray[np.float64]:
     """Dates with those that are written with another time of day, or in ISO 8601."""
     day = next((day for day in _DAYS if written.startswith(day)), "")
@@ -222,11 +263,28 @@ def _parsed(cells: Any, written: str) -> npt.NDArray[np.float64]:
 
     if written == ISO:
         return _parsed_iso(cells)
-    dates = pc.strptime(cells, format=written, unit="s", error_is_null=True)
-    seconds = timestamps(dates)
+    if ".%y" in written:  # which versions such as 1.2.10 are not
+        cells = pc.if_else(pc.match_substring_regex(cells, r"^\d\d\.\d\d\.\d\d\b"), cells, None)
+    seconds = _days_that_exist(cells, written)
     # strptime takes the year 24 for %Y, too.
     four_digits = seconds >= np.datetime64("1000-01-01", "s").astype(np.int64)
     return np.where(four_digits, seconds, np.nan)
+
+
+def _days_that_exist(cells: Any, written: str) -> npt.NDArray[np.float64]:
+    """Seconds since 1970; NaN for days such as 30 February too, of which Arrow makes the first days of March."""
+    import pyarrow.compute as pc
+
+    dates = pc.strptime(cells, format=written, unit="s", error_is_null=True)
+    seconds = timestamps(dates)
+    first = np.flatnonzero(pc.fill_null(pc.less_equal(pc.day(dates), 3), False).to_numpy())
+    texts = cells.take(first)
+    for place in np.flatnonzero(pc.match_substring_regex(texts, _LAST_DAYS).to_numpy()).tolist():
+        try:
+            datetime.strptime(texts[place].as_py(), written)  # only whether there is such a day
+        except ValueError:
+            seconds[first[place]] = np.nan
+    return seconds
 
 
 def _parsed_iso(cells: Any) -> npt.NDArray[np.float64]:
@@ -238,14 +296,16 @@ def _parsed_iso(cells: Any) -> npt.NDArray[np.float64]:
             return timestamps(cells.cast(kind))
         except pa.ArrowInvalid:
             continue
+    cells = pc.replace_substring_regex(cells, _BASIC, r"\1-\2-\3T\4:\5:\6")
     found = pc.extract_regex(cells, pattern=_ISO_TEXT)
 
     def numbers(name: str) -> npt.NDArray[np.float64]:
         texts = pc.struct_field(found, name)
-        values: npt.NDArray[np.float64] = pc.cast(pc.if_else(pc.equal(texts, ""), "0", texts), pa.float64()).to_numpy()
+        texts = pc.replace_substring(pc.if_else(pc.equal(texts, ""), "0", texts), ",", ".")
+        values: npt.NDArray[np.float64] = pc.cast(texts, pa.float64()).to_numpy()
         return values
 
-    days = timestamps(pc.strptime(pc.struct_field(found, "day"), format="%Y-%m-%d", unit="s", error_is_null=True))
+    days = _days_that_exist(pc.struct_field(found, "day"), "%Y-%m-%d")
     ahead = 3600 * numbers("ahead") + 60 * numbers("minutes")
     is_behind = pc.fill_null(pc.equal(pc.struct_field(found, "sign"), "-"), False).to_numpy()
     of_day = 3600 * numbers("hour") + 60 * numbers("minute") + numbers("second")

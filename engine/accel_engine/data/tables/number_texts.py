@@ -26,14 +26,14 @@ _CURRENCY = (
     r"|RUB|SEK|SGD|THB|TRY|USD|ZAR|Fr\.|Rs\.?|RM|Ft|kr\.?|zł|Kč)"
 )
 _PARTS = (
-    rf"^(?P<opened>\()? ?(?P<first>[+-])? ?(?P<before>{_CURRENCY}|%)? ?(?P<second>[+-])? ?"
+    rf"^(?P<opened>\()? ?(?P<first>[+-])? ?(?P<before>{_CURRENCY}|%)? ?(?P<second>[+(-])? ?"
     r"(?P<body>[.,]?\d(?:[\d.,'_ ]*[\d.,])?)(?P<exponent>[eE][+-]?\d+)?"
     rf" ?(?P<after>{_CURRENCY}|%)? ?(?P<last>[+-])?(?P<closed>\))?$"
 )
 _SAME = (("[\u2212\u2012\u2013\u2014]", "-"), ("[\u00a0\u2007\u2009\u202f]", " "), ("[\u2019\u02bc\u00b4`]", "'"))
 """Other characters for minus signs, spaces and apostrophes."""
 
-_SIGNS = (("first", "-"), ("second", "-"), ("last", "-"), ("opened", "("))
+_SIGNS = (("first", "-"), ("second", "-"), ("last", "-"), ("opened", "("), ("second", "("))
 """Parts that mean a number below zero; people write the last two."""
 
 _INFINITE = r"^[+-]?(?i:inf|infinity)$"

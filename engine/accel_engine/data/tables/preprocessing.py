@@ -321,10 +321,7 @@ def unseen_notes(
         vocabularies: The categories that it has seen, by key.
         inputs: The raw inputs, all rows.
         rows: The rows that count.
-        file: Their file; ``None`` for the training file, in which all rows of a category may be for validation.
-
-    Raises:
-        DataError: Training has seen no value of a column of another file.
+        file: Their file; ``None`` for the training file, or the only one.
     """
     notes, where = [], f"{file.name}: " if file else ""
     for raw in inputs:
@@ -343,16 +340,10 @@ def unseen_notes(
                 f"of the training data, such as {example!r}: taken as other values"
             )
             continue
-        if len(unseen) == len(counts) and file is not None:
-            some = ", ".join(value for value in known[:5] if value != MISSING_TEXT)
-            raise DataError(
-                f"{file}: no value of column {raw.name} is in the training data, such as {example!r}: that has {some}"
-                f"{', …' if len(known) > 5 else ''}; leave cells empty to use the rows without them"
-            )
-        notes.append(
-            f"{where}{words.counted(number, 'value')} of column {raw.name} not in the training data, "
-            f"such as {example!r}: taken as other values"
-        )
+        said = f"{words.counted(number, 'value')} of column {raw.name} not in the training data, such as {example!r}"
+        if len(unseen) == len(counts) and len(unseen) > 1:
+            said = f"not one of {number:,} values of column {raw.name} is in the training data, such as {example!r}"
+        notes.append(f"{where}{said}: taken as other values")
     return tuple(notes)
 
 

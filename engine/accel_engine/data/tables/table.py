@@ -71,8 +71,11 @@ class _Table:
     @property
     def changes(self) -> tuple[Change, ...]:
         """What reading changes, before anything is learned from the training rows."""
-        unused = _left_out(self.columns.columns, self.roles, self.options)
-        return (*self.columns.changes_of(self.roles), *unused, *self.rows.changes)
+        columns, said = self.columns.columns, "predicted in seconds since 1970"
+        dates = (name for name in self.roles.targets if columns[name].kind == "date")
+        targets = (Change("read as numbers", f"dates of {name}", detail=said) for name in dates)
+        unused = _left_out(columns, self.roles, self.options)
+        return (*self.columns.changes_of(self.roles), *targets, *unused, *self.rows.changes)
 
     def split(self) -> SplitRows:
         return self.rows.split(self.roles, self.form, self.options)

@@ -11,7 +11,7 @@ from typing import Any
 from accel_engine.arrow import import_pyarrow
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import Progress, no_progress
-from accel_engine.data.tables.csv_text import CsvHead, check_quotes, line_of_row, read_head
+from accel_engine.data.tables.csv_text import CsvHead, check_quotes, in_standard_form, line_of_row, read_head
 from accel_engine.data.texts.characters import UTF_8, WESTERN, encoding_name, encoding_of
 from accel_engine.errors import DataError
 from accel_engine.files import regular
@@ -162,8 +162,18 @@ def _read_parquet(path: Path, limit: int | None, progress: Progress) -> Cells:
             if limit is not None and done >= limit:
                 break
         table = pa.Table.from_batches(batches, file.schema_arrow).slice(0, limit)
+    table = _flat(table)
     names, notes = _unique(table.column_names)
     return Cells(table.rename_columns(names), table.num_rows == total, total, notes=notes)
+
+
+def _flat(table: Any) -> Any:
+    """A table with the fields of objects as columns, such as ``address.city``."""
+    from pyarrow import types
+
+    while any(types.is_struct(column) for column in table.schema.types):
+        table = table.flatten()
+    return table
 
 
 def _within_memory(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
@@ -184,7 +194,7 @@ def _read_json(path: Path, skip_invalid: bool, limit: int | None, encoding: str)
 
     if limit is None and encoding == UTF_8:
         try:
-            table = arrow_json.read_json(path)
+            table = _flat(arrow_json.read_json(path))
             table.validate(full=True)  # the encoding of its texts
             names, notes = _unique(table.column_names)
             return Cells(table.rename_columns(names), rows=table.num_rows, notes=notes)
@@ -215,11 +225,9 @@ def _read_json(path: Path, skip_invalid: bool, limit: int | None, encoding: str)
                 values.append(row.get(name))
             rows += 1
             size += len(line)
-    arrays = {name: _json_column(values) for name, values in columns.items()}
-    names, notes = _unique(list(arrays))
-    return Cells(
-        pa.table(list(arrays.values()), names=names), complete, rows if complete else None, size, invalid, notes=notes
-    )
+    table = _flat(pa.table({name: _json_column(values) for name, values in columns.items()}))
+    names, notes = _unique(table.column_names)
+    return Cells(table.rename_columns(names), complete, rows if complete else None, size, invalid, notes=notes)
 
 
 def _json_column(values: list[Any]) -> Any:
@@ -245,6 +253,8 @@ def _read_csv(
     invalid: list[Any] = []
 
     def note_invalid(row: Any) -> str:
+        if row.text and not row.text.strip():
+            return "skip"
         invalid.append(row)
         return "skip" if skip_invalid else "error"
 
@@ -253,14 +263,14 @@ def _read_csv(
         # One thread: only then PyArrow counts rows. All cells are texts, as types that are inferred from the first
         # block may not fit later ones.
         reader = arrow_csv.open_csv(
-            path,
+            in_standard_form(path, head) if head.dialect else path,
             read_options=arrow_csv.ReadOptions(
                 column_names=names,
                 skip_rows=head.skipped,
                 skip_rows_after_names=int(head.has_header),
                 use_threads=False,
                 block_size=_BLOCK if limit is None else _FIRST_BLOCK,
-                encoding="utf8" if encoding == UTF_8 else encoding,  # which is not decoded twice
+                encoding="utf8" if head.dialect or encoding == UTF_8 else encoding,  # which is not decoded twice
             ),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=head.separator, newlines_in_values=True, invalid_row_handler=note_invalid
@@ -277,6 +287,8 @@ def _read_csv(
     except pa.ArrowInvalid as error:
         check_quotes(path, head)
         if "straddling" in str(error):
+            if path.stat().st_size <= _FIRST_BLOCK:  # a header alone, whose line has no end
+                raise DataError(f"{path} has no rows") from error
             raise DataError(f"{path} has a row of more than {numbers.size(_BLOCK)}") from error
         if not invalid or skip_invalid:
             raise
@@ -287,6 +299,19 @@ def _read_csv(
     changes = (Change("left out", "lines before the table", head.before),) if head.before else ()
     size = table.nbytes - 3 * done * len(names)  # an offset of 4 bytes for each cell, instead of a separator
     return Cells(table, complete, done if complete else None, size, len(invalid), head.separator == ";", notes, changes)
+
+
+def without_empty_end(cells: Cells) -> Cells:
+    """Cells without rows at the end that have no value, as spreadsheets write them."""
+    table = cells.table
+    rows = enumerate(range(table.num_rows - 1, -1, -1))
+    found = (empty for empty, row in rows if any(column[row].as_py() not in ("", None) for column in table.columns))
+    empty = next(found, 0) if cells.complete and table.num_columns > 1 else 0
+    if not empty:
+        return cells
+    change = Change("left out", "rows at the end", empty, detail="all their cells are empty")
+    table, rows_left = table.slice(0, table.num_rows - empty), cells.rows and cells.rows - empty
+    return replace(cells, table=table, rows=rows_left, changes=(*cells.changes, change))
 
 
 def _has_lines(table: Any, line_end: str) -> bool:

@@ -3,6 +3,7 @@
 import codecs
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,28 @@ def encoding_of(start: bytes) -> str:
     """The encoding of a text, from its first four bytes: UTF-8 unless a byte order mark or a 0 says another."""
     default = UTF_8 if b"\0" not in start else "utf-16-be" if start.startswith(b"\0") else "utf-16-le"
     return next((encoding for mark, encoding in _MARKS.items() if start.startswith(mark)), default)
+
+
+def decoded(content: bytes, name: str) -> tuple[str, str]:
+    """A text and its encoding: UTF-8 or, if it is not that, Windows' Western one.
+
+    Args:
+        content: The bytes of a file.
+        name: What it is called in messages.
+
+    Raises:
+        DataError: It has a byte that the encoding does not have.
+    """
+    encoding = encoding_of(content[:4])
+    try:
+        return content.decode(encoding), encoding
+    except UnicodeDecodeError as error:
+        if encoding == UTF_8 and b"\0" not in content:
+            with suppress(UnicodeDecodeError):
+                return content.decode(WESTERN), WESTERN
+        line = content[: error.start].count(b"\n") + 1
+        where = f"line {line} has an invalid byte (position {error.start})"
+        raise DataError(f"{name} is not {encoding_name(encoding)}: {where}") from error
 
 
 def encoding_name(encoding: str) -> str:

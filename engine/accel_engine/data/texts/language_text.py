@@ -21,7 +21,7 @@ from accel_engine.data.source import Source
 from accel_engine.data.splits import choose_split, split_counts
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.data.texts.characters import BYTES, UNKNOWN, CharacterEncoder, read_texts
-from accel_engine.errors import DataError, FieldValue, PlanError
+from accel_engine.errors import DataError, FieldValue, PlanError, file_errors
 from accel_engine.user_paths import is_file, user_path
 
 _COUNTED = 1 << 26
@@ -112,10 +112,8 @@ class LanguageText(Source):
 
     def _count(self, path: Path) -> int | None:
         """Number of tokens of a file; ``None`` for characters of a very large one, which would have to be read."""
-        try:
+        with file_errors(str(path), DataError):
             size = path.stat().st_size
-        except OSError as error:
-            raise DataError(f"{path}: {error.strerror}") from error
         if self.options.tokenizer == "bytes":
             return size
         return None if size > _COUNTED else sum(map(len, read_texts(path, replace=self._replaces)))
@@ -174,7 +172,6 @@ class _TokenBlocks(LazyRows):
 
 
 def _tokens_per_example(options: DataOptions) -> int:
-    """Tokens of an example."""
     return options.window or 64
 
 

@@ -50,13 +50,13 @@ def _percentile(ordered: npt.NDArray[np.float64], share: float, confidence: floa
     count = len(ordered)
     low, high = interval_ranks(count, share, confidence)
     return Percentile(
-        float(ordered[nearest_rank(count, share) - 1]),
+        float(ordered[_nearest_rank(count, share) - 1]),
         float(ordered[low - 1]) if low else None,
         float(ordered[high - 1]) if high else None,
     )
 
 
-def nearest_rank(count: int, share: float) -> int:
+def _nearest_rank(count: int, share: float) -> int:
     """The rank, from 1, of the smallest of ``count`` values that at least ``share`` of them do not exceed."""
     return min(max(math.ceil(round(share * count, 9)), 1), count)
 
@@ -132,7 +132,7 @@ class LiveWindow:
         Args:
             title: Of the candidate.
             batch_size: Its batch size.
-            windows: Those that count, at least one.
+            windows: The windows that count, at least one.
             rate: Requests per second that arrived, in the scenario server.
         """
         nanoseconds = sum(each.nanoseconds for each in windows)
@@ -155,5 +155,5 @@ class LiveWindow:
 
 def _unsorted_percentile(latencies: npt.NDArray[np.int64], share: float) -> float:
     """A percentile in seconds, without sorting all latencies."""
-    place = nearest_rank(len(latencies), share) - 1
+    place = _nearest_rank(len(latencies), share) - 1
     return float(np.partition(latencies, place)[place]) / SECOND

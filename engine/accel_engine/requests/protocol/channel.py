@@ -93,7 +93,7 @@ class Channel:
             such as of data that is gone, the :class:`Problem`.
 
         Raises:
-            ProtocolError: What came is none of these.
+            ProtocolError: What came is no message of these types.
         """
         from accel_engine.json_values import convert  # the first screen is painted without msgspec
 

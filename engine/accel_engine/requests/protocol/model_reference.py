@@ -11,7 +11,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.options import OptionSpec
 from accel_engine.requests.protocol.request import DeviceRequest
 from accel_engine.run import read_run
-from accel_engine.run.directory.run_paths import checkpoint_steps, host_of, latest_checkpoint
+from accel_engine.run.directory.run_paths import checkpoint_steps, host_of_run, latest_checkpoint
 from accel_engine.run.history.chosen_checkpoint import CHOICES
 from accel_engine.run.store.database import DATABASE
 
@@ -175,8 +175,8 @@ def host_of_request(request: object) -> str:
     Raises:
         RunError: It is about runs of several machines.
     """
-    runs = {path for path in _paths(request) if host_of(path) or (path / DATABASE).is_file()}
-    hosts = {host_of(path) for path in runs}
+    runs = {path for path in _paths(request) if host_of_run(path) or (path / DATABASE).is_file()}
+    hosts = {host_of_run(path) for path in runs}
     if len(hosts) > 1:
         raise RunError(
             "the runs are on different machines, and one computes this for all: bring them here with accel-tui "

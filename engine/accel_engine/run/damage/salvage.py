@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from accel_engine.errors import RunError
+from accel_engine.errors import file_errors
 from accel_engine.run.store.database import DATABASE, create_file
 
 Row = tuple[Any, ...]
@@ -115,12 +115,10 @@ def damaged_file(directory: Path, folder: Path) -> Iterator[DamagedFile]:
     Raises:
         RunError: It cannot be copied.
     """
-    try:
+    with file_errors(f"run {directory.name} cannot be copied"):
         _copy(directory, folder, with_log=True)
         if not _can_be_opened(folder / DATABASE):  # its log may be another file's
             _copy(directory, folder, with_log=False)
-    except OSError as error:
-        raise RunError(f"run {directory.name} cannot be copied: {error.strerror or error}") from error
     with _opened(folder / DATABASE) as database:
         yield DamagedFile(database, (folder / DATABASE).stat().st_size)
 
@@ -172,7 +170,7 @@ def _can_be_opened(path: Path) -> bool:
 
 
 def _mend_header(path: Path, new_path: Path) -> None:
-    """Replace a header that is none by a new run's, which has the same settings."""
+    """Replace a damaged header by a new run's, which has the same settings."""
     new_path.unlink(missing_ok=True)
     create_file(new_path)
     new = bytearray(new_path.read_bytes()[:_HEADER])

@@ -61,7 +61,7 @@ class DataFormat:
     inputs: JsonValue
     """The specs of an example's inputs, as of :func:`accel_engine.data.structure.specs_to_json`."""
     targets: JsonValue
-    """Those of its targets."""
+    """The specs of its targets."""
     value_range: ValueRange
     """The range of the inputs' values."""
     class_names: tuple[Text, ...] = ()
@@ -182,7 +182,7 @@ class DataProfile:
     duplicates: Count = 0
     """Compared training examples with the same inputs as another one before."""
     conflicts: Count = 0
-    """Those of them whose target is another."""
+    """Duplicates whose target is another."""
     leaked: Count = 0
     """Compared validation examples that are compared training examples, too: with equal inputs and targets."""
     class_runs: Number | None = None

@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, file_errors
 from accel_engine.run.directory.run_paths import LOCK
 
 # macOS has constants of these names, too, but another struct flock.
@@ -68,10 +68,8 @@ class WriterLock:
         self.directory = directory
         self._name = name
         with _forking:  # no child is forked between opening the file and noting that
-            try:
+            with file_errors(f"cannot open the lock of run {directory.name}"):
                 self._descriptor = os.open(directory / name, os.O_RDWR | os.O_CREAT, 0o600)
-            except OSError as error:
-                raise RunError(f"cannot open the lock of run {directory.name}: {error.strerror}") from error
             file = os.fstat(self._descriptor)
             self._file = file.st_dev, file.st_ino
             _open_locks.add(self)

@@ -54,7 +54,7 @@ def hosts_directory() -> Path:
     return home() / "hosts"
 
 
-def host_of(directory: Path) -> str:
+def host_of_run(directory: Path) -> str:
     """Name of the host that a run's directory mirrors a run of; empty for a run of this machine."""
     return _host_of_runs(directory.parent, hosts_directory())
 
@@ -68,7 +68,7 @@ def _host_of_runs(runs: Path, hosts: Path) -> str:
 
 def run_name(directory: Path) -> str:
     """A run's id; of a run of another machine, ``HOST:ID``."""
-    host = host_of(directory)
+    host = host_of_run(directory)
     return f"{host}:{directory.name}" if host else directory.name
 
 
@@ -80,7 +80,7 @@ def plain_name(directory: Path) -> str:
 def reference(directory: Path) -> str:
     """What commands take for a run: its id, with the place of a worker's run; or its directory if it is elsewhere."""
     runs = runs_directory()
-    if host_of(directory):
+    if host_of_run(directory):
         return run_name(directory)
     return str(directory.relative_to(runs) if directory.is_relative_to(runs) else directory)
 

@@ -4,11 +4,11 @@ import os
 import signal
 from pathlib import Path
 
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import DatabaseError, RunError, file_errors
 from accel_engine.events import CommandAnswered
 from accel_engine.json_values import decode_or_none
 from accel_engine.run.directory.disk_problem import DiskProblem, disk_problem
-from accel_engine.run.directory.run_paths import host_function, host_of
+from accel_engine.run.directory.run_paths import host_function, host_of_run
 from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.store.database import reading, writing
@@ -30,7 +30,7 @@ COMMANDS = {
 """Commands by name, with what the engine does."""
 
 _STOPS = ("stop", "stop_now")
-"""Those that end the run; an engine obeys them while it waits for the disk, too."""
+"""Commands that end the run; an engine obeys them while it waits for the disk, too."""
 
 
 class Command(CommandRow, frozen=True):
@@ -78,7 +78,9 @@ def answered(command: Command, time: float, step: int, answer: str, *, obeyed: b
     )
 
 
-def request(directory: Path, name: str, argument: float | None = None, *, reason: str = "", purpose: str = "") -> int:
+def send_command(
+    directory: Path, name: str, argument: float | None = None, *, reason: str = "", purpose: str = ""
+) -> int:
     """Send a command to a run's engine.
 
     Args:
@@ -99,7 +101,7 @@ def request(directory: Path, name: str, argument: float | None = None, *, reason
     """
     if name not in COMMANDS:
         raise ValueError(f"unknown command {name!r}; known: {', '.join(COMMANDS)}")
-    if host_of(directory):
+    if host_of_run(directory):
         host_function("mirrored_runs:forward")(directory)
     try:
         with writing(directory) as database:
@@ -130,11 +132,9 @@ def _stop_by_signal(directory: Path, name: str, problem: DiskProblem) -> None:
         raise RunError(f"{why}; interrupt the script itself, or make room")
     if not process or not process.alive:
         raise RunError(f"{why}; send SIGINT to process {info.pid} on {info.host} to stop it, or make room")
-    try:
+    with file_errors(f"{why}, and process {process.pid} gets no signal"):
         for number in (signal.SIGINT, *((signal.SIGTERM,) if name == "stop_now" else ())):
             os.kill(process.pid, number)
-    except OSError as error:
-        raise RunError(f"{why}, and process {process.pid} gets no signal: {error.strerror}") from error
 
 
 def _has_to_wait(name: str) -> str:

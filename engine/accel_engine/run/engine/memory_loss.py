@@ -31,9 +31,9 @@ class KillCounts:
     group: Text = ""
     """The file with the counter of a process's control group; empty if there is none."""
     in_group: Count | None = None
-    """That counter; ``None`` if it cannot be read."""
+    """The value of this counter; ``None`` if it cannot be read."""
     on_machine: Count | None = None
-    """The counter of the whole machine since its boot; ``None`` if it cannot be read."""
+    """The value of the machine's counter since its boot; ``None`` if it cannot be read."""
 
     def has_risen(self, *, same_groups: bool = True) -> bool:
         """Whether the kernel has killed a process since these were counted, which may have been the one meant.

@@ -128,6 +128,21 @@ class RunInfo:
             self.kind
         ]
 
+    def require_plan(self, otherwise: str) -> Plan:
+        """The plan of a run that an engine of this program trains.
+
+        Args:
+            otherwise: What is to be said of another run.
+
+        Raises:
+            RunError: It has none, or none that this version understands.
+        """
+        if not self.has_engine:
+            raise RunError(f"run {self.id} was {self.made}: {otherwise}")
+        if self.plan is None:
+            raise RunError(f"the plan of run {self.id} cannot be read on this machine")
+        return self.plan
+
     @property
     def x_series(self) -> str:
         """The series by which its other series are; empty if they are by step."""
@@ -201,7 +216,7 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
 
 
 def _with_state_there(info: RunInfo, state: HostState) -> RunInfo:
-    """What is known of a mirrored run: this machine sees neither the locks nor the memory nor the clock of its own."""
+    """What is known of a mirrored run: this machine does not see the locks, the memory and the clock of its host."""
     try:
         waiting = DiskProblem(state.waiting) if state.waiting else None
         loss = MemoryLoss(state.memory_loss) if state.memory_loss else None

@@ -16,7 +16,7 @@ class EarlyStopping:
     """The values of the monitored metric.
 
     As in Keras, a value is an improvement if it is better than the best one by more than ``min_delta``, and training
-    stops after ``patience`` values in a row that are none.
+    stops after ``patience`` values in a row without an improvement.
 
     Args:
         monitor: The metric, with ``validation_`` before one of validation.

@@ -61,7 +61,7 @@ def image_of(value: Any) -> LoggedImage:
 
 
 def _advice(shape: tuple[int, ...]) -> str:
-    """How to make an image of an array whose last axis is none of channels."""
+    """How to make an image of an array whose last axis has no channels."""
     advice = ""
     if len(shape) in {3, 4} and shape[-3] in _CHANNELS:
         axes, channels = ("1, 2, 0", 0) if len(shape) == 3 else ("0, 2, 3, 1", 1)

@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import KINDS, Event, RunStarted
-from accel_engine.run.directory.run_paths import host_function, host_of
+from accel_engine.run.directory.run_paths import host_function, host_of_run
 from accel_engine.run.engine.status import RunInfo, read_info
 from accel_engine.run.reading.update import NewSteps, Update, chunk_of
 from accel_engine.run.store.database import RunDatabase
@@ -81,7 +81,7 @@ class RunReader:
         self._max_events = -1 if max_events is None else max_events
         self._past_phases = past_phases
         self._leave: Callable[[], None] = (
-            host_function("mirrored_runs:follow")(directory) if host_of(directory) else _nothing
+            host_function("mirrored_runs:follow")(directory) if host_of_run(directory) else _nothing
         )
         try:
             self._database = RunDatabase(directory, read_only=True)
@@ -103,7 +103,7 @@ class RunReader:
     @property
     def link_problem(self) -> str:
         """Why a run that is mirrored from a host is not up to date now; empty while it is, and for other runs."""
-        return str(host_function("mirrored_runs:problem_of")(self.directory)) if host_of(self.directory) else ""
+        return str(host_function("mirrored_runs:problem_of")(self.directory)) if host_of_run(self.directory) else ""
 
     def poll(self) -> Update:
         """Read what was written since the last call; the first call reads everything.
@@ -286,7 +286,7 @@ class RunReader:
     def _step_range(self, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> "StepRange":
         from accel_engine.run.store import downsampled_steps  # see above
 
-        return downsampled_steps.read(self._database, first, last, width, wanted)
+        return downsampled_steps.read_range(self._database, first, last, width, wanted)
 
 
 def drop_discarded(events: Iterable[Event]) -> list[Event]:

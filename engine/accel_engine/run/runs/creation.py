@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from accel_engine.clock import boot_seconds
-from accel_engine.errors import PlanError, RunError, UsageError
+from accel_engine.errors import PlanError, RunError, UsageError, file_errors
 from accel_engine.events import EpochEnded, ModelBuilt, RunStarted
 from accel_engine.files import replacing
 from accel_engine.json_values import encode
@@ -20,7 +20,7 @@ from accel_engine.plan.task_choices import IMAGENET, WEIGHT_FILES
 from accel_engine.run.directory.run_paths import (
     LOG,
     WORKERS,
-    host_of,
+    host_of_run,
     latest_checkpoint,
     make_private,
     runs_directory,
@@ -30,7 +30,7 @@ from accel_engine.run.engine.ownership import already_training_error, check_not_
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.history import stored_history
-from accel_engine.run.runs.listing import find
+from accel_engine.run.runs.listing import find_run
 from accel_engine.run.runs.plan_changes import check_changes, check_epochs
 from accel_engine.run.store.annotations import TAG_LENGTH
 from accel_engine.run.store.database import DATABASE, create_file, writing
@@ -87,12 +87,10 @@ def create_recorded(
     directory = _new_directory(str(values["name"] or f"{values['model']} on {values['data']}"), parent)
     _initialize_run(directory, encode(values), script=script, **({"launched": 1} if launched else {}))
     log = directory / LOG
-    try:
+    with file_errors(f"cannot write the log of run {directory.name}"):
         log.touch(mode=0o600)
         if not launched:
             log.write_text(f"the script's output is in the terminal where it was started: {script}\n")
-    except OSError as error:
-        raise RunError(f"cannot write the log of run {directory.name}: {error.strerror}") from error
     return directory
 
 
@@ -231,7 +229,7 @@ def assign_process(directory: Path, pid: int) -> None:
 
 
 def _check_is_here(directory: Path) -> None:
-    if host := host_of(directory):
+    if host := host_of_run(directory):
         raise RunError(f"run {directory.name} is on {host}: only an engine there trains it")
 
 
@@ -281,7 +279,7 @@ def with_found_weights(plan: Plan) -> Plan:
     if not source or source == IMAGENET or source.endswith(WEIGHT_FILES):
         return plan
     try:
-        directory = find(source)
+        directory = find_run(source)
     except UsageError as error:
         reason = f"must be {IMAGENET}, a run, FILE.keras or FILE.weights.h5: {error}"
         raise PlanError("initial_weights", source, reason) from error

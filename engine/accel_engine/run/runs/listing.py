@@ -16,7 +16,7 @@ from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, RunStarted, Va
 from accel_engine.json_values import convert
 from accel_engine.run.directory.run_paths import (
     host_function,
-    host_of,
+    host_of_run,
     hosts_directory,
     latest_checkpoint,
     run_name,
@@ -126,7 +126,7 @@ class RunList:
 
     @property
     def ended(self) -> dict[Path, RunSummary]:
-        """Those that have ended, by their directories: nobody need read them again."""
+        """The ended runs by their directories: they need not be read again."""
         return {run.directory: run for run in self._sorted if run.status and not run.status.live}
 
     def refresh(self, limit: int | None = None) -> bool:
@@ -157,14 +157,14 @@ class RunList:
             return limit is None or len(changed) <= limit
 
     def _parents(self) -> list[Path]:
-        return [self._parent] if self._parent else run_parents()
+        return [self._parent] if self._parent else _run_parents()
 
     def _is_known(self, path: Path, stamp: "_Stamp") -> bool:
         known = self._known.get(path)
         return known is not None and known[0] == stamp and not (known[1].status and known[1].status.live)
 
 
-def run_parents() -> list[Path]:
+def _run_parents() -> list[Path]:
     """The directories with runs: the ones of this machine, and the mirrored ones of each host."""
     with suppress(OSError):
         return [runs_directory(), *(Path(entry.path, "runs") for entry in os.scandir(hosts_directory()))]
@@ -178,7 +178,7 @@ def list_runs() -> list[RunSummary]:
     return list(runs.runs)
 
 
-def find(reference: str) -> Path:
+def find_run(reference: str) -> Path:
     """Find a run's directory.
 
     Args:
@@ -199,10 +199,10 @@ def find(reference: str) -> Path:
     host, colon, on_host = reference.partition(":")
     if colon and host and "/" not in host and is_directory(hosts_directory() / host):
         host_function("mirrored_runs:list_runs_of")(host)
-        within = [run for run in list_runs() if host_of(run.directory) == host]
+        within = [run for run in list_runs() if host_of_run(run.directory) == host]
         return _found(on_host, within, f"on {host}")
-    runs = [run for run in list_runs() if reference != "last" or not host_of(run.directory)]
-    if colon and host and "/" not in reference and not named(runs, reference):
+    runs = [run for run in list_runs() if reference != "last" or not host_of_run(run.directory)]
+    if colon and host and "/" not in reference and not runs_named(runs, reference):
         host_function("host_list:find_host")(host)  # raises, as there is none
     if not runs and "/" in reference:
         raise UsageError(f"no run in {path}")
@@ -223,11 +223,11 @@ def _found(reference: str, runs: Sequence[RunSummary], where: str = "") -> Path:
         if not others:
             raise UsageError(f"last is never a bench, and all runs are: name one by its id, such as {whole[0].id}")
         return min(others, key=lambda run: bool(run.problem)).directory  # the first that can be read, as in lists
-    here = {run.directory.name for run in runs if not host_of(run.directory)}
+    here = {run.directory.name for run in runs if not host_of_run(run.directory)}
     # One that was fetched is the one here; the other has its host before its name.
-    runs = [run for run in runs if not (host_of(run.directory) and run.directory.name in here)]
+    runs = [run for run in runs if not (host_of_run(run.directory) and run.directory.name in here)]
     prefixed = [run for run in runs if run.directory.name.startswith(reference)]
-    for matches in (named(runs, reference)[:1], prefixed):
+    for matches in (runs_named(runs, reference)[:1], prefixed):
         if len(matches) == 1:
             return matches[0].directory
     if prefixed:
@@ -236,8 +236,8 @@ def _found(reference: str, runs: Sequence[RunSummary], where: str = "") -> Path:
     raise UsageError(f"no run {reference!r}{where and ' '}{where}; {known}")
 
 
-def named(runs: Iterable[RunSummary], name: str) -> list[RunSummary]:
-    """Those of some runs that have a name, as it is or as it is shown."""
+def runs_named(runs: Iterable[RunSummary], name: str) -> list[RunSummary]:
+    """The runs with a name, as it was given or as it is shown."""
     return [run for run in runs if run.info and name in (run.info.name, printable_line(run.info.name))]
 
 
@@ -335,18 +335,18 @@ def _best(
 
 
 def thinned(values: Sequence[float], most: int) -> tuple[float, ...]:
-    """At most so many of some values, evenly spaced, with the last one."""
+    """At most ``most`` values, evenly spaced, with the last one."""
     count = min(len(values), most)
     return tuple(values[(index + 1) * len(values) // count - 1] for index in range(count))
 
 
 def _extremes(database: RunDatabase, name: str) -> tuple[float, ...]:
     """The lowest and the highest finite value of each of a series' buckets; empty without one."""
-    from accel_engine.run.store.downsampled_steps import read  # which imports NumPy
+    from accel_engine.run.store.downsampled_steps import read_range  # which imports NumPy
 
     stop = database.chunk_from_end()[1]
     width = 1 << max(0, stop.bit_length() - _BUCKETS.bit_length())
-    buckets = read(database, 0, stop, width, [name] if name in database.series() else []).series.get(name)
+    buckets = read_range(database, 0, stop, width, [name] if name in database.series() else []).series.get(name)
     return () if buckets is None else (*map(float, buckets["low"]), *map(float, buckets["high"]))
 
 

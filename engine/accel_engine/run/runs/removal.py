@@ -11,7 +11,7 @@ from pathlib import Path
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.run.directory.disk_problem import disk_problem
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, WORKERS, host_function, host_of
+from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, WORKERS, host_function, host_of_run
 from accel_engine.run.engine.ownership import check_not_written_elsewhere
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.worker_runs import worker_runs_of
@@ -40,7 +40,7 @@ def count_contents(directory: Path) -> Contents:
     Raises:
         RunError: The run, or a worker's run in it, is live or cannot be read, or the run cannot be deleted.
     """
-    if host_of(directory):
+    if host_of_run(directory):
         found: Contents = host_function("mirrored_runs:count_contents")(directory)
         return found
     check_writable(directory, directory.parent)
@@ -66,7 +66,7 @@ def remove(directory: Path) -> None:
     Raises:
         RunError: As raised by :func:`count_contents`, or a file cannot be deleted.
     """
-    if host_of(directory):
+    if host_of_run(directory):
         host_function("mirrored_runs:remove")(directory)
         return
     count_contents(directory)

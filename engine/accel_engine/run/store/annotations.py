@@ -12,7 +12,7 @@ from typing import Any
 from accel_engine.errors import UsageError
 from accel_engine.json_values import encode
 from accel_engine.plan.options import OptionSpec, option
-from accel_engine.run.directory.run_paths import host_function, host_of
+from accel_engine.run.directory.run_paths import host_function, host_of_run
 from accel_engine.run.store.database import check_writable, reading, writing
 from accel_engine.run.store.meta import read_meta
 from accel_engine.text import printable
@@ -133,7 +133,7 @@ def write_annotations(directory: Path, change: Callable[[Annotations], Annotatio
         UsageError: Raised by ``change``.
     """
     check_writable(directory)
-    if host_of(directory):
+    if host_of_run(directory):
         with reading(directory) as database:
             before = read_annotations(read_meta(database))
         if (wanted := change(before)) != before:

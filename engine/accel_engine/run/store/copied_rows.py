@@ -91,7 +91,7 @@ class NewRows:
     gone_diagnostics: tuple[str, ...] = ()
     media: tuple[MediaRow, ...] = ()
     media_ids: tuple[int, ...] | None = None
-    """Ids of those of its media that are still there, if some are not."""
+    """Ids of the media that are still there; ``None`` if all are."""
     more: bool = False
     """Whether there is more."""
 

@@ -57,7 +57,9 @@ def extend(database: RunDatabase, last: int) -> None:
             )
 
 
-def read(database: RunDatabase, first: int, last: int, width: int, wanted: Collection[str] | None = None) -> StepRange:
+def read_range(
+    database: RunDatabase, first: int, last: int, width: int, wanted: Collection[str] | None = None
+) -> StepRange:
     """Read a range of a run's steps.
 
     Args:

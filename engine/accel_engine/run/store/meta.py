@@ -132,7 +132,7 @@ def decode_meta(key: str, value: Any) -> Any:
     """Decode a value.
 
     Raises:
-        ValueError: It is none that its key can have.
+        ValueError: The key cannot have this value.
     """
     if key == "plan":
         stored_plan(value)

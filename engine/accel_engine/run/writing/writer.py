@@ -83,7 +83,7 @@ class RunWriter(OwnedRun):
             series: Values of each step by series name; all of one length.
 
         Raises:
-            RunError: A step or a time is none that a run can have; see :mod:`accel_engine.run.store.schema`.
+            RunError: A run cannot have such a step or time; see :mod:`accel_engine.run.store.schema`.
         """
         check_times(started, ended)
         columns = pack_chunk(first_step, series)

@@ -71,8 +71,8 @@ def swapped_sums(
     """Sums of the states of two models, whose states of each example are swapped with a probability of a half.
 
     Args:
-        first: Those of one model, ``[examples, width]``.
-        second: Those of the other on the same examples.
+        first: The states of one model, ``[examples, width]``.
+        second: The states of the other one on the same examples.
         resamples: How often.
         seed: Of the random generator.
         block: Examples in a row that are swapped together.

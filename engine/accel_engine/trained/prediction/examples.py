@@ -1,7 +1,7 @@
 """Examples to predict, read from files of arrays, images, sounds and texts, and why some of them cannot be."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,8 @@ import numpy.typing as npt
 from accel_engine.data.array_file import ArrayFile, Header, opened
 from accel_engine.data.changes import Verb
 from accel_engine.data.folders.audio_folder import SoundForm
-from accel_engine.data.folders.image_folder import changes_of
 from accel_engine.data.structure import ArraySpec, Structure, map_structure, named_leaves
-from accel_engine.data.texts.characters import encoding_of
+from accel_engine.data.texts.characters import UTF_8, decoded, encoding_name
 from accel_engine.errors import AccelError, DataError
 from accel_engine.image_files import read_example
 from accel_engine.run.diagnostics import InputSpec
@@ -30,12 +29,14 @@ class Examples:
         inputs: A structure of arrays ``[readable, ...]``, as the run's data has them; ``None`` if all have a problem.
         problems: Why an example cannot be predicted, by its place.
         notes: Notes for the user.
+        are_windows: Whether the arrays have the windows of one example, whose prediction is the mean of theirs.
     """
 
     names: Sequence[str]
     inputs: Structure
     problems: Mapping[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    are_windows: bool = False
 
     @property
     def readable(self) -> npt.NDArray[np.intp]:
@@ -154,39 +155,26 @@ def _not_finite(array: npt.NDArray[Any]) -> list[int]:
 def read_images(path: Path, spec: InputSpec) -> Examples:
     """Read an image as an example of the run's data."""
     try:
-        x, notes = example_of(path, spec)
+        x, notes = read_example(path, spec.shape, spec.low, spec.high, integers=spec.integers)
     except AccelError as error:
         return Examples((str(path),), None, {0: str(error)})
     return Examples((str(path),), x[np.newaxis], notes=tuple(f"{path}: {note}" for note in notes))
 
 
-def example_of(path: Path, input_spec: InputSpec) -> tuple[npt.NDArray[Any], list[str]]:
-    """Convert an image file to an example of the run's data; returns it with notes on the conversion.
-
-    Raises:
-        DataError: The file cannot be read.
-    """
-    x, header, found, is_scaled = read_example(
-        path, input_spec.shape, input_spec.low, input_spec.high, integers=input_spec.integers
-    )
-    before = f"from {header.height}x{header.width} "
-    notes = [f"{verb} {before * (verb == 'resized')}{detail}" for verb, detail in changes_of(header, *found)]
-    if is_scaled:
-        notes.append(f"pixels scaled to [{input_spec.low:g}, {input_spec.high:g}], as in the run's data")
-    return x, notes
-
-
-def sound_example(path: Path, spec: ArraySpec, rate: int) -> Examples:
+def sound_example(path: Path, spec: ArraySpec, rate: int, *, divides: bool) -> Examples:
     """Read a sound as an example of the run's data.
 
     Args:
         path: The file.
         spec: ``[samples, 1]``.
         rate: Samples per second of the run's sounds.
+        divides: Whether a long sound is predicted by all its windows; otherwise by the loudest one.
     """
-    form = SoundForm(spec.shape[0] or 0, rate)
+    form = SoundForm(spec.shape[0] or 0, rate, divides=divides)
     try:
-        sound, header = form.read(str(path))
+        header = form.check(str(path))
+        windows = form.windows_of(str(path), header)
+        sounds = np.stack([form.read(window)[0] for window in windows])
     except AccelError as error:
         return Examples((str(path),), None, {0: str(error)})
     samples = f"from {form.length_of(header):,} to {form.samples:,} samples"
@@ -194,10 +182,11 @@ def sound_example(path: Path, spec: ArraySpec, rate: int) -> Examples:
         "mixed": f"from {header.channels} channels into one",
         "resampled": f"from {header.rate:,} to {rate:,} samples per second",
         "padded": f"with silence {samples}",
+        "divided": f"into {len(windows):,} windows of {form.samples:,} samples; the prediction is their mean",
         "cut": f"{samples}, where it is loudest",
     }
     notes = tuple(f"{path}: {verb} {details[verb]}" for verb in form.changes_of(header))
-    return Examples((str(path),), sound[np.newaxis], notes=notes)
+    return Examples((str(path),), sounds, notes=notes, are_windows=True)
 
 
 def text_examples(lines: Sequence[str], spec: ArraySpec) -> Examples:
@@ -218,14 +207,11 @@ def read_lines(path: Path, spec: ArraySpec) -> Examples:
         DataError: It cannot be read, or has no text.
     """
     try:
-        content = path.read_bytes()
-        lines = content.decode(encoding_of(content[:4])).splitlines()
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise DataError(f"{path} is not UTF-8 at byte {error.start:,}, in line {line:,}") from error
+        text, encoding = decoded(path.read_bytes(), str(path))
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
-    found = [line for line in lines if line.strip()]
+    found = [line for line in text.splitlines() if line.strip()]
     if not found:
         raise DataError(f"{path} has no text")
-    return text_examples(found, spec)
+    notes = () if encoding == UTF_8 else (f"{path}: converted from {encoding_name(encoding)}",)
+    return replace(text_examples(found, spec), notes=notes)

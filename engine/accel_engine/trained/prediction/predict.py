@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
-from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, map_structure
+from accel_engine.data.structure import ArraySpec, flatten, has_texts, map_structure
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.errors import AccelError, DataError
 from accel_engine.inference.output_prediction import OutputPrediction
@@ -63,7 +63,7 @@ def predict(request: PredictionRequest, send: Send = unheard) -> ExamplePredicti
         names += [(path, name) for name in examples.names]
         notes += examples.notes
         if examples.inputs is not None:
-            _add(model, examples.inputs, found, reports(send))
+            _add(model, examples, found, reports(send))
     predicted = list(map(_predicted, model.output_forms, found))
     readable = [place for place in range(len(names)) if place not in problems]
     rows = sorted(set().union(*map(_not_finite, predicted)))
@@ -158,7 +158,7 @@ def _examples(model: TrainedModel, path: Path) -> Examples:
         if has_texts(spec) and suffix == ".txt":
             return read_lines(path, spec)
         if form.kind == "audio" and suffix in AUDIO_SUFFIXES:
-            return sound_example(path, spec, form.sample_rate)
+            return sound_example(path, spec, form.sample_rate, divides=model.plan.window is not None)
         if (image := model.input_spec) and image.is_image and suffix in IMAGE_SUFFIXES:
             return read_images(path, image)
         if not model.is_file and form.kind == "images" and suffix in IMAGE_SUFFIXES:
@@ -172,14 +172,21 @@ def _examples(model: TrainedModel, path: Path) -> Examples:
 
 
 def _add(
-    model: TrainedModel, inputs: Structure, found: list[PredictedOutput], progress: Callable[[int, int], object]
+    model: TrainedModel, examples: Examples, found: list[PredictedOutput], progress: Callable[[int, int], object]
 ) -> None:
-    arrays = flatten(inputs)
+    arrays = flatten(examples.inputs)
     count = len(arrays[0])
     size = max(1, sum(array.nbytes for array in arrays) // max(count, 1))
     rows = max(1, min(_ROWS, _BYTES // size))
+    windows: list[list[Any]] = []
     for start in range(0, count, rows):
-        part = map_structure(lambda array: tf.convert_to_tensor(array[start : start + rows]), inputs)  # noqa: B023
-        for each, form, output in zip(found, model.output_forms, flatten(model.outputs_of(part)), strict=True):
-            each.add(form, output)
+        part = map_structure(lambda array: tf.convert_to_tensor(array[start : start + rows]), examples.inputs)  # noqa: B023
+        outputs = flatten(model.outputs_of(part))
+        if examples.are_windows and count > 1:
+            windows.append(outputs)
+        else:
+            for each, form, output in zip(found, model.output_forms, outputs, strict=True):
+                each.add(form, output)
         progress(min(start + rows, count), count)
+    for each, form, *outputs in zip(found, model.output_forms, *windows, strict=True) if windows else ():
+        each.add(form, tf.reduce_mean(tf.concat(outputs, 0), 0, keepdims=True))

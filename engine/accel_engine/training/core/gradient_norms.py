@@ -38,7 +38,7 @@ class GradientNorms:
         """The L2 norms, summed over replicas as the optimizer does, before clipping.
 
         Args:
-            gradients: Those of the replica in whose context this is called, one for each trainable variable.
+            gradients: The gradients of the replica in whose context this is called, one for each trainable variable.
             scale: The loss scale, which keeps float16 gradients from underflowing.
             square: The mean of :meth:`square` over this replica's micro-batches, if it is asked for.
 

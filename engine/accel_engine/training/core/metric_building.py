@@ -25,7 +25,7 @@ from accel_engine.training.core.recipe.metrics import (
     second_class_note,
 )
 from accel_engine.training.core.task import Task
-from accel_engine.user_code import reason
+from accel_engine.user_code import model_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,10 @@ def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: 
 
     raw = [map_structure(lambda each: spec_of(each, 0), part) for part in dataset.spec[:2]]
     specs = *raw, keras.tree.map_structure(lambda each: spec_of(each, 1), outputs)
-    try:
-        # The variables are created after the scope, as they must be outside of a graph.
-        with kept_losses(model), keras.StatelessScope():
-            tf.function(evaluate, autograph=False).get_concrete_function(*specs)
-    except Exception as error:
-        raise ModelError(f"the model's loss or metrics do not fit the data: {reason(error)}") from error
+    # The variables are created after the scope, as they must be outside of a graph.
+    problem = "the model's loss or metrics do not fit the data"
+    with model_errors(problem), kept_losses(model), keras.StatelessScope():
+        tf.function(evaluate, autograph=False).get_concrete_function(*specs)
 
 
 def _build_plan_metrics(metrics: Sequence[keras.Metric], task: Task, outputs: Structure, dataset: Dataset) -> None:

@@ -18,7 +18,7 @@ from typing import Self
 
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import start
+from accel_engine.process.engine_process import start_engine
 from accel_engine.run.runs.creation import create_worker
 from accel_engine.strategies.cluster_spec import LOCAL, ClusterSpec
 
@@ -104,7 +104,7 @@ def start_worker_run(directory: Path, plan: Plan, process: ClusterSpec) -> "subp
         plan: The plan that all workers train.
         process: The cluster, as the worker sees it.
     """
-    return start(create_worker(directory, process.run_directory_name, plan), worker_environment(process))
+    return start_engine(create_worker(directory, process.run_directory_name, plan), worker_environment(process))
 
 
 def worker_environment(cluster: ClusterSpec) -> dict[str, str]:

@@ -14,10 +14,12 @@ import tensorflow as tf
 
 from accel_engine import clock
 from accel_engine.errors import RunError
-from accel_engine.events import Worker, WorkersMet
+from accel_engine.events import CheckpointSaved, Phase, PhaseChanged, RunStarted, Worker, WorkersMet
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.run.engine.commands import COMMANDS, Command
 from accel_engine.run.runs.worker_runs import link, path_of
+from accel_engine.run.store.database import reading
+from accel_engine.run.store.stored_events import decoded_events
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
@@ -70,22 +72,46 @@ class WorkerSync:
         """The chief's count, on every worker."""
         return int(self.all_gather(count)[0, 0])
 
-    def start_step(self, step: int) -> int:
+    def start_step(self, step: int, *, lost_early: bool = False) -> int:
         """The step that all workers continue from, of the newest checkpoint that all have; 0 to start anew.
 
         Args:
             step: The step of this worker's newest checkpoint; 0 if there is none.
+            lost_early: As :func:`was_lost_early` says of its run.
 
         Raises:
-            RunError: A worker has no checkpoint, but others do.
+            RunError: A worker has no checkpoint any more, but others do.
         """
-        steps = self.all_gather(step)[:, 0].astype(int)
-        if steps.max() and not steps.min():
+        gathered = self.all_gather(step, lost_early)
+        steps = gathered[:, 0].astype(int)
+        missing = np.flatnonzero((steps == 0) & (gathered[:, 1] == 0))
+        if steps.max() and len(missing):
             raise RunError(
-                f"worker {steps.argmin()} has no checkpoint of this run, but worker {steps.argmax()} has one of step "
+                f"worker {missing[0]} has no checkpoint of this run, but worker {steps.argmax()} has one of step "
                 f"{steps.max():,}: copy its directory {CHECKPOINTS} into the run of the other, or start a new run"
             )
         return int(steps.min())
+
+
+def was_lost_early(directory: Path) -> bool:
+    """Whether the engine of a run was lost in training before it had saved its first checkpoint.
+
+    A worker without checkpoints that did save some, or that has never trained the run, has lost its disk.
+
+    Raises:
+        RunError: The run cannot be read.
+    """
+    kinds = [kind.kind() for kind in (RunStarted, PhaseChanged, CheckpointSaved)]
+    is_early = begins = False
+    with reading(directory) as database:
+        for _, event in decoded_events(database, database.events(kinds=kinds)):
+            if isinstance(event, RunStarted):
+                begins = event.first_step == 0
+            elif isinstance(event, CheckpointSaved):
+                is_early = False
+            elif begins and isinstance(event, PhaseChanged) and event.phase is Phase.TRAINING:
+                is_early, begins = True, False
+    return is_early
 
 
 def link_worker_runs(sync: WorkerSync, cluster: ClusterSpec, directory: Path, reduction: str) -> WorkersMet:

@@ -53,7 +53,7 @@ class TaskReport(Protocol):
         """Build what is stored.
 
         Args:
-            values: Those of :meth:`measure` for every example, ``[examples, width]``.
+            values: What :meth:`measure` gave for every example, ``[examples, width]``.
             totals: The sums, ``[totals]``.
             read: Reads some examples. Of a stream, they are among the :attr:`worst` with the highest first value, of
                 equal ones the first, and among the :attr:`first`.

@@ -19,7 +19,7 @@ class NumberRecovery:
     """Finds the repairs of one run.
 
     Args:
-        repairs: Those of engines before this one.
+        repairs: How many repairs earlier engines have made.
     """
 
     def __init__(self, repairs: int = 0) -> None:

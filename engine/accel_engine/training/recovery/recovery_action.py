@@ -12,7 +12,7 @@ class RecoveryAction:
     """How a run continues after trouble."""
 
     trouble: str
-    """That of :class:`accel_engine.events.Recovered`."""
+    """As ``trouble`` of :class:`accel_engine.events.Recovered`."""
     reason: str
     """What happened, for the user."""
     action: str

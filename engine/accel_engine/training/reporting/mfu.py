@@ -45,7 +45,7 @@ class MfuMeter:
         self._assembly = assembly
         self._reporter = reporter
         self._hardware = hardware
-        self._arithmetic = arithmetic_of(assembly)
+        self._arithmetic = _arithmetic_of(assembly)
         self._work = FlopCount(None, "no graph has been traced")
         self._peak = self._cpu_peak() if assembly.on_cpu else self._sum_of_peaks()
         self._may_measure = assembly.on_cpu and assembly.single_process and self._arithmetic == FLOAT32
@@ -138,7 +138,7 @@ class MfuMeter:
         return Peak(known, MEASURED_SOURCE)
 
 
-def arithmetic_of(assembly: Assembly) -> str:
+def _arithmetic_of(assembly: Assembly) -> str:
     """The type of the model's matrix products; on a GPU, float32 is TF32 unless disabled."""
     dtype = str(assembly.model.compute_dtype)
     may_reduce = assembly.devices[0].startswith("GPU") and tf.config.experimental.tensor_float_32_execution_enabled()
@@ -217,13 +217,13 @@ def roofline(assembly: Assembly, hardware: tuple[str, ...]) -> Roofline:
         assembly: The model and its devices; no step may run meanwhile.
         hardware: The devices' product names.
     """
-    arithmetic, name = arithmetic_of(assembly), next(iter(hardware), "")
+    arithmetic, name = _arithmetic_of(assembly), next(iter(hardware), "")
     if not assembly.on_cpu:
         found = peak(name, arithmetic) if name else Peak(None, reason="the devices are unknown")
         return Roofline(found.flops_per_second, f"{found.source}, {arithmetic}" if found.source else found.reason)
     if (flops := cached_peak(name) or measure_peak(name)) is None:
         return Roofline(None, CPU_IN_USE)
-    bandwidth = _BANDWIDTHS.load(key_of([name])) or measure_bandwidth(name)
+    bandwidth = _BANDWIDTHS.load(key_of([name])) or _measure_bandwidth(name)
     source = "copies by all cores, measured on this machine" if bandwidth else ""
     if arithmetic != FLOAT32:
         return Roofline(None, f"a CPU's peak is measured in float32 only, not in {arithmetic}", bandwidth, source)
@@ -236,7 +236,7 @@ _COPIES = 3
 _SPARE = 8  # times as much memory as is copied has to be available
 
 
-def measure_bandwidth(name: str) -> float | None:
+def _measure_bandwidth(name: str) -> float | None:
     """Measure with what rate all cores copy memory at once, each byte read and written, and save it.
 
     Args:

@@ -104,7 +104,7 @@ def shorter(why: str) -> str:
     return f"{why}: the trace is shorter."
 
 
-def facts_of(
+def trace_facts(
     assembly: Assembly,
     hardware: tuple[str, ...],
     steps: int,
@@ -202,7 +202,7 @@ class OpProfiler:
             if not steps:
                 raise RunError(f"no step has ended within the {seconds:.1f} s of the trace{f': {why}' if why else ''}")
             notes = (shorter(why),) if why else ()
-            facts = facts_of(self._assembly, self._hardware, steps, notes, entered)
+            facts = trace_facts(self._assembly, self._hardware, steps, notes, entered)
         except Exception as error:  # noqa: BLE001 (whatever it is, training continues)
             self._refuse(command, format_error(error))
             return

@@ -90,12 +90,43 @@ def test_a_long_sound_is_cut_to_its_loudest_part(tones: Path, kind: str) -> None
         begins = 12 * rate
         sound[begins : begins + rate] += np.sin(2 * np.pi * 500 * np.arange(rate) / rate) / 2
         soundfile.write(tones / folder / f"a.{kind}", sound, rate)
+        for name in "bc":  # most sounds are short
+            soundfile.write(tones / folder / f"{name}.wav", np.zeros(rate // 4), rate)
     found = load(tones, split="none", window=rate).train.inputs[0, :, 0]
     assert float(np.square(found).mean()) > 0.8 * 0.125
     whole = load(tones, split="none", window=20 * rate).train.inputs[0, :, 0]
     place = int(np.argmax(np.abs(whole) > 0.2))
     assert abs(place - begins) < rate // 4
-    assert load(tones, split="none", window=rate // 2).train.inputs.std() > 0.3
+    assert load(tones, split="none", window=rate // 2).train.inputs[0].std() > 0.3
+
+
+def test_long_sounds_are_divided_into_windows_but_not_between_splits(tones: Path) -> None:
+    """A window each would leave out most of a few long recordings."""
+    save(tones / "low" / "0.wav", tone(10, 100))
+    save(tones / "low" / "1.wav", tone(10, 350))
+    options = DataOptions(window=150, split="stratified", validation_split=0.2)
+    entry, dataset = data.survey(data.find(str(tones)), options), data.load(str(tones), options)
+    changes = [
+        "1 of 10 sounds padded: with silence to 150 samples, 0.188 s",
+        "9 of 10 sounds divided: into 27 windows of 150 samples, 0.188 s, an example each; no sound is in two splits",
+    ]
+    assert list(map(str, dataset.changes)) == list(map(str, entry.changes)) == changes
+    assert isinstance(dataset.validation, dataset_module.Split)
+    assert len(dataset.train) + len(dataset.validation) == 28 == entry.examples + entry.validation_examples
+    assert entry.class_counts == (15, 13)
+    every = load(tones, split="none", window=150).train.inputs
+    whole = tone(80)
+    for row, first in enumerate((0, 150, 250)):  # the last one ends with the sound
+        np.testing.assert_allclose(every[row, :, 0], whole[first : first + 150], atol=1e-4)
+    validated = {window.tobytes() for window in dataset.validation.inputs}
+    assert not validated & {window.tobytes() for window in dataset.train.inputs}
+    assert len(validated) == 6
+
+
+def test_windows_of_other_sample_rates(tones: Path) -> None:
+    save(tones / "low" / "0.wav", np.repeat(tone(10), 2), 2 * RATE)
+    found = load(tones, split="none", window=200).train.inputs[10:12, :, 0].ravel()
+    np.testing.assert_allclose(found[20:380], tone(10)[20:380], atol=0.1)
 
 
 def test_the_length_is_that_of_the_longest_but_one_in_a_hundred(tones: Path) -> None:

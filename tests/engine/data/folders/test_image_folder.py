@@ -213,6 +213,9 @@ def test_folders_that_are_no_dataset_are_explained(tmp_path: Path) -> None:
     assert message(tmp_path / "flat") == f"{tmp_path / 'flat'} has no subfolders; {layout}"
     write(tmp_path / "single" / "cat" / "a.png", image())
     assert "has only one folder, cat; classification needs" in message(tmp_path / "single")
+    for name in ("cat", "dog"):
+        write(tmp_path / "outer" / "pets" / name / "a.png", image())
+    assert message(tmp_path / "outer").endswith(f": is {tmp_path / 'outer' / 'pets'} meant, which has 2?")
     (tmp_path / "single" / "dog").mkdir()
     assert f"{tmp_path / 'single' / 'dog'} has no images (.png, " in message(tmp_path / "single")
 

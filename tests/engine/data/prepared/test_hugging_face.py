@@ -105,16 +105,18 @@ def test_missing_values_and_damaged_images(tmp_path: Path) -> None:
     rows = table(range(10)).to_pylist()
     rows[2]["text"] = None
     rows[5]["image"]["bytes"] = rows[5]["image"]["bytes"][:50]
+    rows[8]["pair"][0] = float("nan")
     root = save(tmp_path / "mine", pa.Table.from_pylist(rows, table(range(10)).schema))
     entry = data.survey(data.find(str(root)), DataOptions())
     assert {column.name: column.missing for column in entry.columns}["text"] == 1
     with pytest.raises(DataError, match="cannot read example 2 of the split train: text is missing"):
         load(root)
     dataset = load(root, invalid_examples="skip", split="none")
-    assert dataset.train.inputs["image"][:, 0, 0, 0].tolist() == [0, 1, 3, 4, 6, 7, 8, 9]
-    assert dataset.train.targets.tolist() == [0, 1, 0, 1, 0, 1, 2, 0]
+    assert dataset.train.inputs["image"][:, 0, 0, 0].tolist() == [0, 1, 3, 4, 6, 7, 9]
+    assert dataset.train.targets.tolist() == [0, 1, 0, 1, 0, 1, 0]
     left_out = str(dataset.changes[-1])
-    assert "2 of 10 examples left out" in left_out
+    assert "3 of 10 examples left out" in left_out
+    assert "example 8 of the split train: pair has numbers that are NaN or infinite" in left_out
     assert "example 5 of the split train: an image in it cannot be decoded" in left_out
 
 

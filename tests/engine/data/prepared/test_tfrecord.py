@@ -196,6 +196,7 @@ def test_damaged_records_are_named_or_skipped(records: Path, in_memory: bool, mo
         ({"words": {"dtype": "uint8", "shape": [2]}}, {"words": [-1, 3]}, "the value -1, which uint8 cannot hold"),
         ({"words": {"dtype": "bool", "shape": [2]}}, {"words": [1, 2]}, "the value 2, which bool cannot hold"),
         ({"numbers": {"dtype": "float16", "shape": [1]}}, {"numbers": [1e6]}, "the value 1e.06, which float16 cannot"),
+        ({"numbers": {"shape": [1]}}, {"numbers": [float("nan")]}, "numbers has numbers that are NaN or infinite"),
         ({"name": {"dtype": "string"}}, {"name": b"ab\xff"}, "a text that is not UTF-8, at byte 2"),
         ({"raw": {"encoding": "raw", "dtype": "uint32", "shape": [2]}}, {"raw": bytes(7)}, "7 bytes instead of 8"),
     ],

@@ -101,6 +101,7 @@ def values(batches: Any) -> list[list[float]]:
     return [np.asarray(flatten(batch)[0]).tolist() for batch in batches]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", SOURCES)
 def test_any_position_gives_what_an_uninterrupted_run_gives(stream, name: str) -> None:
     uninterrupted = stream(SOURCES[name])

@@ -79,7 +79,7 @@ def test_one_notation_is_found_from_all_values(
     "texts",
     [
         ["192.168.1.1", "10.0.0.1"],
-        ["12:30", "7:15"],
+        ["12:75", "7:15"],
         ["555-1234", "555-9876"],
         ["52.5, 13.4", "48.1, 11.6"],
         ["1.2.3", "1.10.0"],
@@ -173,3 +173,30 @@ def test_another_file_has_the_notation_of_the_training_file(tmp_path: Path) -> N
     other.write_text("x;y\n0.5,1;7\n5 h;8\n")
     with pytest.raises(DataError, match=r"no numbers with decimal commas, such as '0.5,1' in row 1; not one value is"):
         load(str(path), options)
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["1.234,5", "1,234.5"], "'1.234,5' in row 1 (decimal commas, dots between thousands) and '1,234.5' in row 2"),
+        (["EUR 7", "EUR 8", "USD 9.50"], "'EUR 7' in row 1 (EUR left out) and 'USD 9.50' in row 3 (USD left out)"),
+    ],
+)
+def test_several_notations_in_a_column_are_named(tmp_path, cells, said):
+    file = tmp_path / "t.csv"
+    file.write_text("x;y\n" + "".join(f"{cell};1\n" for cell in cells))
+    [change] = read_columns(file, DataOptions()).columns["x"].changes
+    assert f"read as categories: its numbers are written in several ways, such as {said}" in str(change)
+    assert "--kinds 'x=number'" in str(change)
+    taken, left = read_columns(file, DataOptions(kinds=("x=number",))).columns["x"].changes
+    assert f"such as {cells[0]!r} as" in str(taken)
+    assert f"such as {cells[-1]!r} in row {len(cells)}" in str(left)
+
+
+def test_zeros_before_numbers_of_several_lengths_are_said(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("x,y\n007,1\n1234,2\n")
+    [change] = read_columns(file, DataOptions()).columns["x"].changes
+    assert str(change) == (
+        "1 of 2 values of x read as numbers: without zeros before them, such as '007'; --kinds 'x=category' keeps them"
+    )

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from accel_engine.data import DataOptions, find, load, survey
 from accel_engine.data.tables.column_reading import read_columns
-from accel_engine.errors import DataError
+from accel_engine.errors import DataError, PlanError
 
 WIDE = ",".join(f"a column with a long name {number}" for number in range(8000))
 
@@ -60,6 +60,33 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "a title in the first cell": ("Sales,,\na,b,c\n1,x,3\n2,y,4\n", {"a": [1, 2], "b": ["x", "y"], "c": [3, 4]}),
     "a title of two lines": ("Sales\nAsia,,\n\na,b,c\n1,x,3\n2,y,4\n", {"a": [1, 2], "b": ["x", "y"], "c": [3, 4]}),
     "a title and an empty line": ("Sales\n\na;b;c\n1;x;3\n2;y;4\n", {"a": [1, 2], "b": ["x", "y"], "c": [3, 4]}),
+    "blanks before quotes": ('a, b\n1, "x, y"\n2, "z"\n', {"a": [1, 2], "b": ["x, y", "z"]}),
+    "quotes with backslashes": ('a,b\n1,"say \\"hi\\", x"\n2,"""p"""\n', {"a": [1, 2], "b": ['say "hi", x', '"p"']}),
+    "columns of blanks": (" a    b  c\n 1   20  x\n10    2  y \n", {"a": [1, 10], "b": [20, 2], "c": ["x", "y"]}),
+    "blanks in one column": ("name of it\nBo 1 x\nJo Bo y\n", {"name of it": ["Bo 1 x", "Jo Bo y"]}),
+    "blanks between thousands": ("price now\n203 795,36\n7 000\n", {"price now": [203795.36, 7000]}),
+    "comments with %": ("% by a logger\n% of Ulm\na,b\n1,x\n", {"a": [1], "b": ["x"]}),
+    "comments with //": ("// by a logger\na,b\n1,x\n", {"a": [1], "b": ["x"]}),
+    "comments with ;": ("; by a logger\n; of Ulm\na,b\n1,x\n", {"a": [1], "b": ["x"]}),
+    "a title above texts": ("Report 2024\n\na;b\nx;p\ny;q\n", {"a": ["x", "y"], "b": ["p", "q"]}),
+    "a title above Swiss numbers": ("Report\na|b|c\nx|1'234.50|p\n", {"a": ["x"], "b": [1234.5], "c": ["p"]}),
+    "comments above one column": ("# by a logger\n# of Ulm\na\nx\ny\n", {"a": ["x", "y"]}),
+    "properties first": ("Device: X1\nDate: 2020-01-01\n\nt,v\n1,20.5\n2,21.5\n", {"t": [1, 2], "v": [20.5, 21.5]}),
+    "two marks of UTF-8": ("\ufeff\ufeffa,b\n1,x\n", {"a": [1], "b": ["x"]}),
+    "a line of blanks": ("a,b\n1,x\n   \n2,y\n", {"a": [1, 2], "b": ["x", "y"]}),
+    "parentheses after a currency": ('a,b\n$ (7.00),x\n"$1,234.50",y\n', {"a": [-7, 1234.5], "b": ["x", "y"]}),
+    "marks in other cases": ("a\n1\nNAN\nNONE\n(blank)\n2\n", {"a": [1, None, None, None, 2]}),
+    "digits beyond float64": ("a\n9007199254740993\n9007199254740992\n", {"a": [f"900719925474099{n}" for n in "32"]}),
+    "days with dots": ("a\n31.01.24\n29.02.24 12:00\n", {"a": [1706659200, 1709208000]}),
+    "versions": ("a\n1.2.10\n1.3.11\n", {"a": ["1.2.10", "1.3.11"]}),
+    "days of the week": ('a;b\nThu, 01 Feb 2024 10:00:00 GMT;1\n', {"a": [1706781600], "b": [1]}),
+    "months in letters": ("a\n01-Feb-24\n29-Feb-24\n", {"a": [1706745600, 1709164800]}),
+    "ISO with commas": ("a;b\n2024-02-01 00:00:00,500;1\n", {"a": [1706745600.5], "b": [1]}),
+    "ISO without marks": ("a\n20240201T000000Z\n20240229T010203Z\n", {"a": [1706745600, 1709168523]}),
+    "marks among dates": ("a\n2024-02-29\n-\n2024-02-28\n", {"a": [1709164800, None, 1709078400]}),
+    "days that are none": ("a\n2024-02-30\n2024-02-29\n", {"a": ["2024-02-30", "2024-02-29"]}),
+    "empty rows at the end": ("a,b\n1,x\n,\n2,y\n,\n,\n", {"a": [1, None, 2], "b": ["x", None, "y"]}),
+    "times of day": ("t,b\n08:30,x\n17:45:00.5,y\n,z\n", {"t": [30600, 63900.5, None], "b": ["x", "y", "z"]}),
     "zip codes": ("a,b\n01234,x\n99999,y\n", {"a": ["01234", "99999"], "b": ["x", "y"]}),
 }  # fmt: skip
 
@@ -77,6 +104,10 @@ ERRORS: dict[str, tuple[str | bytes, str]] = {
     "closed by another row": ('a,b\n1,x\n2,"y\n' + "3,z\n" * 150 + '4,"w"\n5,v\n', "line 3: the quote does not"),
     "closed by a quote, other fields": ('a,b\n"1,x\n' + "3,z\n" * 150 + '"4",w\n5,v\n', "line 2: the quote does not"),
     "no line ends": (b"x" * 5_000_000, "has no line end in its first 4.0 MiB"),
+    "packed": (b"\x1f\x8b\x08\0\0\0\0\0", "is packed with gzip; unpack it first"),
+    "a workbook": (b"PK\x03\x04\x14\0", "a workbook of a spreadsheet, no text: unpack it, or save it as CSV"),
+    "a web page": ("\n<!DOCTYPE html>\n<html></html>\n", "is a web page, no table"),
+    "a pointer of Git": ("version https://git-lfs.github.com/spec/v1\n", "git lfs pull fetches it"),
     "a quote in the header": ('a,"b\n1,2\n3,4\n', "line 1: the quote does not close"),
 }  # fmt: skip
 
@@ -171,6 +202,31 @@ def test_columns_of_json_and_parquet_have_texts_with_numbers_too(tmp_path: Path)
     assert (found["price"].values.tolist(), found["seen"].values.tolist()) == ([1234.5, 12], [None, "x"])
     for suffix in ("jsonl", "parquet"):
         assert read_columns(tmp_path / f"t.{suffix}", DataOptions()).columns["price"].values.tolist() == [1234.5, 12]
+
+
+def test_objects_in_json_and_parquet_are_columns_and_times_are_seconds(tmp_path: Path) -> None:
+    rows = [{"a": {"b": number, "c": {"d": "x"}}, "e": [1]} for number in range(3)]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = pa.Table.from_pylist(rows)
+    times = {pa.time32("ms"): 30_600_000, pa.time64("ns"): 30_600 * 10**9, pa.duration("s"): 30_600}
+    for kind, time in times.items():
+        table = table.append_column(str(kind), pa.array([time] * 3, kind))
+    parquet.write_table(table, tmp_path / "t.parquet")
+    for suffix in ("jsonl", "parquet"):
+        for limit in (None, 2):
+            found = read_columns(tmp_path / f"t.{suffix}", DataOptions(), limit=limit).columns
+            assert [*found][:3] == ["a.b", "a.c.d", "e"]
+            assert found["a.b"].values.tolist() == [0, 1, 2][:limit]
+    assert {found[str(kind)].values[0] for kind in times} == {30_600}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("t.csv.gz", "unpack it first"), ("t.xlsx", "save it as CSV"), ("t.json", "name it .jsonl")]
+)
+def test_what_helps_with_other_suffixes(tmp_path: Path, name: str, hint: str) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(PlanError, match=f"nor a file that ends with .*; .*{hint}"):
+        find(str(tmp_path / name))
 
 
 def test_a_file_without_permission(tmp_path: Path) -> None:

@@ -145,3 +145,9 @@ def test_missing_times(write) -> None:
     when[4] = "NaT"
     with pytest.raises(DataError, match="column 'when' has no time in 1 rows, first in row 5"):
         data.load(write({**TABLE, "when": when}), options(time="when"))
+
+
+def test_times_of_day_do_not_order_rows_as_they_may_go_past_midnight(write) -> None:
+    when = np.array([f"{row // 60 % 24:02d}:{row % 60:02d}" for row in range(240)], object)
+    with pytest.raises(DataError, match=r"'when' has values such as '00:00', .*replace --time when by --ignore when"):
+        data.load(write({**TABLE, "when": when}), options(time="when"))

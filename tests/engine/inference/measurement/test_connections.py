@@ -11,7 +11,7 @@ from accel_engine.inference.measurement.rate_search import arrivals_at
 
 
 def test_all_connections_send_at_once() -> None:
-    together, sent = Barrier(4, timeout=60), Counter[str]()
+    together, sent = Barrier(4, timeout=120), Counter[str]()
 
     def send(request: str) -> None:
         together.wait()  # ends only if four requests are on their way

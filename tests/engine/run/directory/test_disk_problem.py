@@ -18,7 +18,7 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Warned
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, Status, request
+from accel_engine.run import RunReader, RunWriter, Status, send_command
 from accel_engine.run.directory import disk_problem as module
 from accel_engine.run.directory.disk_problem import (
     END_BYTES,
@@ -186,8 +186,8 @@ def test_a_write_waits_and_everybody_sees_it(
     for name in set(COMMANDS) - {"stop", "stop_now"}:
         waits = f"{problem.waiting}: {name.replace('_', ' ')} has to wait; only stop works until then; it was not sent"
         with pytest.raises(RunError, match=f"^{waits}$"):
-            request(directory, name)
-    assert request(directory, "stop")
+            send_command(directory, name)
+    assert send_command(directory, "stop")
     assert [command.name for command in waiting.commands()] == ["stop"]
 
     disk.code = None
@@ -430,14 +430,14 @@ def test_a_stop_that_cannot_be_written_is_a_signal(
         raise database_error(sqlite3.SQLITE_FULL)
 
     monkeypatch.setattr("accel_engine.run.store.database.RunDatabase.add_command", refuse)
-    assert request(directory, name) == 0
+    assert send_command(directory, name) == 0
     assert sent == signals
     with pytest.raises(RunError, match=r"^disk full: the command cannot be written.* only stop works until then$"):
-        request(directory, "pause")
+        send_command(directory, "pause")
     assert sent == signals
     waiting.end(RunEnded(time=2.0, outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=1.0))
     with pytest.raises(RunError, match="only a live run takes commands"):
-        request(directory, name)
+        send_command(directory, name)
 
 
 @pytest.mark.parametrize(
@@ -462,7 +462,7 @@ def test_a_stop_without_a_signal_says_what_to_do(
     monkeypatch.setattr("accel_engine.run.store.database.RunDatabase.add_command", refuse)
     monkeypatch.setattr(os, "kill", forbid)
     with pytest.raises(RunError, match=f"^disk full: the command cannot be written{advice}$"):
-        request(directory, "stop")
+        send_command(directory, "stop")
 
 
 def test_a_command_that_fails_for_another_reason_is_no_signal(
@@ -473,7 +473,7 @@ def test_a_command_that_fails_for_another_reason_is_no_signal(
 
     monkeypatch.setattr("accel_engine.run.store.database.RunDatabase.add_command", refuse)
     with pytest.raises(RunError, match="disk I/O error"):
-        request(directory, "stop")
+        send_command(directory, "stop")
 
 
 def test_a_real_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.events import CommandAnswered, Outcome, RunEnded
-from accel_engine.run import RunReader, RunWriter, request
+from accel_engine.run import RunReader, RunWriter, send_command
 from accel_engine.run.engine.commands import read_answer
 
 
@@ -15,7 +15,7 @@ def test_a_run_that_ends_answers_its_commands(
 ) -> None:
     writer.begin()
     names = ("pause", "stop", "stop_now")
-    numbers = [request(directory, name) for name in names]
+    numbers = [send_command(directory, name) for name in names]
     ended = RunEnded(time=9.0, outcome=outcome, steps=7, epochs=0, seconds=1.0)
     writer.end(ended)
 

@@ -11,7 +11,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, Status, request
+from accel_engine.run import RunReader, RunWriter, Status, send_command
 from accel_engine.run.directory.run_paths import LOCK
 from accel_engine.run.runs.creation import assign_process, reopen
 from accel_engine.run.runs.removal import remove
@@ -88,7 +88,7 @@ def test_a_second_process_cannot_take_up_a_run(directory: Path, writer: RunWrite
         assert other.said == f"run {directory.name} is already being trained by process {os.getpid()}"
     assert reader.info().pid == os.getpid()
     writer.heartbeat()
-    request(directory, "stop")
+    send_command(directory, "stop")
     assert [command.name for command in writer.commands()] == ["stop"]
 
 

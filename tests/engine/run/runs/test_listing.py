@@ -9,7 +9,7 @@ import pytest
 from accel_engine.errors import UsageError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, Validated, Warned
 from accel_engine.plan import Plan
-from accel_engine.run import SCHEMA_VERSION, RunList, RunSummary, RunWriter, Status, create, find, list_runs
+from accel_engine.run import SCHEMA_VERSION, RunList, RunSummary, RunWriter, Status, create, find_run, list_runs
 from accel_engine.run.runs import listing
 from accel_engine.run.store.annotations import rename_run
 from accel_engine.run.store.database import DATABASE, RunDatabase
@@ -41,7 +41,7 @@ def test_newest_run_comes_first(three: tuple[Path, Path, Path]) -> None:
 
 def test_no_run_is_found_without_a_name(three: tuple[Path, Path, Path]) -> None:
     with pytest.raises(UsageError, match="name a run"):
-        find("")
+        find_run("")
 
 
 def test_before_an_epoch_has_ended_each_series_has_its_last_value(directory: Path, writer: RunWriter) -> None:
@@ -139,21 +139,21 @@ def test_newer_run_is_listed_with_what_to_do(three: tuple[Path, Path, Path]) -> 
 
 def test_run_is_found_by_id_prefix_name_path_or_as_the_last(three: tuple[Path, Path, Path]) -> None:
     oldest, _, newest = three
-    assert find("last") == newest
-    assert find(oldest.name) == oldest
-    assert find(oldest.name[:4]) == oldest
-    assert find(str(oldest)) == oldest
-    assert find("same") == newest, "the newest of a name"
+    assert find_run("last") == newest
+    assert find_run(oldest.name) == oldest
+    assert find_run(oldest.name[:4]) == oldest
+    assert find_run(str(oldest)) == oldest
+    assert find_run("same") == newest, "the newest of a name"
 
 
 def test_a_run_that_cannot_be_read_is_the_last_only_if_all_are(three: tuple[Path, Path, Path]) -> None:
     oldest, _, newest = three
     (newest / DATABASE).write_bytes(b"no database" * 99)
-    assert find("last") == three[1]
+    assert find_run("last") == three[1]
     for run in three:
         (run / DATABASE).write_bytes(b"no database" * 99)
     (oldest / DATABASE).touch()
-    assert find("last") == list_runs()[0].directory
+    assert find_run("last") == list_runs()[0].directory
 
 
 @pytest.mark.parametrize("content", [b"", b"no database" * 99])
@@ -171,22 +171,22 @@ def test_prefix_of_several_runs_is_refused_with_their_ids(home: Path, three: tup
         three[0].parent.joinpath(code).mkdir()
         (three[0].parent / code / DATABASE).write_bytes((three[0] / DATABASE).read_bytes())
     with pytest.raises(UsageError, match="is ambiguous: 00") as caught:
-        find("00")
+        find_run("00")
     assert "0022" in str(caught.value)
     assert "0033" in str(caught.value)
-    assert find("002").name == "0022"
+    assert find_run("002").name == "0022"
 
 
 def test_run_that_is_not_there_is_refused_with_the_nearest(three: tuple[Path, Path, Path]) -> None:
     with pytest.raises(UsageError, match=f"did you mean {three[0].name}"):
-        find(three[0].name[:-1] + "z")
+        find_run(three[0].name[:-1] + "z")
     with pytest.raises(UsageError, match="no run '"):
-        find("????")
+        find_run("????")
 
 
 def test_looking_for_a_run_where_there_are_none_says_where_it_looked(home: Path) -> None:
     with pytest.raises(UsageError, match="no runs yet in") as caught:
-        find("last")
+        find_run("last")
     assert str(home) in str(caught.value)
 
 

@@ -10,7 +10,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.events import Worker, WorkersMet
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, create, find, list_runs
+from accel_engine.run import RunReader, RunWriter, create, find_run, list_runs
 from accel_engine.run.runs.creation import create_recorded, create_worker
 from accel_engine.run.runs.worker_runs import link, path_of, run_to_continue, worker_runs_of
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -83,9 +83,9 @@ def test_a_part_is_listed_as_what_it_is_and_is_not_the_last_run(chief: Path) -> 
     alone = begin(create(PLAN), "worker 1")
     memberships = {run.directory: str(run.membership or "") for run in list_runs()}
     assert memberships == {chief: "", part: f"worker 1 of {chief.name}", alone: "worker 1"}
-    assert find("last") == alone, "no other run stands for it here"
+    assert find_run("last") == alone, "no other run stands for it here"
     (alone / "run.db").unlink()
-    assert find("last") == chief
+    assert find_run("last") == chief
 
 
 def test_a_part_does_not_go_on_alone(chief: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import Plan
-from accel_engine.run import Annotations, RunReader, RunWriter, create, find, list_runs, reopen
+from accel_engine.run import Annotations, RunReader, RunWriter, create, find_run, list_runs, reopen
 from accel_engine.run.store.annotations import apply_tag_changes, rename_run, set_note, set_tags
 from recorded_run import execute
 
@@ -32,7 +32,7 @@ def test_name_note_and_tags_stand_beside_the_plan(directory: Path) -> None:
     assert run.info.title == run.info.name == "the best one"
     assert run.info.plan is not None
     assert run.info.plan.name == "first try"
-    assert find("the best one") == directory
+    assert find_run("the best one") == directory
     assert set_tags(directory, ["-old"]).tags == ("paper",)
     assert rename_run(directory, "").name == ""
     assert list_runs()[0].info.title == "first try"  # type: ignore[union-attr]

@@ -17,7 +17,7 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Warned
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
+from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, runs_directory, send_command
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.commands import Command, read_answer, withdraw
 from accel_engine.run.reading.update import Update
@@ -188,8 +188,8 @@ def test_steps_taken_again_after_rewinding_reach_a_reader_that_saw_the_old_ones(
 
 def test_commands_are_asked_seen_answered_and_gone(directory: Path, writer: RunWriter) -> None:
     writer.begin()
-    pause = request(directory, "pause")
-    rate = request(directory, "learning_rate", 0.01)
+    pause = send_command(directory, "pause")
+    rate = send_command(directory, "learning_rate", 0.01)
     first, second = writer.commands()
     assert (first.id, first.name, first.argument) == (pause, "pause", None)
     assert (second.id, second.name, second.argument) == (rate, "learning_rate", 0.01)
@@ -204,7 +204,7 @@ def test_commands_are_asked_seen_answered_and_gone(directory: Path, writer: RunW
 
 def test_what_was_asked_of_a_dead_engine_is_not_obeyed_by_the_next(directory: Path, writer: RunWriter) -> None:
     writer.begin()
-    number = request(directory, "stop_now")
+    number = send_command(directory, "stop_now")
     writer.begin()
     assert writer.commands() == []
     answered = read_answer(directory, number)
@@ -214,7 +214,7 @@ def test_what_was_asked_of_a_dead_engine_is_not_obeyed_by_the_next(directory: Pa
 
 def test_a_withdrawn_command_is_not_obeyed(directory: Path, writer: RunWriter) -> None:
     writer.begin()
-    pause, stop = request(directory, "pause"), request(directory, "stop")
+    pause, stop = send_command(directory, "pause"), send_command(directory, "stop")
     (_, second) = writer.commands()
     assert withdraw(directory, pause)
     assert writer.commands() == [second]
@@ -234,12 +234,12 @@ def test_a_command_says_who_sent_it(name: str, words: str) -> None:
 
 def test_unknown_command_is_refused(directory: Path) -> None:
     with pytest.raises(ValueError, match="known: stop, stop_now"):
-        request(directory, "explode")
+        send_command(directory, "explode")
 
 
 def test_ended_run_cannot_be_asked_anything(ended: Path) -> None:
     with pytest.raises(RunError, match="finished: only a live run takes commands"):
-        request(ended, "stop")
+        send_command(ended, "stop")
 
 
 def test_ended_run_can_be_reopened_with_another_plan(ended: Path) -> None:
@@ -257,7 +257,7 @@ def test_run_that_is_being_trained_cannot_be_reopened(directory: Path, writer: R
         reopen(directory, Plan())
     with pytest.raises(RunError, match=f"already being trained by process {os.getpid()}"):
         assign_process(directory, 1)
-    pause = request(directory, "pause")  # the database is not left locked
+    pause = send_command(directory, "pause")  # the database is not left locked
     writer.close()
     reopen(directory, Plan())
     assert read_answer(directory, pause) == (False, "the engine had exited")

@@ -12,8 +12,9 @@ from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError
+from accel_engine.image_files import read_example
 from accel_engine.run.diagnostics import InputSpec
-from accel_engine.trained.prediction.examples import example_of, read_lines, sound_example
+from accel_engine.trained.prediction.examples import read_lines, sound_example
 from accel_engine.training.evaluation.task_report import input_spec_of
 
 
@@ -21,6 +22,10 @@ def write(path: Path, pixels: np.ndarray) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(tf.io.encode_png(pixels).numpy())
     return path
+
+
+def example_of(path: Path, spec: InputSpec) -> tuple[np.ndarray, tuple[str, ...]]:
+    return read_example(path, spec.shape, spec.low, spec.high, integers=spec.integers)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,7 @@ def test_colour_is_converted_to_grayscale_with_a_note(tmp_path: Path) -> None:
     colour = np.full((4, 4, 3), (100, 200, 50), np.uint8)
     x, notes = example_of(write(tmp_path / "colour.png", colour), InputSpec((4, 4, 1), (), 1 / 255, 0.0, 255.0, True))
     assert set(x.reshape(-1).tolist()) == {153}
-    assert notes == ["converted to grayscale"]
+    assert notes == ("converted to grayscale",)
 
 
 def test_files_that_are_not_images_are_named(tmp_path: Path) -> None:
@@ -90,8 +95,14 @@ def test_lines_of_a_text_in_any_unicode(tmp_path: Path) -> None:
         path.write_text("schön\n\ngut", encoding=encoding)
         assert read_lines(path, ArraySpec((), "string")).names == ("schön", "gut")
     path.write_bytes("gut\nschön".encode("latin-1"))
-    with pytest.raises(DataError, match=r"texts\.txt is not UTF-8 at byte 7, in line 2"):
+    found = read_lines(path, ArraySpec((), "string"))
+    assert (found.names, found.notes) == (("gut", "schön"), (f"{path}: converted from Windows-1252",))
+    path.write_bytes(b"gut\nsch\x81n")
+    with pytest.raises(DataError, match=r"texts\.txt is not UTF-8: line 2 has an invalid byte \(position 7\)"):
         read_lines(path, ArraySpec((), "string"))
+
+
+SPEC = ArraySpec((700, 1), "float32")
 
 
 def test_a_sound_is_read_as_the_folder_of_the_run_was(tmp_path: Path) -> None:
@@ -102,7 +113,7 @@ def test_a_sound_is_read_as_the_folder_of_the_run_was(tmp_path: Path) -> None:
     dataset = data.load(str(tmp_path / "sounds"), DataOptions(split="none"))
     assert dataset.shape == (700, 1)
     for row, name in enumerate(("a/0.wav", "a/2.wav", "b/1.flac", "b/3.ogg")):
-        read = sound_example(tmp_path / "sounds" / name, ArraySpec((700, 1), "float32"), dataset.sample_rate)
+        read = sound_example(tmp_path / "sounds" / name, SPEC, dataset.sample_rate, divides=True)
         np.testing.assert_array_equal(read.inputs[0], dataset.train.inputs[row])
     path = tmp_path / "sounds" / "b" / "3.ogg"
     assert read.notes == (

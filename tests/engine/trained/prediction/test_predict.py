@@ -232,6 +232,23 @@ def test_sounds_are_padded_and_resampled(gym: Gym, tmp_path: Path, predicted) ->
     assert arrays["values 0"].shape == (2, 2)
 
 
+def test_the_prediction_of_a_long_sound_is_the_mean_of_its_windows(gym: Gym, tmp_path: Path, predicted) -> None:
+    for name in ("high", "low"):
+        for index in range(6):
+            wav(tmp_path / "tones" / name / f"{index}.wav", 200)
+    plan = Plan(model="mlp", data=str(tmp_path / "tones"), epochs=1, batch_size=4, window=100)
+    directory = gym.train(plan).directory
+    first, second, both = wav(tmp_path / "a.wav", 100), tmp_path / "silence.wav", tmp_path / "both.wav"
+    second.write_bytes(first.read_bytes()[:44] + bytes(200))
+    with wave.open(str(both), "wb") as file, wave.open(str(first)) as one, wave.open(str(second)) as other:
+        file.setparams(one.getparams())
+        file.writeframes(one.readframes(100) + other.readframes(100))
+    reply, arrays = predicted(directory, first, second, both)
+    assert reply.notes == (f"{both}: divided into 2 windows of 100 samples; the prediction is their mean",)
+    values = arrays["values 0"]
+    np.testing.assert_allclose(values[2], values[:2].mean(0), rtol=1e-4)
+
+
 PIXELS = """
 import keras
 from keras import layers

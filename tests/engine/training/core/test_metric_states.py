@@ -210,6 +210,7 @@ def results(states: MetricStates, vector: np.ndarray) -> dict[str, float]:
     return {name: float(value) for name, value in states.results(states.unpack(tf.constant(vector))).items()}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CASES)
 def test_batches_and_their_sums_have_the_metrics_of_keras(name: str) -> None:
     keras.utils.set_random_seed(3)

@@ -98,9 +98,9 @@ def test_zero_is_on_the_axis_and_one_on_the_line_of_one(rows: int) -> None:
     assert zeros.text(rows - 2).strip().startswith("0 └")
     accuracy = ChartSeries("", RecordedCurve().extend(np.linspace(0.1, 1.0, 50)))
     axis = axis_of((accuracy,), None, PLAIN, rows=rows - 3, limits=(0.0, 1.0))
-    assert axis.high == 1.0
-    assert ticks_of(level(1.0, rows, axis, "curve"), axis)[1.0] == 1
-    assert dot_rows(level(1.0, rows, axis, "curve"), "secondary") == [4 + MIDDLE]
+    row = ticks_of(level(1.0, rows, axis, "curve"), axis)[1.0]
+    assert row in (1, 2), "at most one empty row above it"
+    assert dot_rows(level(1.0, rows, axis, "curve"), "secondary") == [4 * row + MIDDLE]
 
 
 VALIDATION = (0.267, 0.317, 0.350, 0.300, 0.383, 0.383, 0.417, 0.400, 0.417, 0.450)
@@ -131,10 +131,12 @@ def test_a_logarithmic_axis_labels_only_what_is_on_its_row() -> None:
 def test_an_accuracy_ends_at_one_and_has_labels_on_rows(rows: int) -> None:
     for low in (0.0, 0.08, 0.3, 0.62, 0.91):
         axis = value_axis(low, 0.998, rows=rows, limits=(0.0, 1.0))
-        assert axis.high == 1.0
         assert 0 <= axis.low <= low + 1e-9
-        assert axis.ticks_on_rows(rows, 8)[-1] == (1.0, 0)
-    assert value_axis(1.0, 1.0, rows=rows, limits=(0.0, 1.0)) == Axis(0.0, 1.0)
+        ticks = axis.ticks_on_rows(rows, 8)
+        assert ticks[-1][0] == 1.0
+        assert ticks[-1][1] <= 1, "at most one empty row above it"
+        assert len(ticks) > 2 or rows < 6
+    assert value_axis(1.0, 1.0, rows=rows, limits=(0.0, 1.0)).low == 0
     assert value_axis(0.2, 87.5, rows=rows, limits=(0.0, 1.0)).high >= 87.5  # in percent
 
 

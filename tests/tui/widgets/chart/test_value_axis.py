@@ -6,8 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import Axis, labels
-from accel_tui.widgets.chart.value_axis import max_ticks, value_axis
+from accel_tui.widgets.chart.chart_view import ChartOptions, ChartSeries, ChartView
+from accel_tui.widgets.chart.value_axis import axis_of, max_ticks, value_axis
 
 NONE = math.nan
 
@@ -86,7 +88,24 @@ def test_an_axis_ends_at_a_limit_that_it_did_not_have_until_now() -> None:
 
 @pytest.mark.parametrize("rows", range(2, 14))
 def test_an_axis_of_loads_begins_at_0_also_where_all_are_high(rows: int) -> None:
-    assert value_axis(99.5, 100.0, (0, 100), rows=rows, limits=(0, 100)) == Axis(0, 100)
+    axis = value_axis(99.5, 100.0, (0, 100), rows=rows, limits=(0, 100))
+    assert axis.low == 0
+    assert (100.0, round((axis.high - 100) * rows / axis.high)) in axis.ticks_on_rows(rows, 8)
+    assert axis.high <= 100 * rows / (rows - 1), "at most one empty row"
+
+
+def test_an_accuracy_on_a_logarithmic_axis_has_ticks_by_its_distance_to_one() -> None:
+    values = np.array([0.05, 0.5, 0.9, 0.97, 0.99, 0.996, 1.0])
+    one = (ChartSeries("accuracy", RecordedCurve().extend(values)),)
+    axis = axis_of(one, None, ChartOptions(log=True, clip=False), rows=12, limits=(0.0, 1.0))
+    ticks = axis.ticks_on_rows(12, 6)
+    assert axis.labels([tick for tick, _ in ticks]) == ["0", "0.9", "0.99"]
+    for tick, row in ticks:
+        assert axis.fraction(np.array([tick]))[0] == pytest.approx(1 - row / 12)
+    assert axis.fraction(np.array([1.0]))[0] == pytest.approx(1), "an accuracy of 1 is at the end"
+    assert np.all(np.diff(axis.fraction(values)) >= 0)
+    assert axis.at(axis.fraction(np.array([0.97]))[0]) == pytest.approx(0.97)
+    assert ChartView(80, 16, Axis(0, 7), axis).description == "log of 1-x"
 
 
 def test_an_axis_reaches_what_it_is_to_reach() -> None:

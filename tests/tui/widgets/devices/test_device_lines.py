@@ -28,9 +28,9 @@ def test_the_range_can_be_another() -> None:
     assert sparkline([1, 2, 3, 4], 4, low=1, high=4) == "▁▃▆█"
 
 
-def test_a_history_is_filled_in_colours_of_the_load() -> None:
+def test_a_history_is_a_line_in_colours_of_the_load_above_a_darker_area() -> None:
     above, below = history([None, 0, 30, 50, 80, 100], 7, rows=2)
     assert (above.plain, below.plain) == ("     ▅█", "  ▁▅███")
     assert [str(span.style) for span in above.spans] == ["$load-0", "$load-1", "$load-2", "$load-4"]
-    assert [str(span.style) for span in below.spans] == ["$load-0", "$load-1", "$load-2", "$load-1"]
+    assert [str(span.style) for span in below.spans] == ["$load-0", "$load-1", "$load-2", "$load-4 40%"]
     assert [row.plain for row in history([100.0] * 3, 2)] == ["██"]

@@ -116,9 +116,12 @@ def test_the_best_value_stands_beside_what_a_constant_prediction_reaches(
     assert phase(state, 9.0)[0] == ("✓ finished", "bold $warning" if is_chance else "bold $success")
 
 
-@pytest.mark.parametrize(("reached", "examples", "may_be_chance"), [(0.3, 100, True), (0.3, 2000, False)])
-def test_an_accuracy_within_two_standard_errors_may_be_chance(
-    reached: float, examples: int, may_be_chance: bool
+@pytest.mark.parametrize(
+    ("reached", "examples", "validations", "may_be_chance"),
+    [(0.3, 100, 1, True), (0.3, 2000, 1, False), (0.275, 2000, 1, False), (0.275, 2000, 180, True)],
+)
+def test_the_best_of_few_or_many_validations_may_be_chance(
+    reached: float, examples: int, validations: int, may_be_chance: bool
 ) -> None:
     metrics, baseline = {"accuracy": reached}, {"accuracy": 0.25}
     validated = Validated(time=9.0, epoch=1, step=300, metrics=metrics, seconds=0.1, baseline=baseline)
@@ -146,8 +149,22 @@ def test_an_accuracy_within_two_standard_errors_may_be_chance(
     )
     ended = RunEnded(time=9.0, outcome=Outcome.FINISHED, steps=600, epochs=2, seconds=83.0, metrics={})
     info = RunInfo("k7m2", Path("k7m2"), None, {}, 0.0, "h", 1, Status.FINISHED)
-    state = RunState(
-        info=info, built=built, ended=ended, validations=(validated,), validation={"accuracy": ((300, reached),)}
-    )
+    points = (*((step, 0.25) for step in range(1, validations)), (300, reached))
+    state = RunState(info=info, built=built, ended=ended, validations=(validated,), validation={"accuracy": points})
     assert is_no_better(state) is may_be_chance
     assert ("may be chance" in RunOutcome().build(state).plain) is may_be_chance
+
+
+def test_a_regression_is_compared_by_its_error_as_the_mean_has_no_loss() -> None:
+    ended = RunEnded(time=9.0, outcome=Outcome.FINISHED, steps=600, epochs=2, seconds=83.0, metrics={})
+    baseline = {"mean_absolute_error": 7.5, "r2_score": 0.0}
+    metrics = {"loss": 4.0, "mean_absolute_error": 1.5, "r2_score": 0.75}
+    validated = Validated(
+        time=9.0, epoch=1, step=300, metrics=metrics, seconds=0.1, baseline=baseline, baseline_name="mean"
+    )
+    info = RunInfo("k7m2", Path("k7m2"), None, {"monitor_mode": "min"}, 0.0, "h", 1, Status.FINISHED)
+    points = {name: ((300, value),) for name, value in metrics.items()}
+    state = RunState(info=info, ended=ended, validations=(validated,), validation=points)
+    said = "Best validation loss: 4.0000 at step 300, with MAE 1.5000; mean reaches 7.5000"
+    assert RunOutcome().build(state).plain.splitlines()[-1] == said
+    assert not is_no_better(state)

@@ -11,7 +11,7 @@ from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.trial import Trial, TrialState
 from accel_tui.appearance.theme import DARK
 from accel_tui.study_state.state import StudyState
-from accel_tui.study_state.study_follower import read_state
+from accel_tui.study_state.study_follower import read_study
 from accel_tui.widgets.chart.axes import LogAxis
 from accel_tui.widgets.chart.cell_frame import STYLES, TINT_ID, Frame
 from accel_tui.widgets.chart.figure import Area, ChartFigure, Label
@@ -29,7 +29,7 @@ SIZES = [(78, 9), (110, 20), (190, 30), (20, 3)]
 @pytest.fixture
 def state() -> StudyState:
     with StudyReader(write_study()) as study:
-        return read_state(study, StudyState())
+        return read_study(study, StudyState())
 
 
 def draw(view: str, state: StudyState, size: tuple[int, int] = (110, 20), selected: int = 3, shift: int = 0) -> Frame:

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +28,9 @@ _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 @dataclass(frozen=True, slots=True)
 class Axis:
     """A linear axis."""
+
+    scale: ClassVar[str] = ""
+    """What it is called where it is not linear."""
 
     low: float
     """Its beginning."""
@@ -80,6 +85,8 @@ class Axis:
 @dataclass(frozen=True, slots=True)
 class LogAxis(Axis):
     """A logarithmic range of positive numbers."""
+
+    scale: ClassVar[str] = "log"
 
     def fraction(self, values: Floats) -> Floats:
         """Positions of numbers: 0 at the beginning, 1 at the end; NaN for numbers that are not positive."""
@@ -138,6 +145,43 @@ class LogAxis(Axis):
         """Each number as short as possible."""
         evenly = len(ticks) > 1 and ticks[-1] < NARROW * ticks[0]
         return labels(ticks) if evenly else [text for tick in ticks for text in labels([tick])]
+
+
+@dataclass(frozen=True, slots=True)
+class NinesAxis(Axis):
+    """A range of shares up to 1, logarithmic in their distance to 1: 0.9, 0.99, 0.999. Its ``high`` is 1."""
+
+    scale: ClassVar[str] = "log of 1-x"
+
+    least: float
+    """The least distance to 1 that has a place; shares that are nearer are at the end."""
+
+    @property
+    def distances(self) -> LogAxis:
+        """The distances to 1."""
+        return LogAxis(self.least, 1 - self.low)
+
+    def fraction(self, values: Floats) -> Floats:
+        """Positions of shares: 0 at the beginning, 1 at the end; NaN for NaN."""
+        found: Floats = 1 - self.distances.fraction(np.maximum(1 - values, self.least))
+        return found
+
+    def at(self, fraction: float) -> float:
+        """The share at a position, from 0 to 1."""
+        return 1 - self.distances.at(1 - fraction)
+
+    def ticks(self, max_count: int) -> list[float]:
+        """Shares with round distances to 1, at most ``max_count``."""
+        return [1 - tick for tick in reversed(self.distances.ticks(max_count)) if tick <= 1]
+
+    def ticks_on_rows(self, rows: int, max_count: int) -> list[tuple[float, int]]:
+        """The same on rows."""
+        found = reversed(self.distances.ticks_on_rows(rows, max_count))
+        return [(1 - tick, rows - row) for tick, row in found if tick <= 1]
+
+    def labels(self, ticks: Sequence[float]) -> list[str]:
+        """Each share to two digits of its distance to 1."""
+        return [f"{1 - Decimal(f'{1 - tick:.2g}'):f}" for tick in ticks]
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,4 +221,4 @@ class ChartView:
     def description(self) -> str:
         """How the curves are drawn, in words; empty for a linear axis and curves that are not smoothed."""
         smoothed = f"smoothed {self.options.smoothing:g}" if self.options.smoothing else ""
-        return ", ".join(filter(None, ("log" if self.is_log else "", smoothed)))
+        return ", ".join(filter(None, (self.y.scale, smoothed)))

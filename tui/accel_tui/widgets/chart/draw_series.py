@@ -162,7 +162,6 @@ class _Points:
 
     @classmethod
     def of(cls, view: ChartView, series: ChartSeries, width: int, height: int) -> "_Points":
-        """The points of a series."""
         steps, values = np.array(series.points, dtype=np.float64).T
         across, up = view.x.fraction(steps), view.y.fraction(np.where(np.isfinite(values), values, np.nan))
         shown = (across >= 0) & (across <= 1)

@@ -8,7 +8,7 @@ from typing import get_args
 
 from textual.theme import Theme
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import UsageError, file_errors
 from accel_engine.files import replacing
 from accel_tui.appearance.theme import DARK, LIGHT, measure_colours
 from accel_tui.widgets.chart.chart_view import MeasureColour, ThemeColour
@@ -161,8 +161,5 @@ def write_figure(figure: ChartFigure, path: Path, theme: Theme) -> None:
     if suffix not in SUFFIXES:
         raise UsageError(f"{path.name} is neither {' nor '.join(SUFFIXES)}")
     content = svg_of(figure, is_alone=True).encode() if suffix == ".svg" else png_of(figure, theme)
-    try:
-        with replacing(path) as temporary:
-            temporary.write_bytes(content)
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
+    with file_errors(f"cannot write {path}"), replacing(path) as temporary:
+        temporary.write_bytes(content)

@@ -52,11 +52,17 @@ class FigureSaver(Widget):
         write_figures(self.app, self.file_stem, [drawn])
 
 
-def shown_figures(screen: Screen[Any]) -> list[ChartFigure]:
-    """What the plots show that are on a screen, and all widgets that have ``figures``."""
+def drawing_widgets(screen: Screen[Any]) -> list[Widget]:
+    """The plots that are on a screen, and all widgets there that have ``figures``."""
     shown = [each for each in screen.walk_children(Widget) if each.is_on_screen]
-    plots = [each.shown for each in shown if isinstance(each, PlotView)]
-    figures = [figure for each in shown if hasattr(type(each), "figures") for figure in cast(Any, each).figures]
+    return [each for each in shown if isinstance(each, PlotView) or hasattr(type(each), "figures")]
+
+
+def figures_of(widgets: Sequence[Widget]) -> list[ChartFigure]:
+    """What widgets show, those with ``figures`` first; may take too long for the event loop."""
+    plots = [each.shown for each in widgets if isinstance(each, PlotView)]
+    others = [each for each in widgets if hasattr(type(each), "figures")]
+    figures = [figure for each in others for figure in cast(Any, each).figures]
     return [*figures, *(figure_of_plot(each) for each in plots if each)]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_tui.run_state.curve import Floats
-from accel_tui.widgets.chart.axes import NARROW, Axis, LogAxis, round_down, round_up
+from accel_tui.widgets.chart.axes import NARROW, Axis, LogAxis, NinesAxis, round_down, round_up
 from accel_tui.widgets.chart.chart_view import ChartOptions, ChartSeries
 
 _QUANTILE = 0.05  # quantile on either side, a common choice
@@ -69,6 +69,12 @@ class VisibleValues:
             return None
         return VisibleValues.of(np.where(lows > 0, lows, highs), highs, are_points=self.are_points)
 
+    @property
+    def distances(self) -> "VisibleValues":
+        """The distances to 1."""
+        lows = 1 - self.highs
+        return VisibleValues.of(lows, lows if self.lows is self.highs else 1 - self.lows, are_points=self.are_points)
+
     def fence(self, *, log: bool = False) -> tuple[float, float]:
         """Minimum and maximum without outliers.
 
@@ -121,6 +127,7 @@ _ROUNDING = 1e-6  # rows
 _TALL = 6  # rows from which there are at least three ticks
 _UNLABELLED = 1.03  # how much longer an axis may be for a tick at an end
 _QUARTERS = 1.05  # how much longer an axis may be for shorter labels than multiples of 2.5
+_PARTS = (2, 5)  # into which limits are divided at round numbers
 _LONG = 10.0  # ratio of the ends from which powers of ten can be on rows
 
 
@@ -147,11 +154,19 @@ def axis_of(
     parts = list(visible_values_of(series, *(window or (0, math.inf))))
     is_free = bounds[0] is None and limits[1] is None
     log = is_free and asks_for_log(parts, previous) if options.log is None else options.log
+    has_nines = log and limits == (0.0, 1.0)
+    if has_nines:
+        parts = [part.distances for part in parts]
     if log:
         parts = [positive for part in parts if (positive := part.positive)]
     ends = [part.fence(log=log) if options.clip else part.ends for part in parts]
     low = min((low for low, _ in ends), default=math.nan)
     high = max((high for _, high in ends), default=math.nan)
+    if has_nines:
+        distances = log_axis(
+            low, high, previous=previous.distances if isinstance(previous, NinesAxis) else None, rows=rows
+        )
+        return NinesAxis(1 - distances.high, 1.0, distances.low)
     if log:
         return log_axis(low, high, bounds, previous, rows)
     return value_axis(low, high, bounds, None if isinstance(previous, LogAxis) else previous, rows, limits)
@@ -175,7 +190,7 @@ def value_axis(
         bounds: Values to include.
         previous: The axis until now, of as many rows.
         rows: Rows between the labels at the ends; 0 if only the ends have labels.
-        limits: Where the axis ends at the latest, unless an extreme is beyond.
+        limits: Where the axis ends at the latest, unless an extreme is beyond; a row later for ticks in between.
     """
     least, (lowest, highest) = low, limits
     if math.isnan(low) or math.isnan(high):
@@ -293,7 +308,8 @@ def _ends_at_limits(low: float, least: float, lowest: float, highest: float, row
         ]
         if lengths and highest - min(lengths) >= lowest - _ROUNDING:
             return highest - min(lengths), highest
-    return lowest, highest
+    has_ticks = rows < _TALL or any(rows % parts == 0 for parts in _PARTS)
+    return lowest, highest if has_ticks else highest + (highest - lowest) / (rows - 1)  # an empty row, for more ticks
 
 
 def _steps(minimum: float, digits: Sequence[float]) -> Iterator[tuple[float, float]]:

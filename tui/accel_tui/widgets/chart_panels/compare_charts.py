@@ -249,7 +249,6 @@ class CompareCharts(ChartKeys):
         self._update_bar()
 
     def _title(self, name: str) -> str:
-        """The title of a chart."""
         if isinstance(self._axis, BatchAxis):
             return bench_figure(name, self._axis_info).chart_title
         return name.replace("_", " ")

@@ -158,7 +158,6 @@ def _figure_column(title: str) -> Column[ClassRow]:
 
 
 def _bar_column(title: str) -> Column[ClassRow]:
-    """Bars from 0 to 1."""
     return Column(
         "",
         _LEAST_BAR,

@@ -172,7 +172,6 @@ class ExampleText(ScrollPage):
         return [self.line((mark, style), (f"example {self.example.row:,}", "title"), (below, "faint"))]
 
     def lines(self, width: int) -> Iterator[Strip]:
-        """The text."""
         if self.example is not None:
             yield from self._body(self.example, width)
 

@@ -50,7 +50,6 @@ class ListedExamples:
 
     @property
     def shown(self) -> tuple[Example, ...]:
-        """The examples."""
         return tuple(each for each in self._all if not (self.only_wrong and is_correct(each)))
 
     @property

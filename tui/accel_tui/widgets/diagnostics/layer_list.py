@@ -67,7 +67,6 @@ class LayerList(TablePage):
     """A line per layer, nested models indented, and totals above."""
 
     def make_table(self) -> LayersTable:
-        """The layers."""
         return LayersTable()
 
     def show_report(self) -> None:

@@ -175,7 +175,6 @@ class MediaNames(Table[MediaSeries]):
         return action not in ("page", "go_first", "go_last") and super().check_action(action, parameters)
 
     def show_series(self, series: Sequence[MediaSeries]) -> None:
-        """Show series."""
         longest = column_width("name", (each.name for each in series), ALL_ROOM)
         name: Column[MediaSeries] = Column(
             "name",

@@ -54,7 +54,6 @@ class PlotPage(TextPage, FigureSaver):
         return ()
 
     def plots(self) -> Sequence[Plot]:
-        """The plots."""
         raise NotImplementedError
 
     @property
@@ -64,7 +63,6 @@ class PlotPage(TextPage, FigureSaver):
 
     @property
     def selected_figure(self) -> ChartFigure | None:
-        """The selected plot."""
         plots = self.plots()
         return figure_of_plot(plots[min(self.selected, len(plots) - 1)]) if plots else None
 

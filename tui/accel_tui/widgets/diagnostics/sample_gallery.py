@@ -35,7 +35,7 @@ GAP = 2
 
 _LEAST_BAR, _WIDEST_BAR = 4, 16  # cells of a bar of confidence
 _WORDS = 2  # lines below an image, where they are not beside it
-_BESIDE = 15  # cells of the words beside an image
+_LEAST_BESIDE, _MOST_BESIDE = 8, 15  # cells of the words beside an image
 _WIDE = 90  # cells of a page from which they are
 _SOME = 8  # minimum number of images per page
 _HUGE = 3  # cells per pixel at most
@@ -99,6 +99,7 @@ class SampleGallery(TextPage):
         self._drawn_for: object = None
         self._missing: dict[tuple[int, int], Region] = {}
         self._pictures: tuple[tuple[ViewPicture, ...], ...] = ()
+        self._longest = _MOST_BESIDE
         super().__init__(id=id)
 
     def watch_examples(self, before: ListedExamples | None, examples: ListedExamples | None) -> None:
@@ -114,6 +115,8 @@ class SampleGallery(TextPage):
     def watch_is_blended(self) -> None:
         """Show masks over the image or beside it."""
         self._pictures = tuple(pictures_of(each, blended=self.is_blended) for each in self._shown)
+        words = [caption for each in self._shown if self.examples for caption in captions(self.examples.report, each)]
+        self._longest = max((cell_len(each.mark + each.text + each.suffix) for each in words), default=0)
         self.rebuild()
 
     def watch_size_index(self) -> None:
@@ -302,7 +305,7 @@ class SampleGallery(TextPage):
         across = max((width + GAP) // (tile.width + GAP), 1)
         return replace(tile, beside=beside + max(width + GAP - across * (tile.width + GAP), 0) // across)
 
-    @staticmethod
-    def _beside(width: int, lines: int) -> int:
+    def _beside(self, width: int, lines: int) -> int:
         """The cells of the words beside pictures of some lines; 0 where they are below them."""
-        return _BESIDE if width >= _WIDE and lines > _WORDS else 0
+        words = min(max(self._longest, _LEAST_BESIDE), _MOST_BESIDE)
+        return words if width >= _WIDE and lines > _WORDS else 0

@@ -62,7 +62,6 @@ class _ThresholdFigures:
 
     @property
     def examples(self) -> int:
-        """All examples."""
         return self.positives + self.negatives
 
     @property

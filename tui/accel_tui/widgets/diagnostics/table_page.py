@@ -27,11 +27,9 @@ class TablePage(Vertical):
     """The step of the validation."""
 
     def make_table(self) -> Table[Any]:
-        """The table."""
         raise NotImplementedError
 
     def show_report(self) -> None:
-        """Show the report."""
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:
@@ -53,7 +51,6 @@ class OutputList(TablePage):
     BINDING_GROUP_TITLE = "Outputs"
 
     def make_table(self) -> TextTable:
-        """The outputs."""
         return TextTable()
 
     def show_report(self) -> None:

@@ -70,7 +70,6 @@ class OptionRow(Vertical):
 
     @property
     def text(self) -> str:
-        """The text."""
         return self.editor.value
 
     def show_problem(self, problem: str) -> None:

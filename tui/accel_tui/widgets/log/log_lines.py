@@ -301,7 +301,6 @@ class LogLines(ScrolledByKeys):
         self._wrap(0)
 
     def _wrap(self, first: int) -> None:
-        """Wrap the lines from one on."""
         width = self._width
         if not width:
             return
@@ -326,7 +325,6 @@ class LogLines(ScrolledByKeys):
         self.post_message(self.Changed())
 
     def _find_matches(self, first: int) -> None:
-        """Find matches in the lines from one on."""
         self._found = [number for number in self._found if number < first]
         if self.searched:
             wanted = self.searched.casefold()

@@ -14,7 +14,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from accel_engine.text import printable_line
-from accel_tui.formatting.text import fit
+from accel_tui.formatting.text import fit, shorten_start
 from accel_tui.plan import data_places
 from accel_tui.plan.data_places import DataPlace, Listing
 from accel_tui.widgets.list_keys import ItemList
@@ -80,7 +80,6 @@ class DataList(ItemList):
 
     @property
     def places(self) -> tuple[DataPlace, ...]:
-        """What is listed."""
         return self._shown
 
     def refresh_folder(self, recent: Sequence[str]) -> None:
@@ -198,9 +197,11 @@ class DataList(ItemList):
     def _row(self, place: DataPlace) -> Content:
         room = max(self.scrollable_content_region.width - _KIND - _SIZE - 4, 8)
         is_chosen = place.text.rstrip("/") == self._chosen.rstrip("/")
+        name = printable_line(place.name)
+        name = shorten_start(name, room) if place.kind == "recent" else name  # a path, whose end matters more
         return Content.assemble(
             ("▸ " if is_chosen else "  ", "$accent bold"),
-            (fit(printable_line(place.name), room), "bold" if is_chosen else "" if place.is_data else "$text-muted"),
+            (fit(name, room), "bold" if is_chosen else "" if place.is_data else "$text-muted"),
             (f" {'' if place.name == '../' else place.kind:<{_KIND}}", "$text-muted"),
             (f"{place.size:>{_SIZE}} ", "$text-muted"),
         )

@@ -224,7 +224,6 @@ class Picker(Widget):
 
     @property
     def placeholder(self) -> str:
-        """The placeholder."""
         return str(self.input.placeholder)
 
     @placeholder.setter

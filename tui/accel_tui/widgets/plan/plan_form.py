@@ -23,7 +23,7 @@ from accel_engine.plan.plan_file import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.search.definition import Parameter
 from accel_tui.plan import data_places, form, search_fields
-from accel_tui.plan.data_look import SurveyError, is_data, survey_subject
+from accel_tui.plan.data_text import SurveyError, is_data, survey_subject
 from accel_tui.plan.field_labels import label, placeholder, word
 from accel_tui.plan.form import is_relevant
 from accel_tui.plan.form_groups import DATA, DECISIONS, FIRST, NEXT, ORDER, OUTCOME, is_changed
@@ -117,7 +117,7 @@ class PlanForm(Widget):
     def __init__(self, defaults: PlanFields | None = None) -> None:
         super().__init__()
         self.defaults: PlanFields = defaults or Plan()
-        self._texts = {name: form.to_text(getattr(self.defaults, name)) for name in SPECS}
+        self._texts = {name: form.field_text(getattr(self.defaults, name)) for name in SPECS}
         self._wanted: Field | None = None  # to be edited once it is mounted
         self._edits = True
         self._visited = ""
@@ -218,7 +218,7 @@ class PlanForm(Widget):
 
     def load(self, plan: PlanFields) -> None:
         """Fill the form in from a plan."""
-        self._write({name: form.to_text(getattr(plan, name)) for name in SPECS})
+        self._write({name: form.field_text(getattr(plan, name)) for name in SPECS})
 
     def set(self, name: str, text: str) -> None:
         """Set the text of a field."""
@@ -226,12 +226,12 @@ class PlanForm(Widget):
 
     def reset(self, names: Sequence[str]) -> None:
         """Set fields to their defaults."""
-        self._write({name: form.to_text(getattr(self.defaults, name)) for name in names})
+        self._write({name: form.field_text(getattr(self.defaults, name)) for name in names})
 
     @property
     def changed(self) -> tuple[str, ...]:
         """The fields whose text is not the default, in their order on the screen."""
-        return tuple(name for name in ORDER if self._texts[name] != form.to_text(getattr(self.defaults, name)))
+        return tuple(name for name in ORDER if self._texts[name] != form.field_text(getattr(self.defaults, name)))
 
     @property
     def values(self) -> dict[str, tuple[str, bool]]:
@@ -262,10 +262,10 @@ class PlanForm(Widget):
 
     def refresh_folder(self) -> None:
         """List the data again that can be chosen."""
-        from accel_engine.run.directory.run_paths import host_of
+        from accel_engine.run.directory.run_paths import host_of_run
         from accel_tui.widgets.runs_table import RunsTable  # imported by the time that there are runs
 
-        infos = (run.info for run in RunsTable.listing.runs if not host_of(run.directory))  # whose paths are there
+        infos = (run.info for run in RunsTable.listing.runs if not host_of_run(run.directory))  # whose paths are there
         self.places.refresh_folder([str(info.plan_values.get("data", "")) for info in infos if info])
 
     def show_notes(self, notes: Mapping[str, str]) -> None:

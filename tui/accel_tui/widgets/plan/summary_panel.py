@@ -23,7 +23,7 @@ from accel_engine.words import numbers
 from accel_tui.host import host_of
 from accel_tui.places.place_state import UNKNOWN, PlaceState
 from accel_tui.plan import plan_preview
-from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey_form, survey_subject
+from accel_tui.plan.data_text import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey_form, survey_subject
 from accel_tui.run_launcher import LaunchState
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class SummaryPanel(Widget, can_focus=False):
     @work(thread=True, exclusive=True, exit_on_error=False, group="measured")
     def _read_measured(self, filled: ResolvedPlan, inventory: Inventory) -> None:
         from accel_engine.race.remembered import remembered_result  # the first frame does not need it
-        from accel_engine.run.directory.run_paths import host_of as host_of_run
+        from accel_engine.run.directory.run_paths import host_of_run
         from accel_tui.plan.measured_text import earlier_rows, first_use_rows, measured_rows
         from accel_tui.widgets.runs_table import RunsTable
 

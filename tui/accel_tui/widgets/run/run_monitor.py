@@ -11,6 +11,7 @@ from accel_engine.run.history.history import Points
 from accel_engine.words import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.draw_values import BEST
+from accel_tui.widgets.run.run_outcome import is_no_better
 from accel_tui.widgets.run.run_view import RunView
 from accel_tui.widgets.styled_text import show_text
 
@@ -27,6 +28,7 @@ class RunMonitor(RunView, Horizontal):
         &.-known { display: block; }
         Digits { width: auto; margin-right: 2; color: $metric; text-style: bold; }
         Digits.-loss { color: $loss; }
+        Digits.-no-better { color: $warning; }
         Static { width: 1fr; height: auto; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
     }
     """
@@ -44,7 +46,10 @@ class RunMonitor(RunView, Horizontal):
         """Show another value."""
         state, points = self.state, self.state.monitored
         self.set_class(bool(points), "-known")
-        if not points or not self.is_mounted or (state.monitor, points) == self._shown:
+        if not points or not self.is_mounted:
+            return
+        self._digits.set_class(state.has_ended and is_no_better(state), "-no-better")
+        if (state.monitor, points) == self._shown:
             return
         self._shown = state.monitor, points
         self._digits.update(numbers.metric(points[-1][1]).upper())

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
 
 from textual.content import Content
 from textual.reactive import reactive
@@ -123,42 +125,71 @@ def _fitting(width: int, *texts: Content) -> Content:
     return next((each for each in texts if not width or each.cell_length <= width), texts[-1])
 
 
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """What a run has reached beside a constant prediction."""
+
+    metric: str
+    """The metric of validations: the one that counts, or else one that a constant prediction has."""
+    value: float
+    """Its value at the best step."""
+    baseline: float
+    """What the constant prediction reaches."""
+    validations: int
+    """Of how many validations it is the best."""
+
+
+def _compared(state: RunState) -> _Reached | None:
+    """What a run has reached beside a constant prediction; ``None`` if either is unknown."""
+    if state.best is None or state.validated is None or not state.monitor.startswith(VALIDATION_PREFIX):
+        return None
+    baseline, counts = state.validated.baseline, state.monitor.removeprefix(VALIDATION_PREFIX)
+    for name in sorted(baseline, key=lambda each: each != counts):
+        points = dict(state.validation.get(name, ()))
+        if (value := points.get(state.best[0])) is not None:
+            return _Reached(name, value, baseline[name], len(points))
+    return None
+
+
 def is_no_better(state: RunState) -> bool:
-    """Whether the best value of the metric that counts is no better than what a constant prediction reaches."""
-    mode = state.info.plan_values.get("monitor_mode") if state.info else None
-    baseline, lower = _baseline(state), is_better_lower(state.monitor, mode)
-    if state.best is None or baseline is None or lower is None:
+    """Whether the best validation is no better than a constant prediction, or not by more than chance."""
+    if (found := _compared(state)) is None:
         return False
-    return not is_improvement(state.best[1], baseline, lower=lower, min_delta=_chance(state, baseline))
+    name = VALIDATION_PREFIX + found.metric
+    mode = state.info.plan_values.get("monitor_mode") if state.info and name == state.monitor else None
+    if (lower := is_better_lower(name, mode)) is None:
+        return False
+    return not is_improvement(found.value, found.baseline, lower=lower, min_delta=_chance(state, found))
 
 
-def _chance(state: RunState, baseline: float) -> float:
-    """How much a share of right predictions differs by chance: two standard errors; 0 for other metrics."""
+def _chance(state: RunState, found: _Reached) -> float:
+    """By how much the best share of right predictions of several validations is above its mean by chance.
+
+    Two standard errors for one validation. For several, as many as all of them stay below with the same probability
+    (Bonferroni's bound, so that validations need not be independent). 0 for other metrics.
+    """
     examples = state.built.validation_examples if state.built else None
-    if not examples or not state.monitor.endswith("accuracy") or not 0 < baseline < 1:
+    if not examples or not found.metric.endswith("accuracy") or not 0 < found.baseline < 1:
         return 0.0
-    return 2 * math.sqrt(baseline * (1 - baseline) / examples)
-
-
-def _baseline(state: RunState) -> float | None:
-    """What a constant prediction reaches in the metric that counts; ``None`` if unknown."""
-    name = state.monitor.removeprefix(VALIDATION_PREFIX)
-    return (
-        state.validated.baseline.get(name) if state.validated and state.monitor.startswith(VALIDATION_PREFIX) else None
-    )
+    errors = -NormalDist().inv_cdf(NormalDist().cdf(-2) / found.validations)
+    return errors * math.sqrt(found.baseline * (1 - found.baseline) / examples)
 
 
 def _reached(state: RunState, width: int) -> Content | None:
     """The best value of the metric that counts beside the baseline; ``None`` if either is unknown."""
-    baseline = _baseline(state)
-    if state.best is None or baseline is None or state.validated is None:
+    found = _compared(state)
+    if state.best is None or found is None or state.validated is None:
         return None
     step, value = state.best
-    best = f"Best {state.monitor.replace('_', ' ')}: {numbers.metric(value)} at step {step:,}"
-    short = f"Best {short_metric_name(state.monitor)}: {numbers.metric(value)} at step {step:,}"
-    constant = f"{printable_line(state.validated.baseline_name)} reaches {numbers.metric(baseline)}"
+    is_other = VALIDATION_PREFIX + found.metric != state.monitor
+    other = f", with {short_metric_name(found.metric)} {numbers.metric(found.value)}" if is_other else ""
+    best, short = (
+        f"Best {name}: {numbers.metric(value)} at step {step:,}{other}"
+        for name in (state.monitor.replace("_", " "), short_metric_name(state.monitor))
+    )
+    constant = f"{printable_line(state.validated.baseline_name)} reaches {numbers.metric(found.baseline)}"
     if is_no_better(state):
-        verdict = "may be chance" if value > baseline and _chance(state, baseline) else "is no better"
+        verdict = "may be chance" if found.value > found.baseline and _chance(state, found) else "is no better"
         texts = [Content.styled(f"{each}, which {verdict}: {constant}", "bold") for each in (best, short)]
     else:
         texts = [Content.assemble(each, (f"; {constant}", "$text-muted")) for each in (best, short)]

@@ -78,7 +78,6 @@ class RunText(RunView, Static):
         return ()
 
     def build(self, state: RunState) -> Content:
-        """The text of a state."""
         raise NotImplementedError
 
 

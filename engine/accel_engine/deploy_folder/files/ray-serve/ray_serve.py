@@ -1,6 +1,6 @@
 """Serves the model of this folder by Ray Serve, which scales it over replicas and machines.
 
-``serve run serve.yaml`` starts it. Needs what requirements.txt has. Each replica has a back end and batches of its own.
+``serve run serve.yaml`` starts it. Needs what requirements.txt has. Each replica has its own back end and batches.
 """
 
 import os

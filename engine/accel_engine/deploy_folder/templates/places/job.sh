@@ -22,6 +22,6 @@ srun --nodes=@{nodes} --ntasks=@{nodes} --ntasks-per-node=1 --kill-on-bad-exit=0
 
 # 75: the run has ended before its time. A job that was cancelled, or that Slurm requeues itself, is not running now.
 @{python} -m accel_engine.places end @{process}
-if [ $? -eq 75 ] && [ "$(squeue --noheader --format=%T --jobs="$SLURM_JOB_ID")" = RUNNING ]; then
-  scontrol requeue "$SLURM_JOB_ID"
+if [ $? -eq 75 ] && [ "$(squeue --noheader --format=%T --jobs=@{job})" = RUNNING ]; then
+  scontrol requeue @{job}
 fi

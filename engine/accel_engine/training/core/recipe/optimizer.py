@@ -17,7 +17,7 @@ _ARGUMENTS = {name: use.argument for name, use in USES.items() if use.argument}
 """Keras' arguments of optimizers, by the fields of a plan."""
 
 CLIPPING_ARGUMENTS = tuple(_ARGUMENTS[field] for field in CLIPPING)
-"""Those that clip gradients."""
+"""Arguments that clip gradients."""
 
 
 def clips_over_replicas(plan: Plan, replicas: int) -> bool:

@@ -145,7 +145,6 @@ def _layer_call(layer: keras.Layer, tracing: Tracing) -> Callable[..., Any]:
 
 
 def _tensors(structure: Any) -> list[tf.Tensor]:
-    """The tensors of a structure."""
     return [leaf for leaf in keras.tree.flatten(structure) if isinstance(leaf, tf.Tensor)]
 
 

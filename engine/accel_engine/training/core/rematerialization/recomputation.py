@@ -54,7 +54,7 @@ def _with_same_draws(draws: NumberedDraws | None, first: int) -> Iterator[None]:
     """Surrounds every recomputation while it is traced: it takes the draws of its first computation again.
 
     Args:
-        draws: Those of :func:`numbering_draws` in the first computation; ``None`` without it.
+        draws: What :func:`numbering_draws` gave in the first computation; ``None`` without it.
         first: The number of the first draw of the first computation.
     """
     if draws is None:

@@ -99,7 +99,6 @@ def unmeasured_report(examples: int, outputs: Structure) -> ValidationReport:
 def _builder(
     task: Task, dataset: Dataset, output: ModelOutput, shapes: Sequence[tuple[str, str]], scale: float
 ) -> OutputReportBuilder:
-    """The builder of one output."""
     targets = flatten(dataset.spec.targets)
     target = targets[output.target] if output.target is not None and output.target < len(targets) else None
     name = task.name

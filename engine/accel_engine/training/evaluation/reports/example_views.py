@@ -107,12 +107,12 @@ def row_views(columns: Sequence[Array], names: Sequence[str]) -> list[View | Non
         names = [str(index) for index in range(len(columns))]
     shown = [column.reshape(len(column)) for column in columns[:MAX_COLUMNS]]
     return [
-        Row(tuple(names[:MAX_COLUMNS]), tuple(example_text(column[index]) for column in shown), len(columns))
+        Row(tuple(names[:MAX_COLUMNS]), tuple(_example_text(column[index]) for column in shown), len(columns))
         for index in range(len(columns[0]) if columns else 0)
     ]
 
 
-def example_text(value: Any) -> str:
+def _example_text(value: Any) -> str:
     """A single value as text, at most 100 characters; a number in six digits, or all before the decimal point."""
     if isinstance(value, bytes):
         value = value.decode(errors="replace")

@@ -58,7 +58,7 @@ class RegressionBuilder(OutputReportBuilder):
         true, predicted = np.split(values[finite, 1:].astype(np.float64), 2, axis=1)
         chosen = np.sort(np.random.default_rng(SEED).permutation(len(true))[:MAX_REGRESSION_POINTS])
         residuals = predicted - true
-        histograms = [residual_histogram(each) for each in residuals.T]
+        histograms = [_residual_histogram(each) for each in residuals.T]
         absolute, squared, count = totals
         names = self.output.target_names
         if len(names) != self._units:
@@ -86,7 +86,7 @@ class RegressionBuilder(OutputReportBuilder):
         return row_views(list(self.output.restored(numbers.reshape(len(numbers), -1)).T), self.output.target_names)
 
 
-def residual_histogram(values: npt.NDArray[np.floating[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+def _residual_histogram(values: npt.NDArray[np.floating[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Counts ``[RESIDUAL_BINS]`` and edges of finite values.
 
     The outermost 0.5 percent are in the first and the last bin, as a single outlier would leave all others in one.
@@ -144,7 +144,7 @@ class ReconstructionBuilder(OutputReportBuilder):
         del predict
         losses = values[:, 0]
         finite = np.isfinite(losses)
-        errors, edges = residual_histogram(losses[finite])
+        errors, edges = _residual_histogram(losses[finite])
         absolute, squared, count = totals
         same, targets, outputs = self._views(shown)
         return ReconstructionReport(

@@ -1,11 +1,11 @@
-"""The memory of the processes of a configuration."""
+"""The memory of a process and of those that it has started."""
 
 from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from accel_engine.measure.trial_room import resident_bytes
+from accel_engine.memory import resident_bytes
 
 
 class StandIn:
@@ -26,5 +26,5 @@ class StandIn:
 
 def test_a_process_that_exits_meanwhile_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(psutil, "Process", StandIn)
-    assert resident_bytes(1) == 100.0 + 300.0
-    assert resident_bytes(2) == 300.0
+    assert resident_bytes(1) == 100 + 300
+    assert resident_bytes(2) == 300

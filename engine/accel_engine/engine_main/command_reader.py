@@ -1,4 +1,4 @@
-"""Passes a run's commands, and the signals of its engine, to the training thread."""
+"""Reads commands to a run, and signals to its engine, for the training thread."""
 
 import signal
 import time
@@ -17,8 +17,8 @@ STOP_NOW_SECONDS = 3.0
 """How long training may still run (while tracing a graph, for example) after a ``stop_now`` command."""
 
 
-class CommandForwarder:
-    """Reads commands and signals in the main thread, and knows which of them stop the run.
+class CommandReader:
+    """Reads them in the main thread, and knows which of them stop the run.
 
     Args:
         writer: The run's writer.

@@ -74,7 +74,7 @@ def data_rows(entry: DatasetEntry) -> list[PreviewRow]:
         ("columns", kinds(column for column in entry.columns if column.role == "input")),
         ("target", _target(entry)),
         ("balance", balance(entry.class_counts)),
-        ("missing", missing(entry.columns)),
+        ("missing", _missing_values_text(entry.columns)),
         ("not used", join_names([column.name for column in entry.columns if column.role == "unused"])),
     ]
     return [PreviewRow(name, text) for name, text in found if text]
@@ -103,7 +103,7 @@ def balance(counts: Sequence[int]) -> str:
     return f"{numbers.count(low)} to {numbers.count(high)} examples each"
 
 
-def missing(columns: Iterable[EntryColumn]) -> str:
+def _missing_values_text(columns: Iterable[EntryColumn]) -> str:
     """The columns with missing values, most first: ``age 12, city 3``."""
     found = sorted((column for column in columns if column.missing), key=lambda column: -(column.missing or 0))
     return join_names([f"{column.name} {numbers.count(column.missing or 0)}" for column in found])

@@ -1,10 +1,8 @@
 """Whether trials fit in memory: beside each other, and beside live runs, which they must not break."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
-
-import psutil
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device, Sample
@@ -61,11 +59,11 @@ def devices_of(plan: Plan, devices: Sequence[Device] | None = None) -> tuple[str
     return placement.devices if placement else ()
 
 
-def check_room_on(trials: Sequence[PlacedTrial], *, grows: bool = False) -> list[DevicesInUse]:
+def check_trial_memory(trials: Sequence[PlacedTrial], *, grows: bool = False) -> list[DevicesInUse]:
     """Check that trials leave the live runs on their devices their memory; returns these runs.
 
     Args:
-        trials: Those that run at the same time.
+        trials: The trials that run at the same time.
         grows: Whether they take more and more memory, until it does not suffice.
 
     Raises:
@@ -82,17 +80,17 @@ def check_room_on(trials: Sequence[PlacedTrial], *, grows: bool = False) -> list
             )
         with closing(RunReader(runs_directory() / each.run, steps=False, max_samples=64)) as reader:
             update = reader.poll()
-        check_room(fold(History(), update.events), tuple(update.samples), trials, each.run)
+        check_beside_run(fold(History(), update.events), tuple(update.samples), trials, each.run)
     return found
 
 
-def check_room(history: History, samples: Sequence[Sample], trials: Sequence[PlacedTrial], name: str) -> None:
+def check_beside_run(history: History, samples: Sequence[Sample], trials: Sequence[PlacedTrial], name: str) -> None:
     """Check that trials whose processes are like a live run's engine fit beside it, as far as its last readings tell.
 
     Args:
         history: What follows from the run's events.
         samples: Its last readings of devices.
-        trials: Those that run at the same time.
+        trials: The trials that run at the same time.
         name: The run's id.
 
     Raises:
@@ -207,20 +205,9 @@ class MemoryBudget:
         return needed <= DEVICE_SHARE * self.device_memory
 
 
-def resident_bytes(pid: int) -> float:
-    """The resident memory of a process and of those that it has started, without those that have exited."""
-    resident = 0.0
-    with suppress(psutil.Error):
-        process = psutil.Process(pid)
-        for each in (process, *process.children(recursive=True)):
-            with suppress(psutil.Error):  # it exits meanwhile
-                resident += each.memory_info().rss
-    return resident
-
-
 @dataclass(frozen=True, slots=True)
-class TrialRoom:
-    """The room for trials beside live runs."""
+class FittingPlans:
+    """Whether plans fit in memory beside live runs."""
 
     has_runs: bool
     """Whether a live run trains on a device of a trial."""
@@ -228,7 +215,7 @@ class TrialRoom:
     """Why plans are refused, by name."""
 
 
-def find_room(reference: Plan, others: Mapping[str, Plan], devices: Sequence[Device]) -> TrialRoom:
+def find_fitting_plans(reference: Plan, others: Mapping[str, Plan], devices: Sequence[Device]) -> FittingPlans:
     """Find the plans that fit in memory beside live runs and, at the same time, a trial of the reference.
 
     On a GPU of a live run none has larger batches than the reference, as it is not known what these take.
@@ -242,7 +229,7 @@ def find_room(reference: Plan, others: Mapping[str, Plan], devices: Sequence[Dev
         RunError: The reference does not fit, or none of the others does.
     """
     placed = place_trial(reference, devices)
-    has_runs = bool(check_room_on((placed,)))
+    has_runs = bool(check_trial_memory((placed,)))
     checked: dict[PlacedTrial, list[DevicesInUse] | RunError] = {}
     refused: dict[str, str] = {}
     for name, plan in others.items():
@@ -257,12 +244,12 @@ def find_room(reference: Plan, others: Mapping[str, Plan], devices: Sequence[Dev
     errors = [runs for runs in checked.values() if isinstance(runs, RunError)]
     if errors and len(errors) == len(checked):
         raise errors[0]
-    return TrialRoom(has_runs or any(checked.values()), refused)
+    return FittingPlans(has_runs or any(checked.values()), refused)
 
 
 def _check(trials: Sequence[PlacedTrial]) -> list[DevicesInUse] | RunError:
     try:
-        return check_room_on(trials)
+        return check_trial_memory(trials)
     except RunError as error:
         return error
 
