@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import SEEK_END, BytesIO
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from accel_engine.files import regular
 
 MAX_PIXELS = (1 << 29) // 3
 """Pixels of an image at most. A file of some kilobytes may claim any size."""
+
+ImageVerb = Literal["turned", "cut", "converted", "resized"]
+"""What is done to an image."""
 
 FORMATS = "PNG, JPEG, GIF, BMP, WebP, TIFF or PNM"
 
@@ -165,7 +168,7 @@ _DTYPES = {(0.0, 255.0): np.uint8, (0.0, 65_535.0): np.uint16}
 
 def read_example(
     source: Source, shape: tuple[int, ...], low: float, high: float, *, integers: bool
-) -> tuple[npt.NDArray[Any], ImageHeader, tuple[tuple[int, int, int], str], bool]:
+) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
     """Decode an image as an example of a model's data.
 
     Args:
@@ -176,8 +179,7 @@ def read_example(
         integers: Whether values are whole numbers.
 
     Returns:
-        The example; the image's header; the shape and the type of the pixels as they were decoded; and whether they
-        were scaled to the range.
+        The example, and what reading changed.
 
     Raises:
         UnreadableError: The file cannot be read, or is damaged.
@@ -186,13 +188,33 @@ def read_example(
     height, width, channels = shape
     dtype = _DTYPES.get((low, high))
     pixels, header = read_pixels(source, (height, width, min(channels, 3)), dtype)
-    largest, decoded = np.iinfo(pixels.dtype).max, ((height, width, pixels.shape[2]), pixels.dtype.name)
+    before = f"from {header.height}x{header.width} "
+    found = changes_of(header, (height, width, pixels.shape[2]), pixels.dtype.name)
+    notes = [f"{verb} {before * (verb == 'resized')}{detail}" for verb, detail in found]
+    largest = np.iinfo(pixels.dtype).max
     if channels == 4:
         pixels = np.concatenate([pixels, np.full((height, width, 1), largest, pixels.dtype)], axis=2)
     if dtype is not None:
-        return pixels if integers else pixels.astype(np.float32), header, decoded, False
+        return pixels if integers else pixels.astype(np.float32), tuple(notes)
+    notes.append(f"pixels scaled to [{low:g}, {high:g}], as in the run's data")
     x = low + pixels.astype(np.float32) / largest * (high - low)
-    return np.rint(x) if integers else x, header, decoded, True
+    return np.rint(x) if integers else x, tuple(notes)
+
+
+def changes_of(header: ImageHeader, shape: tuple[int, int, int], dtype: str) -> list[tuple[ImageVerb, str]]:
+    """What reading an image changes, and how."""
+    height, width, channels = shape
+    found: list[tuple[bool, ImageVerb, str]] = [
+        (header.orientation != 1, "turned", "by EXIF orientation"),
+        (header.has_frames, "cut", "to the first frame"),
+        (header.mode in ("CMYK", "LAB"), "converted", f"from {header.mode} to RGB"),
+        (header.has_opacity, "converted", "to white where they are transparent"),
+        (header.is_cut or (header.bits == 16 and dtype == "uint8"), "converted", "from 16 to 8 bits a channel"),
+        (header.bits == 8 and dtype == "uint16", "converted", "from 8 to 16 bits a channel"),
+        (header.channels > channels, "converted", "to grayscale"),
+        ((header.height, header.width) != (height, width), "resized", f"to {height}x{width}"),
+    ]
+    return [(verb, detail) for applies, verb, detail in found if applies]
 
 
 def read_labels(

@@ -223,7 +223,10 @@ def commands(request: CommandsRequest, send: Send) -> CommandAnswers:
     directory = directory_of(request.run)
     with writing(directory) as database:
         is_live = read_info(database).status.live
-        numbers = {each.time: _give(database, each) if is_live else 0 for each in request.commands}
+        numbers = {
+            each.time: _give(database, each) if is_live else database.find_command(each.time, each.who)
+            for each in request.commands
+        }
     with reading(directory) as database:
         return _wait_for(lambda: _answers(database, numbers), lambda found: bool(found.answers), request.seconds)
 

@@ -110,7 +110,10 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
         _check_rows(content, suffix)
     match form.kind:
         case "images":
-            return FileExamples([name], {single: picture(content, spec, form)[np.newaxis]}, {})
+            pixels, notes = picture(content, spec, form)
+            return FileExamples(
+                [name], {single: pixels[np.newaxis]}, {}, notes=tuple(f"{name}: {note}" for note in notes)
+            )
         case "table":
             with _temporary(content, suffix or ".csv", name) as path:
                 return _rows(path, name, form, specs)
@@ -211,8 +214,8 @@ def _temporary(content: bytes, suffix: str, name: str) -> Iterator[Path]:
             raise AccelError(str(error).replace(file.name, name).replace(Path(file.name).name, name)) from None
 
 
-def picture(content: bytes, spec: ArraySpec, form: UploadForm) -> Array:
-    """An example of an image file.
+def picture(content: bytes, spec: ArraySpec, form: UploadForm) -> tuple[Array, tuple[str, ...]]:
+    """An example of an image file, and what reading changed.
 
     Raises:
         RequestError: It has more than :data:`MOST_PIXELS` pixels.
@@ -220,11 +223,12 @@ def picture(content: bytes, spec: ArraySpec, form: UploadForm) -> Array:
     """
     sides = tuple(side or 0 for side in spec.shape)
     header = parse_header(content)
-    pixels = header.width * header.height if header else 0
-    if pixels > MOST_PIXELS:
-        raise RequestError(f"the image has {pixels:,} pixels; the server takes {MOST_PIXELS:,} at most", 413)
-    with _LARGE_PICTURES if pixels > LARGE_PICTURE else nullcontext():
-        return read_example(content, sides, form.low, form.high, integers=form.integers)[0].astype(spec.dtype)
+    count = header.width * header.height if header else 0
+    if count > MOST_PIXELS:
+        raise RequestError(f"the image has {count:,} pixels; the server takes {MOST_PIXELS:,} at most", 413)
+    with _LARGE_PICTURES if count > LARGE_PICTURE else nullcontext():
+        pixels, notes = read_example(content, sides, form.low, form.high, integers=form.integers)
+    return pixels.astype(spec.dtype), notes
 
 
 def _wanted(form: UploadForm) -> str:

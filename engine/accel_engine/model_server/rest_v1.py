@@ -92,7 +92,7 @@ def _image(name: str, value: Any, spec: ArraySpec, service: Service) -> Array:
     if form.kind != "images" or not is_base64(value):
         raise RequestError(f"input {name} takes numbers ({spec}), not bytes")
     try:
-        return picture(bytes_of(name, value), spec, form)
+        return picture(bytes_of(name, value), spec, form)[0]
     except RequestError:
         raise
     except AccelError as error:

@@ -7,9 +7,7 @@ import re
 import secrets
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from accel_engine.places.place import (
     run_attached,
     run_tool,
 )
+from accel_engine.places.slurm_jobs import PACKAGE, forget_answers, state_of_job
 from accel_engine.run.directory.run_paths import home
 from accel_engine.text import suggestion
 
@@ -45,11 +44,6 @@ LEAST_SECONDS = 300.0
 MAX_TASKS = 1000
 """Most tasks of an array, as Slurm has it by default."""
 
-RECENT_SECONDS = 1.0
-"""How long an answer of Slurm is used for other jobs."""
-
-_PACKAGE = "Slurm's client, on a cluster's login nodes,"
-
 _GPUS = re.compile(r"gpu(?::(?P<model>[\w.-]+))?:(?P<count>\d+)", re.ASCII)
 """GPUs among the generic resources of a node: ``gpu:a100:4(S:0-1)``."""
 
@@ -57,32 +51,6 @@ _OPTION = re.compile(r"--([a-zA-Z][\w-]*)(?:=(.+))?", re.ASCII)
 
 _OWN_OPTIONS = ("array", "chdir", "nodes", "ntasks", "ntasks-per-node", "open-mode", "output", "signal", "wrap")
 """Options of sbatch that the script needs as they are."""
-
-_WAITING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "CONFIGURING", "SUSPENDED", "RESV_DEL_HOLD")
-
-_RUNNING = ("RUNNING", "COMPLETING", "STAGE_OUT", "SIGNALING", "STOPPED", "RESIZING")
-
-_REASONS = {
-    "None": "Slurm has not looked at it yet",
-    "Resources": "for free nodes",
-    "Priority": "jobs of higher priority come first",
-    "Dependency": "for another job",
-    "JobArrayTaskLimit": "as many tasks of its array run as may at once",
-    "BeginTime": "it was requeued, and may start in a moment",
-    "JobHeldUser": "held: scontrol release lets it start",
-    "JobHeldAdmin": "held by an administrator",
-    "PartitionDown": "the partition is down",
-    "PartitionTimeLimit": "its time is longer than the partition allows",
-    "PartitionNodeLimit": "it wants more nodes than the partition has",
-    "PartitionConfig": "it asks for what the partition does not have",
-    "ReqNodeNotAvail": "a node that it needs is down or reserved",
-    "QOSMaxJobsPerUserLimit": "you have as many jobs as your quality of service allows",
-    "AssocGrpCPUMinutesLimit": "your account has used its processor time",
-    "NonZeroExitCode": "its script failed",
-    "TimeLimit": "its time was over",
-    "NodeFail": "a node failed",
-}
-"""Slurm's reasons, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +117,9 @@ class Slurm(Place):
         command = ["srun", *where, *self._resources(job), *job.request.place_options, *program_command(words)]
 
         def waits() -> bool:
-            return "RUNNING" not in run_tool(["squeue", "--noheader", f"--name={name}", "--format=%T"], _PACKAGE)
+            return "RUNNING" not in run_tool(["squeue", "--noheader", f"--name={name}", "--format=%T"], PACKAGE)
 
-        return run_attached(command, _PACKAGE, should_stop, waits)
+        return run_attached(command, PACKAGE, should_stop, waits)
 
     def submit(self, job: PlacedJob) -> str:
         """See :meth:`Place.submit`."""
@@ -180,21 +148,15 @@ class Slurm(Place):
 
     def state(self, job: str) -> JobState:
         """See :meth:`Place.state`."""
-        state, reason, partition, where = _row_of(job)
-        if state in _WAITING:
-            words = [f"job {job} of Slurm waits", self._position(job, partition), _in_words(reason)]
-            return JobState(waits=True, reason=", ".join(filter(None, words)))
-        if state in _RUNNING:
-            return JobState(runs=True, reason=f"job {job} of Slurm runs on {clean(where)}: the engine starts")
-        return _ended_state(job)
+        return state_of_job(job)
 
     def cancel(self, job: str) -> None:
         """See :meth:`Place.cancel`."""
-        _answers.clear()
-        run_tool(["scancel", job], _PACKAGE)
+        forget_answers()
+        run_tool(["scancel", job], PACKAGE)
 
     def _sinfo(self, form: str) -> str:
-        return run_tool(["sinfo", "--noheader", f"--format={form}"], _PACKAGE)
+        return run_tool(["sinfo", "--noheader", f"--format={form}"], PACKAGE)
 
     def _default_partition(self, partitions: list[str]) -> str:
         marked = {line.strip() for line in self._sinfo("%P").splitlines()}
@@ -203,17 +165,6 @@ class Slurm(Place):
             named = ", ".join(partitions) or "none"
             raise UsageError(f"Slurm has no default partition here: name one with slurm:PARTITION ({named})")
         return found[0]
-
-    def _position(self, job: str, partition: str) -> str:
-        """The place of a job among those that wait in its partition, by priority."""
-        command = ["squeue", "--noheader", "--states=PENDING", f"--partition={partition}", "--sort=-p,i", "--format=%i"]
-        with suppress(RunError):
-            printed = _recent(partition, lambda: run_tool(command, _PACKAGE))
-            waiting = [*dict.fromkeys(line.strip().partition("_")[0] for line in printed.splitlines())]
-            number = job.partition("_")[0]
-            if number in waiting and len(waiting) > 1:
-                return f"{waiting.index(number) + 1} of {len(waiting)} in {partition}"
-        return ""
 
     def _cores(self, job: PlacedJob) -> int:
         """Cores of a node for its process: what the plan says, or a share as its GPUs have; 0 if unknown."""
@@ -302,30 +253,14 @@ def _file_pattern(path: Path) -> str:
     return str(path).replace("%", "%%")
 
 
-@contextmanager
-def _unknown_job() -> Iterator[None]:
-    """Pass over that Slurm does not know a job, as it does for some minutes only after that has ended."""
-    try:
-        yield
-    except RunError as error:
-        if "Invalid job id" not in str(error):
-            raise
-
-
-def _in_words(reason: str) -> str:
-    reason = clean(reason).strip()
-    known = _REASONS.get(reason.partition(",")[0].strip())
-    return f"{known} ({reason})" if known and reason != "None" else known or reason
-
-
 def _submitted(script: Path) -> str:
     """The number of the job that a batch script becomes.
 
     Raises:
         RunError: Slurm does not take it.
     """
-    _answers.clear()
-    printed = run_tool(["sbatch", "--parsable", str(script)], _PACKAGE)
+    forget_answers()
+    printed = run_tool(["sbatch", "--parsable", str(script)], PACKAGE)
     number = printed.strip().partition(";")[0]
     if not number.isdecimal():
         raise RunError(f"sbatch printed no number of a job, but {clean(printed)!r}")
@@ -347,50 +282,3 @@ def _new_folder(parent: Path) -> Path:
             raise RunError(f"cannot make {parent / str(number)}: {error.strerror}") from error
         return parent / str(number)
     raise AssertionError
-
-
-_answers: dict[str, tuple[float, str]] = {}
-"""What Slurm has said of a job or partition, and when."""
-
-
-def _recent(key: str, ask: Callable[[], str]) -> str:
-    """An answer of Slurm that is at most :data:`RECENT_SECONDS` old: the tasks of an array are asked for together."""
-    now = time.monotonic()
-    if key not in _answers or now - _answers[key][0] > RECENT_SECONDS:
-        _answers[key] = now, ask()
-    return _answers[key][1]
-
-
-def _row_of(job: str) -> list[str]:
-    """State, reason, partition and nodes of a job or of a task of an array; empty texts if Slurm does not have it."""
-    command = ["squeue", "--noheader", "--array", "--jobs", job.partition("_")[0], "--format", "%i|%T|%r|%P|%N"]
-    printed = ""
-    with _unknown_job():
-        printed = _recent(command[4], lambda: run_tool(command, _PACKAGE))
-    rows = (line.strip().split("|") for line in printed.splitlines())
-    return next((row[1:] for row in rows if row[0] == job and len(row) == 5), [""] * 4)
-
-
-def _ended_state(job: str) -> JobState:
-    """How a job has ended, as far as Slurm still knows."""
-    with _unknown_job():
-        try:
-            printed = run_tool(["scontrol", "--oneliner", "show", "job", job], _PACKAGE)
-        except RunError as error:
-            if "not found" not in str(error):
-                raise
-            why = f"job {job} of Slurm is no longer in its array: cancelled (scancel), if it has not ended long ago"
-            return JobState(reason=why, is_cancelled=True)
-        fields = dict(each.partition("=")[::2] for each in printed.split())
-        state, reason = clean(fields.get("JobState", "")), _in_words(fields.get("Reason", ""))
-        code = clean(fields.get("ExitCode", "").partition(":")[0])
-        if state == "CANCELLED":
-            return JobState(reason=f"job {job} of Slurm was cancelled (scancel)", is_cancelled=True)
-        if state:
-            words = [
-                f"job {job} of Slurm is {state.lower()}",
-                reason,
-                f"exit status {code}" if code not in ("", "0") else "",
-            ]
-            return JobState(reason=", ".join(filter(None, words)))
-    return JobState(reason=f"job {job} of Slurm has ended")

@@ -17,7 +17,7 @@ from accel_engine.events import Outcome, RunEnded
 from accel_engine.hosts import link
 from accel_engine.hosts.connection import HostConnection
 from accel_engine.hosts.host_list import Host
-from accel_engine.hosts.host_requests import Done, Ping
+from accel_engine.hosts.host_requests import CommandsRequest, Done, Ping, SentCommand
 from accel_engine.hosts.mirrored_runs import follow, forward, list_mirror, list_runs_of
 from accel_engine.run import RunReader, RunWriter, Status, find_run, list_runs, send_command
 from accel_engine.run.directory.lock import WriterLock
@@ -144,9 +144,17 @@ def test_the_last_command_of_a_run_has_its_answer(far_writer: RunWriter, wait_un
     with closing(RunReader(mirror)) as reader:
         stop = send_command(mirror, "stop")
         wait_until(lambda: far_writer.commands())
+        (there,) = far_writer.commands()
+        far_writer.answer(there, obeyed=True, answer="stopped after step 3")
         far_writer.end(ended(0))
         wait_until(lambda: not reader.info().status.live)
-        assert read_answer(mirror, stop) is not None
+        assert read_answer(mirror, stop) == (True, "stopped after step 3")
+    late = CommandsRequest(mirror.name, (SentCommand(there.time, there.who, "stop"), SentCommand(9.0, "x", "pause")))
+    answers = link.link_to("gpu1").ask(late).answers
+    assert [(each.obeyed, each.answer) for each in answers] == [
+        (True, "stopped after step 3"),
+        (False, "the run has ended"),
+    ]
 
 
 def test_names_are_changed_and_runs_deleted_there(far_writer: RunWriter) -> None:

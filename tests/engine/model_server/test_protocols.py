@@ -65,6 +65,10 @@ def test_bytes_of_a_picture_are_decoded(images: Server) -> None:
     assert [each["example"] for each in again] == ["a.png"]
     assert again[0]["probabilities"] == found[0]["probabilities"]
     assert "an image" in images.ask("/predict", b"no picture").error
+    file = io.BytesIO()
+    Image.new("RGB", (4, 2)).save(file, "PNG")
+    notes = images.ask("/predict", file.getvalue(), {"X-File-Name": "b.png"}).json["notes"]
+    assert notes == ["b.png: converted to grayscale", "b.png: resized from 2x4 to 2x2"]
 
 
 def test_numbers_that_are_none_are_read_in_json(numbers: Server) -> None:

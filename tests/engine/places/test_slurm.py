@@ -9,8 +9,7 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError, RunError, UsageError
 from accel_engine.events import RunEnded
-from accel_engine.places import PlaceRequest, parse_place, placed_runs
-from accel_engine.places import slurm as slurm_place
+from accel_engine.places import PlaceRequest, parse_place, placed_runs, slurm_jobs
 from accel_engine.places.placed_runs import cluster_environment, open_place, submit, write
 from accel_engine.plan import Plan
 from accel_engine.process.start_run import prepare_run
@@ -28,7 +27,7 @@ TWO = Plan(model="mlp", data="digits", strategy="multi-worker")
 @pytest.fixture(autouse=True)
 def _always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placed_runs, "ASK_SECONDS", -1.0)
-    monkeypatch.setattr(slurm_place, "RECENT_SECONDS", -1.0)
+    monkeypatch.setattr(slurm_jobs, "RECENT_SECONDS", -1.0)
 
 
 def devices_of(text: str, **asked: object) -> list[str]:

@@ -10,8 +10,7 @@ import pytest
 from accel_engine import clock
 from accel_engine.errors import DataError, UsageError
 from accel_engine.events import Outcome, RunEnded
-from accel_engine.places import HOST, PlaceName, PlaceRequest, placed_runs
-from accel_engine.places import slurm as slurm_place
+from accel_engine.places import HOST, PlaceName, PlaceRequest, placed_runs, slurm_jobs
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, Status, runs_directory
 from accel_engine.search import new_study, runs_at_place
@@ -28,7 +27,7 @@ PLAN = Plan(data="digits", model="mlp", epochs=1)
 @pytest.fixture(autouse=True)
 def _asks_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placed_runs, "ASK_SECONDS", 0.0)
-    monkeypatch.setattr(slurm_place, "RECENT_SECONDS", -1.0)
+    monkeypatch.setattr(slurm_jobs, "RECENT_SECONDS", -1.0)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from accel_engine.plan import SPECS
 from accel_engine.plan.changed_plan import BY_COMMAND, INTERVALS, command_argument, command_problem
 from accel_engine.plan.interval import parse_interval
 from accel_engine.run import RunInfo, Status, find_run, list_runs, read_run, send_command
-from accel_engine.run.directory.run_paths import latest_checkpoint, run_name
+from accel_engine.run.directory.run_paths import host_of_run, latest_checkpoint, run_name
 from accel_engine.run.engine.commands import read_answer, withdraw
 from accel_engine.run.history.history import read_history
 from accel_engine.run.runs.listing import runs_named
@@ -195,7 +195,8 @@ def _send(directory: Path, name: str, argument: float | None = None, *, wait: bo
             if name not in _WITHDRAWN:
                 raise RunError(f"{_silent(info)}, and answers after that")
             if _withdrawn(info, command_id, name):
-                raise RunError(f"{_silent(info)}; {name.replace('_', ' ')} is withdrawn: send it again later")
+                there = ", unless its engine there obeys it now" if host_of_run(directory) else ""
+                raise RunError(f"{_silent(info)}; {name.replace('_', ' ')} is withdrawn{there}: send it again later")
         time.sleep(INTERVAL)
     obeyed, message = reply
     if not obeyed:

@@ -19,7 +19,7 @@ from accel_engine.places import ANY, PlaceName, PlaceRequest
 from accel_engine.plan import PATH_FIELDS, Plan
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.run import RunReader, find_run
-from accel_engine.run.directory.run_paths import host_of_run
+from accel_engine.run.directory.run_paths import host_of_run, run_name
 from accel_engine.text import printable
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.follow_run import Interrupts, follow_run, view_for
@@ -76,7 +76,10 @@ def train_on_host(
     with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
         if run is not None:
             reader.skip()  # what earlier engines did was shown before
-        return follow_run(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
+        status = follow_run(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
+    if not (status or as_json):
+        print_to_stderr(f"the run is on {host_of_run(directory)}; bring it here: accel-tui fetch {run_name(directory)}")
+    return status
 
 
 def run_on_host(
@@ -119,7 +122,10 @@ def command_on(
 
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     with signal_handlers(dict.fromkeys(signals, note)):
-        return command_there(host, words, plan, show or _print, lambda: len(interrupts))
+        status = command_there(host, words, plan, show or _print, lambda: len(interrupts))
+    if not (show or status or "--json" in words):
+        print_to_stderr(f"that was on {host}: its runs are {host}:RUN here; paths and commands are for there")
+    return status
 
 
 def _print(line: str, is_error: bool) -> None:

@@ -31,6 +31,8 @@ SIGNS: Mapping[str, tuple[str, str]] = {
 
 _BAR, _WIDEST_BAR = 11, 21  # cells of a bar with its percentage
 
+_ON_THE_WAY = (Status.RUNNING, Status.PAUSED)
+
 _WIDEST_NAME = 36  # cells of a run's name: one that the program makes has no more than a cell more
 
 
@@ -138,7 +140,7 @@ def joined_devices(devices: Sequence[str]) -> str:
 
 def _progress(run: RunSummary, width: int) -> str:
     share = _progress_share(run)
-    if run.status not in (Status.RUNNING, Status.PAUSED) or share is None:
+    if run.status not in _ON_THE_WAY or share is None:
         return ""
     return f"{bar(share, width - 5, rest=' ')} {int(100 * share):3}%"
 
@@ -192,7 +194,7 @@ def host_run_columns(runs: Sequence[RunSummary], why: Mapping[str, str]) -> Sequ
             lambda *_: "",
             colour=lambda _: "primary",
             draw=_progress,
-            drop_priority=1,
+            drop_priority=1 if any(run.status in _ON_THE_WAY for run in runs) else 9,
             widest=_WIDEST_BAR,
         ),
         Column("metric", 8, _metric, drop_priority=2, widest=12),

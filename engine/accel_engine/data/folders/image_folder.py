@@ -19,7 +19,7 @@ from accel_engine.data.folders.files import THREADS, FilesSeen, read_in_threads
 from accel_engine.data.folders.layout import IMAGE_SUFFIXES
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange
 from accel_engine.errors import DataError
-from accel_engine.image_files import ImageHeader, check_image, read_pixels
+from accel_engine.image_files import ImageHeader, changes_of, check_image, read_pixels
 
 DEEP_PIXELS = ValueRange("uint16", 65_535, pixels=True)
 """Declared pixels of 16-bit images."""
@@ -94,22 +94,6 @@ def image_changes(
         Change(verb, "images", count, headers.total(), detail + reason * (verb == "resized"), is_sampled)
         for (verb, detail), count in sorted(found.items())
     )
-
-
-def changes_of(header: ImageHeader, shape: tuple[int, int, int], dtype: str) -> list[tuple[Verb, str]]:
-    """What reading an image changes, and how."""
-    height, width, channels = shape
-    found: list[tuple[bool, Verb, str]] = [
-        (header.orientation != 1, "turned", "by EXIF orientation"),
-        (header.has_frames, "cut", "to the first frame"),
-        (header.mode in ("CMYK", "LAB"), "converted", f"from {header.mode} to RGB"),
-        (header.has_opacity, "converted", "to white where they are transparent"),
-        (header.is_cut or (header.bits == 16 and dtype == "uint8"), "converted", "from 16 to 8 bits a channel"),
-        (header.bits == 8 and dtype == "uint16", "converted", "from 8 to 16 bits a channel"),
-        (header.channels > channels, "converted", "to grayscale"),
-        ((header.height, header.width) != (height, width), "resized", f"to {height}x{width}"),
-    ]
-    return [(verb, detail) for applies, verb, detail in found if applies]
 
 
 class ImageDecoder:

@@ -35,7 +35,7 @@ _UNIQUE = 10
 """Categories that hardly repeat are said if there are more than this."""
 
 _SAMPLE = 1000
-"""Values that are looked at for a decimal mark."""
+"""Values that are looked at first for a decimal mark, and for an example."""
 
 _EXACT = 2**53
 """Whole numbers below this are exact as float64, and none is rounded to one."""
@@ -259,7 +259,7 @@ class ColumnReading:
             return None
         if not self.kind and _lose_digits(cells, numbers):
             return self._codes(cells)
-        has_mark = pc.any(pc.match_substring(cells.slice(0, _SAMPLE), decimal)).as_py()
+        has_mark = any(pc.any(pc.match_substring(some, decimal)).as_py() for some in (cells.slice(0, _SAMPLE), cells))
         column = self._written(
             self._numbers(numbers), cells, Notation(decimal if has_mark else ""), may_differ=may_differ
         )

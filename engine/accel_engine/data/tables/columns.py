@@ -199,6 +199,13 @@ def _short(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
+def spread(texts: Any, count: int) -> Any:
+    """Some texts of an Arrow column from its start to its end, as the first ones may be of another kind."""
+    import pyarrow as pa
+
+    return texts.take(pa.array(np.linspace(0, len(texts) - 1, count).astype(int))) if len(texts) > count else texts
+
+
 def are_marks(others: Any) -> bool:
     """Whether the different texts that are no numbers or dates, an Arrow array, mean missing values."""
     return 0 < len(others) <= _MAX_MARKS and all(text.lower() in _MARKS for text in others.to_pylist())

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from accel_engine.data.column_format import NO_GROUPS, PERCENT, Notation
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.tables.category_values import truth_of
+from accel_engine.data.tables.columns import spread
 from accel_engine.errors import PlanError
 
 DECIMALS = (".", ",")
@@ -42,7 +43,7 @@ _ROUND = r"(\d)[.,]-{1,2}"
 """Instead of a fraction, such as 12.- in Switzerland."""
 
 _SAMPLE = 1000
-"""Texts that are looked at first: if hardly any is a number, the others are not tried."""
+"""Texts that are looked at first, from all parts: if hardly any is a number, the others are not tried."""
 
 _HEAD = 100
 """The same, of numbers whose mark may be ambiguous."""
@@ -98,7 +99,7 @@ def read_numbers(
     if truths:
         known = [truth_of(text) for text in texts.to_pylist()]
         values = np.array([np.nan if truth is None else float(truth) for truth in known])
-    elif _are_none(texts.slice(0, _SAMPLE), is_sampled=len(texts) > _SAMPLE):
+    elif _are_none(spread(texts, _SAMPLE), is_sampled=len(texts) > _SAMPLE):
         return NumberTexts(values)
     same = _in_same_characters(texts)
     parts = _parts(texts)

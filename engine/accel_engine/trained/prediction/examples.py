@@ -11,7 +11,6 @@ import numpy.typing as npt
 from accel_engine.data.array_file import ArrayFile, Header, opened
 from accel_engine.data.changes import Verb
 from accel_engine.data.folders.audio_folder import SoundForm
-from accel_engine.data.folders.image_folder import changes_of
 from accel_engine.data.structure import ArraySpec, Structure, map_structure, named_leaves
 from accel_engine.data.texts.characters import UTF_8, decoded, encoding_name
 from accel_engine.errors import AccelError, DataError
@@ -156,26 +155,10 @@ def _not_finite(array: npt.NDArray[Any]) -> list[int]:
 def read_images(path: Path, spec: InputSpec) -> Examples:
     """Read an image as an example of the run's data."""
     try:
-        x, notes = example_of(path, spec)
+        x, notes = read_example(path, spec.shape, spec.low, spec.high, integers=spec.integers)
     except AccelError as error:
         return Examples((str(path),), None, {0: str(error)})
     return Examples((str(path),), x[np.newaxis], notes=tuple(f"{path}: {note}" for note in notes))
-
-
-def example_of(path: Path, input_spec: InputSpec) -> tuple[npt.NDArray[Any], list[str]]:
-    """Convert an image file to an example of the run's data; returns it with notes on the conversion.
-
-    Raises:
-        DataError: The file cannot be read.
-    """
-    x, header, found, is_scaled = read_example(
-        path, input_spec.shape, input_spec.low, input_spec.high, integers=input_spec.integers
-    )
-    before = f"from {header.height}x{header.width} "
-    notes = [f"{verb} {before * (verb == 'resized')}{detail}" for verb, detail in changes_of(header, *found)]
-    if is_scaled:
-        notes.append(f"pixels scaled to [{input_spec.low:g}, {input_spec.high:g}], as in the run's data")
-    return x, notes
 
 
 def sound_example(path: Path, spec: ArraySpec, rate: int, *, divides: bool) -> Examples:

@@ -200,3 +200,12 @@ def test_zeros_before_numbers_of_several_lengths_are_said(tmp_path):
     assert str(change) == (
         "1 of 2 values of x read as numbers: without zeros before them, such as '007'; --kinds 'x=category' keeps them"
     )
+
+
+def test_a_decimal_comma_after_many_whole_numbers_is_the_notation_of_other_files(tmp_path):
+    file, other = tmp_path / "t.csv", tmp_path / "other.csv"
+    file.write_text("x;y\n" + "7;1\n" * 1500 + "0,5;1\n")
+    column = read_columns(file, DataOptions()).columns["x"]
+    assert (column.notation, column.values[-1]) == (Notation(","), 0.5)
+    other.write_text('x,y\n"1,234",1\n')
+    assert read_columns(other, DataOptions(), like={"x": column.format}).columns["x"].values[0] == 1.234

@@ -215,3 +215,17 @@ def test_a_date_that_is_predicted_is_said(tmp_path):
         "dates of day read as numbers: predicted in seconds since 1970",
     ]
     assert found.train.targets[:2].ravel().tolist() == [1577836800, 1577923200]
+
+
+def test_the_first_rows_alone_do_not_tell_the_kind(tmp_path):
+    file = tmp_path / "t.csv"
+    dates = [f"2020-{number % 12 + 1:02d}-{number % 28 + 1:02d}" for number in range(3000)]
+    rows = [("pending", f"n{number}", "soon") for number in range(120)]
+    rows += [(dates[number], f"{number},5", f"{number % 24:02d}:30") for number in range(3000)]
+    file.write_text("day;price;time\n" + "".join(f"{';'.join(row)}\n" for row in rows))
+    columns = read_columns(file, DataOptions()).columns
+    assert {name: (column.kind, column.missing) for name, column in columns.items()} == {
+        "day": ("date", 120),
+        "price": ("number", 120),
+        "time": ("number", 120),
+    }

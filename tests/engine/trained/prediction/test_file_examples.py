@@ -12,8 +12,9 @@ from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError
+from accel_engine.image_files import read_example
 from accel_engine.run.diagnostics import InputSpec
-from accel_engine.trained.prediction.examples import example_of, read_lines, sound_example
+from accel_engine.trained.prediction.examples import read_lines, sound_example
 from accel_engine.training.evaluation.task_report import input_spec_of
 
 
@@ -21,6 +22,10 @@ def write(path: Path, pixels: np.ndarray) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(tf.io.encode_png(pixels).numpy())
     return path
+
+
+def example_of(path: Path, spec: InputSpec) -> tuple[np.ndarray, tuple[str, ...]]:
+    return read_example(path, spec.shape, spec.low, spec.high, integers=spec.integers)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,7 @@ def test_colour_is_converted_to_grayscale_with_a_note(tmp_path: Path) -> None:
     colour = np.full((4, 4, 3), (100, 200, 50), np.uint8)
     x, notes = example_of(write(tmp_path / "colour.png", colour), InputSpec((4, 4, 1), (), 1 / 255, 0.0, 255.0, True))
     assert set(x.reshape(-1).tolist()) == {153}
-    assert notes == ["converted to grayscale"]
+    assert notes == ("converted to grayscale",)
 
 
 def test_files_that_are_not_images_are_named(tmp_path: Path) -> None:
