@@ -28,7 +28,7 @@ from accel_engine.training.core.compiled_chunk import ChunkSize
 from accel_engine.training.core.feed import CachedFeed, Feed, choose_feed
 from accel_engine.training.core.loop import CHUNKS_AHEAD
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack_states
-from accel_engine.training.core.replica_statistics import ReplicaStatistics
+from accel_engine.training.core.moving_statistics import MovingStatistics
 from accel_engine.training.core.step import graph_of, main_loss
 from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.worker_data import WorkerDataFeed
@@ -85,7 +85,7 @@ class Validation:
         self._custom = assembly.has_custom_train_step
         self._feed = _feed(assembly, examples, device_memory)
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
-        self._statistics = ReplicaStatistics(assembly)
+        self._statistics = MovingStatistics(assembly)
         self._report = None if self._custom else _report_for(assembly)
         predict = graph_of(self._predict, assembly, reduce_retracing=fixed_batch(assembly.model) is None)
         self._worst = WorstExamples(examples, self._report, predict)

@@ -21,7 +21,7 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.devices.preemption import OFF, NoticeWatcher, find_provider
 from accel_engine.devices.xid import error_text, kernel_errors
 from accel_engine.engine_main.cluster_processes import LOST_HINT, ClusterProcesses
-from accel_engine.engine_main.command_reader import CommandReader
+from accel_engine.engine_main.commands_and_signals import CommandReader
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError, format_error
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
@@ -64,7 +64,7 @@ def wake_queue(directory: Path, *, isolated: bool) -> None:
         ensure_waiter()
 
 
-class EngineSupervisor:
+class EngineMainThread:
     """Starts a run, trains it in a thread and forwards its commands to the trainer.
 
     Args:
