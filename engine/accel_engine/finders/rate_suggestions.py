@@ -13,10 +13,10 @@ LEAST_POINTS = 10
 """Points of a curve below which nothing can be suggested."""
 
 SURE = 4.0
-"""How far the loss has to fall, in standard errors."""
+"""How far the loss has to fall at least, in standard errors of the smoothed curve."""
 
 RELEVANT = 0.02
-"""How far it has to fall, as a share of its size."""
+"""How far the loss has to fall at least, as a share of its size."""
 
 
 class Rule(StrEnum):
@@ -24,31 +24,31 @@ class Rule(StrEnum):
 
     STEEPEST = "steepest"
     VALLEY = "valley"
-    MINIMUM = "minimum / 10"
-    THIRD = "minimum / 3"
+    MINIMUM_TENTH = "minimum / 10"
+    MINIMUM_THIRD = "minimum / 3"
 
 
 ABOUT = {
     Rule.STEEPEST: "fastest fall",
     Rule.VALLEY: "middle of fall",
-    Rule.MINIMUM: "lowest loss / 10",
-    Rule.THIRD: "lowest loss / 3",
+    Rule.MINIMUM_TENTH: "tenth of its rate",
+    Rule.MINIMUM_THIRD: "third of its rate",
 }
-"""What each rule takes."""
+"""What each rule takes, in a table whose first column names the rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A learning rate, of the optimizer."""
+    """A learning rate."""
 
     rule: Rule
     """How it was found."""
     rate: float
-    """The rate, from the mean of all ramps."""
+    """The rate from the mean of all ramps; of the optimizer, where a plan's is scaled."""
     low: float
-    """The lowest one of single ramps."""
+    """The lowest rate of single ramps and of their mean."""
     high: float
-    """The highest one of single ramps."""
+    """The highest rate of single ramps and of their mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Suggestions:
         return preferred if losses[PREFERRED] <= lowest + ABOUT_AS_LOW * abs(lowest) else best
 
 
-PREFERRED = Rule.MINIMUM
+PREFERRED = Rule.MINIMUM_TENTH
 """The rule whose rate is the answer unless another one trains better; see ``benchmarks/README.md``."""
 
 ABOUT_AS_LOW = 0.01
@@ -113,9 +113,9 @@ def rate_by(rule: Rule, curve: RateCurve) -> float:
         case Rule.STEEPEST:
             slopes = np.gradient(curve.losses[: max(2, lowest + 1)])
             return float(curve.rates[int(np.argmin(slopes))])
-        case Rule.MINIMUM:
+        case Rule.MINIMUM_TENTH:
             return float(curve.rates[lowest]) / 10
-        case Rule.THIRD:
+        case Rule.MINIMUM_THIRD:
             return float(curve.rates[lowest]) / 3
     first, last = longest_fall(curve.losses)
     return float(curve.rates[(first + last) // 2])
@@ -166,6 +166,5 @@ def _remark(curve: RateCurve, ramps: int, usable: int) -> str:
 
 
 def spread_text(suggestion: Suggestion) -> str:
-    """By which factor the seeds differ, in words; empty if they do not."""
-    factor = suggestion.high / suggestion.low
-    return "" if math.isclose(factor, 1) else f"{suggestion.low:.2g} to {suggestion.high:.2g}"
+    """The lowest and the highest rate, in words; empty if they are the same."""
+    return "" if math.isclose(suggestion.low, suggestion.high) else f"{suggestion.low:.2g} to {suggestion.high:.2g}"

@@ -99,8 +99,9 @@ def _whole(name: str, array: Array, wanted: np.dtype[Any]) -> Array:
     if not array.size:
         return array.astype(wanted)
     low, high = array.min(), array.max()
-    if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
-        raise RequestError(f"input {name} takes whole numbers from {limits.min} to {limits.max}, not fractions")
+    if array.dtype.kind == "f" and (array != np.floor(array)).any() | ~np.isfinite(array).all():
+        wrong = "fractions" if np.isfinite(array).all() else "NaN or infinity"
+        raise RequestError(f"input {name} takes whole numbers from {limits.min} to {limits.max}, not {wrong}")
     if int(low) < limits.min or int(high) > limits.max:
         wrong = low if int(low) < limits.min else high
         raise RequestError(f"input {name} takes whole numbers from {limits.min} to {limits.max}, not {wrong}")

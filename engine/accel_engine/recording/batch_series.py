@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from accel_engine.keras_support.model_structure import has_custom_train_step
+from accel_engine.recording.logged_values import BATCH_VALUE, LoggedValues, Source
 from accel_engine.recording.logs import columns, numbers
-from accel_engine.recording.metric_state import BATCH_VALUE, MetricState, Source
 from accel_engine.recording.running_means import PRECISE_BATCHES, RunningMean, Values, batch_weights, recover_values
 from accel_engine.run.store.series_names import SeriesNames
 
@@ -30,7 +30,7 @@ class BatchSeries:
         names: Names the series.
 
     Attributes:
-        add: Adds the logs of a batch; called at every step, so it is just a list's ``append``.
+        add: Adds the logs of a call of the batch callbacks. It is a list's ``append``, as it delays training.
         execution: Batches per call of the batch callbacks.
         missing: Names of the series that lack the values of some batches.
     """
@@ -42,7 +42,7 @@ class BatchSeries:
         self._logs: list[dict[str, Any]] = []
         self.add = self._logs.append
         self.missing: set[str] = set()
-        self._metric_state = MetricState()
+        self._logged_values = LoggedValues()
         self._weights: dict[str, float] = {}
         self._prefixes: dict[str, str] = {}
         self._usual: dict[str, float] = {}
@@ -88,7 +88,7 @@ class BatchSeries:
             return {}
         count = len(self._logs)
         latest = numbers(self._logs[-1], self._names)
-        found = self._metric_state.identify(model, latest, permanent=self._taken + count > 1)
+        found = self._logged_values.identify(model, latest, permanent=self._taken + count > 1)
         if not self._taken:
             for name, source in found.items():
                 if isinstance(source, RunningMean):

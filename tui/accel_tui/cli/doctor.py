@@ -12,7 +12,7 @@ import click
 from rich.text import Text
 
 from accel_engine.doctor import DEEP_CHECKS, Check, CheckReport, CheckResult, checks_of, run_checks
-from accel_engine.doctor.machine import installed_version
+from accel_engine.doctor.check_inputs import installed_version
 from accel_engine.doctor.tensorflow_checks import installed_packages
 from accel_engine.errors import UsageError
 from accel_engine.text import printable_fields, suggestion

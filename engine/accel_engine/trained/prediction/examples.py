@@ -79,13 +79,14 @@ def read_arrays(path: Path, specs: Structure, features: Sequence[str] = ()) -> E
     problems: dict[int, str] = {}
     for name, array in leaves.items():
         for row in _not_finite(array):
-            problems.setdefault(row, f"row {row + 1:,} of {name or 'the array'} in {path.name} is not finite")
+            where = f"row {row + 1:,} of {name or 'the array'} in {path.name}"
+            problems.setdefault(row, f"{where} has a number that is not finite, or too large for {array.dtype}")
     names = tuple(str(row + 1) for row in range(counts.pop()))
     return Examples(names, without_problems(inputs, problems), problems)
 
 
 def _single(headers: Mapping[str, Header], spec: ArraySpec, features: Sequence[str]) -> str:
-    """The array of the only input."""
+    """The name of the array with a model's only input."""
     for name in (*features, "x"):
         for suffix in _SUFFIXES:
             if f"{name}{suffix}" in headers:
@@ -126,10 +127,10 @@ def _fits(shape: Sequence[int], spec: ArraySpec) -> bool:
 
 
 def _typed(array: npt.NDArray[Any], name: str, spec: ArraySpec) -> npt.NDArray[Any]:
-    """The array in an input's type.
+    """The array in an input's type; a number that is too large for it becomes infinite.
 
     Raises:
-        DataError: Its values would change.
+        DataError: It has other values than the input: texts, fractions or numbers out of range.
     """
     if spec.dtype == "string":
         if array.dtype.kind not in "US":

@@ -28,7 +28,7 @@ from accel_engine.training.core.compiled_chunk import ChunkSize
 from accel_engine.training.core.feed import CachedFeed, Feed, choose_feed
 from accel_engine.training.core.loop import CHUNKS_AHEAD
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack_states
-from accel_engine.training.core.replica_statistics import ReplicaStatistics
+from accel_engine.training.core.moving_statistics import MovingStatistics
 from accel_engine.training.core.step import graph_of, main_loss
 from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.worker_data import WorkerDataFeed
@@ -85,7 +85,7 @@ class Validation:
         self._custom = assembly.has_custom_train_step
         self._feed = _feed(assembly, examples, device_memory)
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
-        self._statistics = ReplicaStatistics(assembly)
+        self._statistics = MovingStatistics(assembly)
         self._report = None if self._custom else _report_for(assembly)
         predict = graph_of(self._predict, assembly, reduce_retracing=fixed_batch(assembly.model) is None)
         self._worst = WorstExamples(examples, self._report, predict)
@@ -93,7 +93,7 @@ class Validation:
         self.retrace()
 
     def retrace(self) -> None:
-        """Trace the graph again, as other layers train now: the loss has the regularizers of trainable weights only."""
+        """Make a new graph: for a smaller batch, or other trainable layers, whose regularizers are part of the loss."""
         self._takes_any = fixed_batch(self._assembly.model) is None
         self._batches = graph_of(self._run_batches, self._assembly, reduce_retracing=self._takes_any)
 
@@ -110,7 +110,7 @@ class Validation:
         return size
 
     def problem(self) -> str:
-        """Why the model cannot be validated; empty if it can. Traces the graph, without running it."""
+        """Why the model cannot be validated; empty if it can. Traces a custom ``test_step``, without running it."""
         if isinstance(self._data, Split) and not len(self._data):
             return "there are no validation examples"
         if not self._custom:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from accel_engine.errors import cause_first
 from accel_engine.files import open_log
-from accel_engine.recording.wire import Message
+from accel_engine.recording.recorder_messages import Message
 from accel_engine.run.directory.log_file import LogFile
 from accel_engine.scripts.attached_terminal import AttachedTerminal
 from accel_engine.scripts.output_parser import OutputParser, ParsedLine
@@ -52,7 +52,7 @@ class OutputLog:
         os.close(self._file.fileno())
 
 
-class OutputCopier:
+class TerminalRelay:
     """Copies in a thread, which never waits for the run's database, until the output ends.
 
     Args:
