@@ -23,11 +23,10 @@ INTERVAL = 0.1
 """Seconds between two polls of the run."""
 
 STARTING_INTERVAL = 0.03
-"""The same until the first step."""
+"""Seconds between two polls until the first step."""
 
 _QUEUE_INTERVAL = 1.0
-"""Seconds between two looks at the queue."""
-
+"""Seconds between two readings of the queue."""
 
 TIMEOUTS = (None, 15.0, 5.0, None)
 """Seconds to wait after each stage before the next one; ``None`` for no limit."""
@@ -74,13 +73,14 @@ def follow_run(
         reader: The run; only what it has not yet read is shown.
         view: Shows the run.
         interrupts: Stops the run on Ctrl-C; without it, Ctrl-C ends only the following.
-        restart: Starts the engine of a lost run again if it can train on, and returns whether it did; asked of a run
-            that a place has started however it ended.
+        restart: Starts the engine of a run again if that can help, and returns whether it did. Called for a lost run,
+            and for one that a place has started, however it ended.
 
     Returns:
         The status for the shell: 0 when the run finished or was stopped, 1 when it failed or was lost.
     """
-    steps, ended, waiting, queue, was_queued, lost = 0, None, None, QueueReasons(), False, ""
+    steps, was_queued, lost, queue = 0, False, "", QueueReasons()
+    ended, waiting = None, None
     try:
         while True:
             info = reader.info()  # before the poll, so that the last events are not missed
@@ -174,14 +174,14 @@ def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
 
 
 class QueueReasons:
-    """Reads why a queued run waits, and brings a queue going again that nobody works on."""
+    """Reads why a queued run waits; reading starts the queue's process again if it was killed."""
 
     def __init__(self) -> None:
         self._due = 0.0
         self._said = ""
 
     def new(self, run: str) -> list[str]:
-        """What is new about why it waits; empty for nothing."""
+        """A message if the reason has changed; else empty."""
         if time.monotonic() < self._due:
             return []
         from accel_engine.run_queue.queue import why_waits  # seldom needed
@@ -195,8 +195,8 @@ class QueueReasons:
 class Interrupts:
     """Counts Ctrl-C (and SIGTERM) and stops the run in stages, one per signal.
 
-    The stages: stop with a checkpoint; stop now; SIGTERM; SIGKILL. After a timeout, the next stage follows
-    without another signal.
+    The stages: stop with a checkpoint; stop now; SIGTERM; SIGKILL. After a timeout, the next stage begins without
+    another signal.
     """
 
     def __init__(self) -> None:
