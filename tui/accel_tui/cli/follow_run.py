@@ -113,13 +113,20 @@ def follow_run(
         view.clear()
     if info.status is Status.LOST:
         print_to_stderr(_lost_message(info, steps, was_queued=was_queued))
-    elif info.status is Status.FAILED and ended:
-        print_to_stderr(_failed_message(info, ended))
-    elif info.status is Status.STOPPED and ended and ended.hint:
-        print_to_stderr(f"run {info.id} was stopped: {ended.reason}; {ended.hint}")
-    elif info.status is Status.STOPPED and interrupts and not info.script and not info.is_directory_lost:
-        print_to_stderr(_continue_message(info))
+    elif message := _end_message(info, ended, could_be_stopped=interrupts is not None):
+        print_to_stderr(message)
     return int(info.status in (Status.LOST, Status.FAILED))
+
+
+def _end_message(info: RunInfo, ended: RunEnded | None, *, could_be_stopped: bool) -> str:
+    """What to know about a run that has failed or was stopped, and what to do next; else empty."""
+    if info.status is Status.FAILED and ended:
+        return _failed_message(info, ended)
+    if info.status is not Status.STOPPED:
+        return ""
+    if ended and ended.hint:
+        return f"run {info.id} was stopped: {ended.reason}; {ended.hint}"
+    return _continue_message(info) if could_be_stopped and not info.script and not info.is_directory_lost else ""
 
 
 def _continue_message(info: RunInfo) -> str:
@@ -142,17 +149,20 @@ def _failed_message(info: RunInfo, ended: RunEnded) -> str:
 
 
 def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
+    why = f"run {info.id}: {lost_reason(info)} after step {steps:,}"
     if info.is_directory_lost:
         again = info.script or (info.plan.command() if info.plan else "")
-        lines = [f"run {info.id}: {lost_reason(info)} after step {steps:,}, and {DIRECTORY_LOST}: {info.directory}"]
-        return "\n".join((*lines, *([f"Run it again: {again}"] if again else ())))
-    if info.script:
-        lines = [f"run {info.id}: {lost_reason(info)} after step {steps:,}"]
-        if info.launched:
-            lines += [f"Log: {info.directory / LOG}", f"Run it again: {info.script}"]
-        else:
-            lines.append(f"Only the script itself can continue the run; start it again: {info.script}")
-        return "\n".join(lines)
+        lines = [f"{why}, and {DIRECTORY_LOST}: {info.directory}", f"Run it again: {again}" if again else ""]
+    elif info.launched:
+        lines = [why, f"Log: {info.directory / LOG}", f"Run it again: {info.script}"]
+    elif info.script:
+        lines = [why, f"Only the script itself can continue the run; start it again: {info.script}"]
+    else:
+        lines = _lost_engine_lines(info, steps, was_queued=was_queued)
+    return "\n".join(filter(None, lines))
+
+
+def _lost_engine_lines(info: RunInfo, steps: int, *, was_queued: bool) -> list[str]:
     log = info.directory / LOG
     last_line: list[str] = []
     if not steps and not info.last_words and log.is_file():
@@ -170,7 +180,7 @@ def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
         lines.append(f"Continue from the checkpoint of step {checkpoint:,}: accel-tui continue {info.id}{again}")
     elif info.plan:
         lines.append(f"Train it again: {info.plan.command()}{again}")
-    return "\n".join(lines)
+    return lines
 
 
 class QueueReasons:
