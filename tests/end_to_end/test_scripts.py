@@ -124,7 +124,6 @@ def run(folder: Path, command: list[str], input_file: str) -> Result:
             stdin=file,
             capture_output=True,
             text=True,
-            timeout=300,
             check=False,
         )
     return Result(done.returncode, done.stdout, done.stderr, folder)

@@ -134,8 +134,10 @@ def split_names(names: Iterable[str]) -> dict[str, dict[str, str]]:
         The names of ``train`` and of the other splits that there are, by what else they say, such as ``x``.
     """
     ends = {name: name.rpartition("_")[::2] for name in names}
-    starts = {name: name.partition("_")[::-2] for name in names}
-    ends |= {name: (stem, use) for name, (stem, use) in starts.items() if ends[name][1] not in _USES and use in _USES}
+    for name, (_, end) in ends.items():
+        use, _, stem = name.partition("_")
+        if use in _USES and end not in _USES:
+            ends[name] = stem, use
     trained = {*ends, *(stem for stem, end in ends.values() if _USES.get(end) == "train")}
     splits: dict[str, dict[str, str]] = {"train": {}}
     for name, (stem, end) in ends.items():

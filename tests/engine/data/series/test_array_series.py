@@ -41,6 +41,7 @@ def options(**values: Any) -> DataOptions:
         ({"rain": T, "when": T, "more": T}, {"time": "when", "ignore": ("more",)}, ["rain"], ["rain"]),
         ({"x_train": X, "y_train": T, "x_test": X, "y_test": T}, {}, ["x[0]", "x[1]", "x[2]"], ["y"]),
         ({"x_train": X, "x_val": X[:9], "x_test": X[:8]}, {}, ["x[0]", "x[1]", "x[2]"], ["x[0]", "x[1]", "x[2]"]),
+        ({"train_x": X, "val_x": X[:9], "test_x": X[:8]}, {}, ["x[0]", "x[1]", "x[2]"], ["x[0]", "x[1]", "x[2]"]),
         ({"x": X, "y": T, "title": np.array("text")}, {"ignore": ("title",)}, ["x[0]", "x[1]", "x[2]"], ["y"]),
     ],
 )
