@@ -292,7 +292,7 @@ def _place_of(directory: Path) -> PlacedRun | None:
 
 def _why_waits_at_place(directory: Path, placed: PlacedRun) -> str:
     state = state_of(placed)
-    if state.is_over:
+    if state.is_over and (state := state_of(placed, newest=True)).is_over:  # a run may have the same job again
         outcome = Outcome.STOPPED if state.is_cancelled else Outcome.FAILED
         end_waiting(directory, f"{state.reason} before its engine has started", outcome)
     return state.reason

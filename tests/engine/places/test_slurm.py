@@ -174,6 +174,20 @@ def test_a_job_that_ends_before_its_engine_has_failed(slurm) -> None:
     assert "job 7 of Slurm is failed, its script failed (NonZeroExitCode), exit status 127 before" in ended.reason
 
 
+def test_an_old_answer_does_not_end_a_run(slurm, monkeypatch) -> None:
+    directory = start("slurm:gpu", PLAN)
+    monkeypatch.setattr(placed_runs, "ASK_SECONDS", 1000.0)
+    slurm.set_job("7", T="FAILED", r="NonZeroExitCode", exit="127")
+    with reading(directory) as database:
+        placed = read_info(database).place
+    assert placed is not None
+    assert placed_runs.state_of(placed, newest=True).is_over
+    slurm.set_job("7", T="PENDING", r="Priority", N="")
+
+    assert "waits" in queue.why_waits(directory.name)
+    assert status_of(directory) is Status.QUEUED
+
+
 def test_a_run_is_not_lost_because_slurm_does_not_answer(slurm) -> None:
     directory = start("slurm:gpu", PLAN)
     (slurm.folder / "squeue").write_text(
