@@ -346,7 +346,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     def expect_requests(self) -> None:
         """See :meth:`accel_tui.host.ScreenHost.expect_requests`."""
         if self._keeps_engine:
-            from accel_engine.process.ask import warm_kept_engine  # imported later, see _import_remaining
+            from accel_engine.process.engine_call import warm_kept_engine  # imported later, see _import_remaining
 
             self.run_worker(warm_kept_engine, thread=True, exit_on_error=False, group="requests")
 
@@ -456,7 +456,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
         for screen in Screens:
             screen.kind  # noqa: B018 (imports it)
-        import accel_tui.plan.data_preview
+        import accel_tui.plan.preview_lines
         import accel_tui.widgets.data_pictures
         import accel_tui.widgets.runs_table  # noqa: F401
         from accel_engine.hosts.host_list import read_hosts
@@ -472,7 +472,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         with suppress(RunError):  # the queue cannot be written, which who uses it learns
             set_default_limit(self.settings.queue_at_once)
         if self._keeps_engine:
-            from accel_engine.process.ask import KeptEngine, keeping
+            from accel_engine.process.engine_call import KeptEngine, keeping
 
             self._ends.enter_context(keeping(KeptEngine()))
         ensure_waiter()  # where a process was killed that starts the runs that wait

@@ -16,7 +16,7 @@ from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartOptions
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
-from accel_tui.widgets.results_table import ResultsTable
+from accel_tui.widgets.compared_runs_table import ResultsTable
 from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import BareApp, more, shows, text_of, until

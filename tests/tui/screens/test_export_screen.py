@@ -10,7 +10,7 @@ import pytest
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.formats import Precision, savedmodel_format
-from accel_engine.model_export.export_targets import FORMATS
+from accel_engine.model_export.export_options import FORMATS
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_tui.host import Screens

@@ -21,8 +21,8 @@ from accel_tui.run_state.state import RunState
 from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings, target_of
 from accel_tui.widgets.chart.plot import PlotView
 from accel_tui.widgets.chart_panels.run_band import RunCurve, band_plot, best_curve, compared_metric, read_curve
+from accel_tui.widgets.compared_runs_table import ResultRow, ResultsTable
 from accel_tui.widgets.key_bar import KeyBar, TopBar
-from accel_tui.widgets.results_table import ResultRow, ResultsTable
 from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.visibility import has_shades, is_covered
 

@@ -24,8 +24,8 @@ from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, 
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings, target_of
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts, letter, style_of
+from accel_tui.widgets.compared_runs_table import ResultRow, ResultsTable
 from accel_tui.widgets.key_bar import KeyBar, TopBar
-from accel_tui.widgets.results_table import ResultRow, ResultsTable
 from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.table import Table
 from accel_tui.widgets.visibility import is_covered

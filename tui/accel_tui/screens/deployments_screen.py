@@ -21,7 +21,7 @@ from accel_engine.deployment.deployments import Deployment, remove_deployment
 from accel_engine.deployment.server_control import stop_server
 from accel_engine.deployment.status import READY, DeploymentStatus, StatusReader
 from accel_engine.errors import AccelError
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.run.runs.listing import thinned
 from accel_engine.text import printable
 from accel_engine.words import numbers

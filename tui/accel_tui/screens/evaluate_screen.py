@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from accel_engine import data
-from accel_engine.process.ask import EngineCall
+from accel_engine.process.engine_call import EngineCall
 from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps

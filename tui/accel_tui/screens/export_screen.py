@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from accel_engine.formats import format_named, target_name
-from accel_engine.model_export.export_targets import (
+from accel_engine.model_export.export_options import (
     FORMATS,
     ExportOptions,
     all_targets,

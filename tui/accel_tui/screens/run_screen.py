@@ -20,7 +20,7 @@ from accel_tui.follower import Unreadable
 from accel_tui.formatting.runs import DIRECTORY_LOST
 from accel_tui.host import host_of, settings_of
 from accel_tui.run_state.advice import AdviceFollower
-from accel_tui.run_state.hardware import inventory_of, meters_of
+from accel_tui.run_state.run_devices import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.asking import ask_user, awaiting

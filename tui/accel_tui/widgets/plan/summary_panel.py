@@ -184,7 +184,7 @@ class SummaryPanel(Widget, can_focus=False):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="measured")
     def _read_measured(self, filled: ResolvedPlan, inventory: Inventory) -> None:
-        from accel_engine.race.remembered import remembered_result  # the first frame does not need it
+        from accel_engine.race.remembered_races import remembered_result  # the first frame does not need it
         from accel_engine.run.directory.run_paths import host_of_run
         from accel_tui.plan.measured_text import earlier_rows, first_use_rows, measured_rows
         from accel_tui.widgets.runs_table import RunsTable
