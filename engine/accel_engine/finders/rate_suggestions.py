@@ -1,4 +1,4 @@
-"""Suggests learning rates from the loss over a ramp, or says why none can be suggested."""
+"""Suggests learning rates from the losses of ramps, or says why none can be suggested."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -53,19 +53,19 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """What some ramps suggest."""
+    """The learning rates that ramps suggest."""
 
     curve: RateCurve | None
-    """The smoothed mean; ``None`` without any loss."""
+    """The smoothed mean of their losses; ``None`` if a ramp has no finite loss."""
     found: tuple[Suggestion, ...] = ()
-    """The suggestions; empty if there are none."""
+    """One for each rule, if there is no problem."""
     problem: str = ""
-    """Why there are none; empty if there are some."""
+    """Why nothing can be suggested, in words."""
     remark: str = ""
-    """What to know about them; empty for nothing."""
+    """What limits the suggestions, in words."""
 
     def best_of(self, losses: Mapping[Rule, float]) -> Suggestion | None:
-        """The one to take: that with the lowest loss, or of :data:`PREFERRED` if that is about as low.
+        """The suggestion with the lowest loss, or the one by :data:`PREFERRED` if its loss is about as low.
 
         Args:
             losses: The losses that trainings with the suggestions ended with; empty if there were none.
@@ -86,10 +86,10 @@ ABOUT_AS_LOW = 0.01
 
 
 def suggest(ramps: Sequence[Ramp]) -> Suggestions:
-    """Suggest learning rates from ramps over the same rates.
+    """Suggest learning rates.
 
     Args:
-        ramps: One for each seed.
+        ramps: A ramp over the same rates for each seed.
     """
     if not ramps or not min(len(ramp.rates) for ramp in ramps):
         return Suggestions(None, problem="the loss is not finite at the lowest learning rate: it needs lower ones")
@@ -107,7 +107,7 @@ def _suggestion(rule: Rule, curve: RateCurve, single: Sequence[RateCurve]) -> Su
 
 
 def rate_by(rule: Rule, curve: RateCurve) -> float:
-    """The rate that a rule takes from a curve that falls."""
+    """The rate that a rule takes from a curve, whose loss falls somewhere."""
     lowest = int(np.argmin(curve.losses))
     match rule:
         case Rule.STEEPEST:
