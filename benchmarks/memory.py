@@ -21,7 +21,7 @@ from accel_engine.devices import detect
 from accel_engine.plan import Plan, resolved_plan
 from accel_engine.plan.memory_estimate import MemoryEstimate, estimate_memory
 from accel_engine.process import engine_process
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.process.start_run import prepare_run
 from accel_engine.requests.describe_model import ModelRequest
 from accel_engine.run import RunReader, Status

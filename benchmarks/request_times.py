@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from accel_engine.process.ask import KeptEngine, ask, keeping
+from accel_engine.process.engine_call import KeptEngine, ask, keeping
 from accel_engine.requests.evaluate import EvaluationRequest
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol.model_reference import ModelReference

@@ -40,7 +40,7 @@ async def load(port: int, path: str, body: bytes, connections: int, seconds: flo
 
     async def client() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while (start := time.perf_counter()) < began + seconds:
+        while (start := time.perf_counter()) < began + seconds or not times:
             writer.write(request)
             answer = (await reader.readuntil(b"\r\n\r\n")).lower()
             assert answer.startswith(b"http/1.1 200"), answer
@@ -61,7 +61,7 @@ def loop(folder: Path, x: np.ndarray, seconds: float, size: int) -> tuple[float,
 
     loop.runtime = getattr(loop, "runtime", None) or SavedModelRuntime(model_path(folder, read_service(folder)))
     batch, times, began = {"inputs": x[:size]}, [], time.perf_counter()
-    while (start := time.perf_counter()) < began + seconds:
+    while (start := time.perf_counter()) < began + seconds or not times:
         loop.runtime.run(batch)
         times.append(time.perf_counter() - start)
     p50, p99 = (1000 * float(np.quantile(times, share)) for share in (0.5, 0.99))

@@ -35,7 +35,7 @@ CONNECTIONS, PARTS, LARGEST, GROWTH = 8, 20, 4, 8 << 20
 
 def make_folders(place: Path, kinds: list[str], formats: list[str]) -> Iterator[Path]:
     """Train a model of each kind, and write it in each format that serves it."""
-    from accel_engine.model_export.export_targets import target_at
+    from accel_engine.model_export.export_options import target_at
     from accel_engine.model_export.service_folder import write_service_folder
     from accel_engine.plan import Plan
     from accel_engine.process.start_run import prepare_run, start_on_engine

@@ -229,4 +229,4 @@ def test_the_moving_picture_plays_in_a_page_that_lets_it_load_nothing() -> None:
     assert names <= {"svg", "style", "rect", "g", "text", "path"}
     assert picture.count("http") == 1  # the name of the format
     assert "url(" not in picture
-    assert (ROOT / "README.md").read_text().split("\n")[2].endswith("(screenshots/training.svg)")
+    assert (ROOT / "README.md").read_text().split("\n")[4].endswith("(screenshots/training.svg)")

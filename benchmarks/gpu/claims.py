@@ -105,7 +105,7 @@ def _of_trial(trial: Any) -> str:
 def busy(arguments: argparse.Namespace) -> dict[str, Any]:
     """D4: who the queue says uses a GPU on which an idle process holds some memory."""
     from accel_engine.devices.nvidia_gpu import NvidiaProbe
-    from accel_engine.run_queue.machine import MachineReader
+    from accel_engine.run_queue.free_devices import MachineReader
 
     words = [sys.executable, "-c", HOLDER, str(arguments.gib)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as holder:

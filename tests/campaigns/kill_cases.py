@@ -63,16 +63,23 @@ _PLACEMENTS = {
     "default": (30, {}),
     "one-device": (2, {}),
     "mirrored": (8, {"virtual_cpus": 2, "checkpoint_every": "5 steps"}),
+    "sharded": (
+        3,
+        {"strategy": "mirrored", "virtual_cpus": 2, "checkpoint_every": "5 steps", "optimizer_state": "sharded"},
+    ),
+    "host": (2, {"strategy": "one-device", "virtual_cpus": 2, "devices": ("cpu:1",), "optimizer_state": "host"}),
     "central-storage": (2, {"virtual_cpus": 2, "checkpoint_every": "5 steps"}),
     "pipeline": (2, {"virtual_cpus": 2, "checkpoint_every": "5 steps"}),
     "multi-worker": (1, {"local_workers": 2, "checkpoint_every": "5 steps"}),
     # With one worker, steps run in order; with several, two runs of a plan differ.
     "parameter-server": (1, {"local_workers": 1}),
 }
-"""Of each strategy: how often it is tried, and the fields that it needs here."""
+"""Of each strategy and place of the optimizer's state: how often it is tried, and the fields that it needs here."""
 
 _REFUSED = {
     "mirrored": ("XLA",),
+    "sharded": ("XLA",),
+    "host": ("XLA",),
     "pipeline": ("XLA",),
     "central-storage": ("XLA", "EMA", "recipe"),
     "multi-worker": ("XLA",),
@@ -86,7 +93,7 @@ class Case:
     """What is trained.
 
     Attributes:
-        name: ``STRATEGY/VARIANT``.
+        name: ``STRATEGY/VARIANT``, or another name of the placement.
         plan: Its plan.
         weight: How often it is tried, in proportion.
         with_means: Whether a continued epoch has exactly the same means.
@@ -106,10 +113,10 @@ def cases(folder: Path) -> list[Case]:
     """
     variants = {**_VARIANTS, **_STREAMS, "TFRecord": _SHORT.replace(data=str(_write_records(folder)))}
     return [
-        Case(f"{strategy}/{variant}", plan.replace(strategy=strategy, **fields), weight, variant not in _STREAMS)
-        for strategy, (weight, fields) in _PLACEMENTS.items()
+        Case(f"{name}/{variant}", plan.replace(**{"strategy": name, **fields}), weight, variant not in _STREAMS)
+        for name, (weight, fields) in _PLACEMENTS.items()
         for variant, plan in variants.items()
-        if variant not in _REFUSED.get(strategy, ())
+        if variant not in _REFUSED.get(name, ())
     ]
 
 

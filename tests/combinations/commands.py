@@ -14,9 +14,9 @@ import pytest
 from accel_engine.errors import AccelError
 from accel_engine.events import Event, ModelBuilt, Outcome, RunEnded, Validated
 from accel_engine.formats import target_name
-from accel_engine.model_export.export_targets import FORMATS
+from accel_engine.model_export.export_options import FORMATS
 from accel_engine.plan import Plan
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.requests.diagnose import DiagnosisRequest
 from accel_engine.requests.evaluate import EvaluationOptions
 from accel_engine.run import RunReader, diagnostics

@@ -157,7 +157,7 @@ def install(monkeypatch: pytest.MonkeyPatch, gym: Gym) -> None:
     monkeypatch.setattr(EngineInThread, "asked", [])
     monkeypatch.setattr(EngineInThread, "unexpected", [])
     monkeypatch.setattr(engine_process, "start_engine", start)
-    monkeypatch.setattr("accel_engine.process.ask.spawn", spawn)
+    monkeypatch.setattr("accel_engine.process.engine_call.spawn", spawn)
     monkeypatch.setattr(request_server, "claim_pipes", lambda: _pipes.channel)
     monkeypatch.setattr(request_server, "until_input_ends", _received)
     monkeypatch.setattr(request_server, "request_function", _noted)

@@ -58,7 +58,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(
         "task:compiled-tuple task:compiled-triplets",
         "predict",
-        "the model's inputs have no names, by which arrays could be given",
+        "the model's inputs have no names by which arrays of a file could be chosen",
         "Several inputs without names",
         loads=True,
     ),

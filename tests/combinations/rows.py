@@ -95,7 +95,7 @@ EXAMPLES: Mapping[str, Example] = {
     "steps_per_epoch": Example(3),
     "micro_batches": Example(2),
     "remat_layers": Example(("dense*",), {"remat": "on"}),
-    "offload": Example("optimizer", {"devices": ("cpu:1",), "virtual_cpus": 2}),
+    "optimizer_state": Example("sharded", TWO),
     "label_smoothing": Example(needs={"loss": "categorical_crossentropy"}),
     "monitor_mode": Example(needs={"monitor": "validation_accuracy"}),
     "rate_scaling": Example(needs=TWO),

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from accel_engine.errors import cause_first, format_error, frames_in
 from accel_engine.plan import Plan
-from accel_engine.scripts.output_copier import end_of_output
+from accel_engine.scripts.terminal_relay import end_of_output
 from accel_engine.training.reporting.error_explanation import explain_error
 from accel_engine.user_code import reason
 

@@ -14,7 +14,7 @@ from textual.app import ScreenStackError
 from textual.pilot import Pilot
 
 from accel_engine.errors import RunError
-from accel_engine.process import ask, engine_process
+from accel_engine.process import engine_call, engine_process
 from accel_engine.run import RunList, runs_directory
 from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport
 from accel_engine.run.media import LoggedText
@@ -116,7 +116,7 @@ def _no_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise RunError("no engine here")
 
     monkeypatch.setattr(engine_process, "start_engine", refuse)
-    monkeypatch.setattr(ask, "spawn", refuse)
+    monkeypatch.setattr(engine_call, "spawn", refuse)
     monkeypatch.setattr("textual.app.wait_for_idle", settled)
     monkeypatch.setattr("textual.pilot.wait_for_idle", settled)
     yield

@@ -1,4 +1,4 @@
-"""Validates the themes and key bindings of the settings."""
+"""What keys mean and are for on all screens, and checks of the theme and the keys in the settings."""
 
 import contextlib
 import importlib
@@ -37,7 +37,7 @@ SHARED_SCREENS = (
     ),
     *(frozenset({family, "list"}) for family in ("advice", "lines")),
 )
-"""Groups of binding ids whose keys are active on the same screen, besides the ids of ``screen``."""
+"""First parts of the ids of bindings that are active on the same screen, besides ``screen``, which is on each."""
 
 MEANINGS: tuple[tuple[str, str, str], ...] = (
     (
@@ -83,7 +83,7 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("q", "quit; in help and in lists of choices, close", "*.quit help.close select-charts.done"),
     ("Q", "queue", "app.queue queue.back"),
     ("r", "runs", "app.runs"),
-    ("R", "train on: continue, more epochs", "*.continue search.prolong search.resume"),
+    ("R", "train further: continue, more epochs", "*.continue search.prolong search.resume"),
     ("s", "start, or stop what is running", "new-run.start job.start run.stop search.stop deployments.stop"),
     ("S", "searches; on New run, search", "app.searches new-run.search search.list"),
     ("t", "theme: light or dark", "app.theme"),
@@ -150,7 +150,7 @@ class KeyBinding:
     keys: tuple[str, ...]
     """Its keys, by their Textual names."""
     description: str
-    """Its action, in a sentence."""
+    """What it does; its tooltip, its label or the name of its action."""
     modal: bool = False
     """Whether it belongs to a modal screen, which disables other bindings."""
     priority: bool = False
@@ -158,7 +158,7 @@ class KeyBinding:
 
 
 def themes() -> tuple[str, ...]:
-    """The names of all themes, accel-tui first."""
+    """The names of all themes: ``auto``, those of accel-tui, and Textual's."""
     return (AUTO, *(theme.name for theme in THEMES), *BUILTIN_THEMES)
 
 
@@ -176,7 +176,7 @@ def keys(owners: Iterable[type]) -> dict[str, KeyBinding]:
     for owner in owners:
         for binding in owner.__dict__.get("BINDINGS", ()):
             if isinstance(binding, Binding) and binding.id:
-                pressed = tuple(_textual_name(key) for key in binding.key.split(","))
+                pressed = _split(binding.key)
                 description = binding.tooltip or binding.description or binding.action
                 # Of bindings that share an id, the first describes it.
                 modal = issubclass(owner, ModalScreen)

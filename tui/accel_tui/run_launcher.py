@@ -228,7 +228,7 @@ def engine_status(engine: WarmEngine) -> str:
 
 
 def _busy_runs(plan: Plan, devices: Sequence[Device]) -> Sequence[str]:
-    from accel_engine.run_queue.machine import busy_runs
+    from accel_engine.run_queue.free_devices import busy_runs
 
     return busy_runs(plan, devices)
 

@@ -8,7 +8,13 @@ from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import Rule
 from accel_engine.events import OUT_OF_MEMORY, Outcome, Recovered, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.plan.array_bytes import FLOAT32_BYTES, activation_bytes, gradient_bytes, slot_bytes, weight_bytes
+from accel_engine.plan.array_bytes import (
+    FLOAT32_BYTES,
+    activation_bytes,
+    gradient_bytes,
+    slot_bytes_on_device,
+    weight_bytes,
+)
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.memory_remedies import MIXED, MemoryFacts, advised
 from accel_engine.words.numbers import percent, size
@@ -112,7 +118,8 @@ def _cures(recorded: Recorded) -> tuple[Cure, ...]:
         batch=batch,
         can_split=True,
         can_recompute=True,
-        can_offload=gpus > 0,
+        can_place_state=True,
+        on_host=not gpus,
         mixed=mixed,
         pipeline_devices=gpus,
     )
@@ -133,7 +140,7 @@ def _contents(recorded: Recorded) -> Iterator[Evidence]:
     parts = {
         "weights": weight_bytes(plan, built.parameters),
         "gradients": gradient_bytes(plan, trainable),
-        "optimizer state": slot_bytes(plan, trainable),
+        "optimizer state": slot_bytes_on_device(plan, trainable, replicas=max(1, len(recorded.devices)))[0],
     }
     layers = _outputs(recorded, plan, built.per_replica_batch or 0)
     if layers:

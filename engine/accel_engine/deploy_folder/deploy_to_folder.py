@@ -19,7 +19,7 @@ from accel_engine.deployment.sizing import Sizing
 from accel_engine.deployment.write_version import Ask, DeployStep, Tell, write_version
 from accel_engine.errors import AccelError, ModelError, UsageError
 from accel_engine.formats import format_named
-from accel_engine.model_export.export_targets import target_at
+from accel_engine.model_export.export_options import target_at
 from accel_engine.model_server.service import read_service
 from accel_engine.plan.options import default_of
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest

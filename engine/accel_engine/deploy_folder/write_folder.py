@@ -1,4 +1,4 @@
-"""Puts a folder in place: over nothing, or over what this program has written there before."""
+"""Moves a folder to its path, where there is nothing, or only what this program has written there before."""
 
 import os
 import shutil
@@ -14,26 +14,26 @@ from accel_engine.user_paths import exists, is_directory
 from accel_engine.version import __version__
 
 MARK = ".accel-tui-folder.json"
-"""The file that says what this program has written."""
+"""The file that lists what this program has written into a folder."""
 
-_CACHES = ("__pycache__",)
+_CACHE = "__pycache__"
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a folder has of this program."""
+    """What this program has written into a folder."""
 
     accel_tui: Text
-    """The version that wrote it."""
+    """The version of this program."""
     files: tuple[Text, ...]
-    """The paths of its files, in the folder."""
+    """The paths of the files, relative to the folder."""
 
 
 def check_folder(path: Path, *, replaces: bool) -> None:
-    """Raise if a folder cannot be written to a path.
+    """Check that a folder may be written to a path.
 
     Raises:
-        UsageError: There is a file, or a folder with something in it that may not be replaced.
+        UsageError: The path has a file, or a folder with files that may not be replaced.
     """
     if not exists(path):
         return
@@ -69,7 +69,7 @@ def writing_folder(path: Path) -> Iterator[Path]:
             folder = Path(name, "folder")
             folder.mkdir()
             yield folder
-            for cache in [each for each in folder.rglob("*") if each.name in _CACHES]:
+            for cache in list(folder.rglob(_CACHE)):
                 shutil.rmtree(cache)
             files = sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir())
             (folder / MARK).write_text(encode(Mark(__version__, (*files, MARK))) + "\n", "utf-8")
@@ -79,14 +79,14 @@ def writing_folder(path: Path) -> Iterator[Path]:
 
 
 def _place(folder: Path, path: Path) -> None:
-    """Move the files of a folder."""
+    """Move the files of a folder to a path, in place of those that the mark there lists."""
     umask = os.umask(0o077)
     os.umask(umask)
     for each in (folder, *folder.rglob("*")):
-        runs = each.is_dir() or each.suffix == ".sh"
-        each.chmod((0o777 if runs else 0o666) & ~umask)  # the container's user has to read them, too
-    before = _mark_of(path)
-    for name in before.files if before else ():
+        is_executable = each.is_dir() or each.suffix == ".sh"
+        each.chmod((0o777 if is_executable else 0o666) & ~umask)  # the container's user has to read them, too
+    previous = _mark_of(path)
+    for name in previous.files if previous else ():
         _remove(path, Path(name))
     path.mkdir(exist_ok=True)
     for each in sorted(folder.rglob("*")):
@@ -99,12 +99,12 @@ def _place(folder: Path, path: Path) -> None:
 
 
 def _remove(path: Path, name: Path) -> None:
-    """Remove a file that was written before, and the folders that this empties."""
+    """Remove a file that this program has written, and folders that are empty then."""
     if name.is_absolute() or ".." in name.parts:
         return  # somebody has changed the mark
     (path / name).unlink(missing_ok=True)
     for above in list(name.parents)[:-1]:
-        shutil.rmtree(path / above / "__pycache__", ignore_errors=True)
+        shutil.rmtree(path / above / _CACHE, ignore_errors=True)
         try:
             (path / above).rmdir()
         except OSError:

@@ -66,8 +66,8 @@ from accel_engine.process.detached import start_detached
 from accel_engine.requests.check_service import ServiceLoad
 from accel_engine.requests.export_model import Export
 from accel_engine.requests.protocol.model_reference import ModelReference
-from accel_engine.service_client.load import measured_load
 from accel_engine.service_client.rest_v2 import RestV2
+from accel_engine.service_client.service_load import measured_load
 from accel_engine.words import numbers
 
 LOAD_SECONDS = 1.0

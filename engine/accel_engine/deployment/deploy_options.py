@@ -90,7 +90,12 @@ class DeployOptions:
     threads: int | None = option(
         None,
         OptionSpec(
-            "Threads of a batch; the runtime's own number by default.", int, minimum=1, maximum=1024, optional=True
+            "Threads of a batch; as many as processors by default, one with --to.",
+            int,
+            hint="as many as processors; one in a folder",
+            minimum=1,
+            maximum=1024,
+            optional=True,
         ),
     )
     device: str = option("cpu", replace(DEVICE, doc="Where a savedmodel computes; other formats use the CPU."))

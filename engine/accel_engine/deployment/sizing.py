@@ -28,8 +28,8 @@ from accel_engine.inference.measurement.stability import Measured
 from accel_engine.inference.runtime import Arrays
 from accel_engine.json_values import decode_file, encode
 from accel_engine.memory import resident_bytes
-from accel_engine.service_client.load import measured_load, single_requests
 from accel_engine.service_client.rest_v2 import RestV2
+from accel_engine.service_client.service_load import measured_load, single_requests
 from accel_engine.service_client.transport import Transport
 from accel_engine.words import numbers
 

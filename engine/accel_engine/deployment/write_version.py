@@ -8,7 +8,7 @@ from typing import Any
 from accel_engine.deployment.deploy_options import AUTO, SERVED_FORMATS, TARGETS, DeployOptions
 from accel_engine.errors import ModelError
 from accel_engine.formats import format_named
-from accel_engine.model_export.export_targets import target_at
+from accel_engine.model_export.export_options import target_at
 from accel_engine.requests.export_model import Export
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import EngineRequest

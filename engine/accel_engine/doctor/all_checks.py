@@ -23,7 +23,7 @@ from accel_engine.doctor.check import (
     passed,
     warned,
 )
-from accel_engine.doctor.machine import DRIVER_TIMEOUT, Machine
+from accel_engine.doctor.check_inputs import DRIVER_TIMEOUT, Machine
 from accel_engine.doctor.python_checks import check_python
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT
 from accel_engine.strategies.tpu_endpoint import PROBE_TIMEOUT_SECONDS

@@ -6,7 +6,7 @@ from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
 from accel_engine.devices.installation import ARM, CONTAINER, DISTRIBUTIONS, cuda_cure
 from accel_engine.devices.nvidia_queries import REASONS
 from accel_engine.doctor.check import CheckFinding, failed, warned
-from accel_engine.doctor.machine import Machine
+from accel_engine.doctor.check_inputs import Machine
 from accel_engine.doctor.tensorflow_checks import installed_packages
 
 _RESTART = "restart the machine to load the driver's new version"

@@ -8,8 +8,8 @@ from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE
 from accel_engine.devices.pci_address import normalize_bus_id
 from accel_engine.devices.xid import BY_PROGRAMS, RECOVERIES, UNKNOWN, XIDS, kernel_errors
 from accel_engine.doctor.check import CheckFinding, failed, passed, skipped, warned, worst
+from accel_engine.doctor.check_inputs import GpuSettings, Machine
 from accel_engine.doctor.gpu_diagnosis import missing_files
-from accel_engine.doctor.machine import GpuSettings, Machine
 from accel_engine.doctor.nvidia_checks import index_of, without_gpu
 from accel_engine.words.numbers import counted
 

@@ -11,8 +11,8 @@ from accel_engine.devices.nvidia_queries import NVML, NVML_PROBLEMS, REASONS
 from accel_engine.devices.pci_address import is_newer, newest_major
 from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.doctor.check import CheckFinding, CheckResult, failed, passed, skipped, warned
+from accel_engine.doctor.check_inputs import Driver, Machine
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
-from accel_engine.doctor.machine import Driver, Machine
 from accel_engine.doctor.tensorflow_checks import installed_packages, requirement_problem
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent

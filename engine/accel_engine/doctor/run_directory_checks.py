@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from accel_engine.doctor.check import CheckFinding, failed, passed, warned
-from accel_engine.doctor.machine import Machine
+from accel_engine.doctor.check_inputs import Machine
 from accel_engine.errors import RunError
 from accel_engine.run.directory.lock import WriterLock, is_locked
 from accel_engine.run.store.database import DATABASE, RunDatabase, create_file, reading

@@ -12,7 +12,7 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.devices.pci_address import normalize_bus_id, read_word
 from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.doctor.check import CheckFinding, failed, passed, warned, worst
-from accel_engine.doctor.machine import Machine
+from accel_engine.doctor.check_inputs import Machine
 from accel_engine.errors import UsageError
 from accel_engine.memory import available_memory
 from accel_engine.strategies.cluster_spec import ClusterSpec, is_batch_shell

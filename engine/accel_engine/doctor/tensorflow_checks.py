@@ -10,7 +10,7 @@ from accel_engine.arrow import CURE
 from accel_engine.devices.installation import CONTAINER, DISTRIBUTIONS, NEWEST, OLDEST, cuda_cure
 from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.doctor.check import CheckFinding, CheckResult, failed, passed, skipped, warned
-from accel_engine.doctor.machine import Machine, installed_version, parse_version
+from accel_engine.doctor.check_inputs import Machine, installed_version, parse_version
 from accel_engine.doctor.python_checks import check_python
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, XLA_VARIABLES, TensorFlowDevices, shadows
 from accel_engine.measure.tried_gpus import note_tried

@@ -13,7 +13,7 @@ from accel_engine.devices.installation import supports_tpus
 from accel_engine.devices.tpu_chips import find_chips, find_holders
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, PORTS_VARIABLE, RuntimeMetrics
 from accel_engine.doctor.check import CheckFinding, failed, passed, skipped, warned
-from accel_engine.doctor.machine import Machine, parse_version
+from accel_engine.doctor.check_inputs import Machine, parse_version
 from accel_engine.run.directory.lock import FLOCK, WHOLE_FILE
 from accel_engine.strategies.tpu_endpoint import VARIABLES, TpuEndpoint
 

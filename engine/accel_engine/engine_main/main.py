@@ -1,7 +1,7 @@
 """The engine process: ``python -m accel_engine.process [--run DIRECTORY | --request NAME | --requests]``.
 
 With ``--request`` it answers one request of :mod:`accel_engine.requests` to
-:class:`accel_engine.process.ask.EngineCall`, with ``--requests`` one after another.
+:class:`accel_engine.process.engine_call.EngineCall`, with ``--requests`` one after another.
 Without options it is a warm engine: it imports TensorFlow, describes models for
 :class:`accel_engine.process.warm_engine.WarmEngine`, and waits for a run to train.
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from accel_engine import hangup, network_namespace
 from accel_engine.engine_main import tensorflow_import
+from accel_engine.engine_main.main_thread import EngineMainThread, train_command, wake_queue
 from accel_engine.engine_main.request_server import claim_pipes, redirect, serve_request, serve_requests
-from accel_engine.engine_main.supervisor import EngineSupervisor, train_command, wake_queue
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.engine_main.warm_server import WarmServer
 from accel_engine.errors import AccelError
@@ -64,7 +64,7 @@ def main() -> int:
         command = network_namespace.isolated_command(*train_command(directory), "--isolated")
         os.execv(command[0], command)  # noqa: S606
     try:
-        outcome = EngineSupervisor(directory, tensorflow, isolated=arguments.isolated).run()
+        outcome = EngineMainThread(directory, tensorflow, isolated=arguments.isolated).run()
     except AccelError as error:
         print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
         return 1

@@ -16,7 +16,7 @@ from typing import Any
 
 from accel_engine.errors import RunError
 from accel_engine.measure.trial_process import exit_error
-from accel_engine.process.ask import EngineConnection
+from accel_engine.process.engine_call import EngineConnection
 from accel_engine.requests.protocol.request import ExamplesDone, Problem
 from accel_engine.requests.try_plan import MemberReady, TellMemory, TrialReady, TrialRequest
 from accel_engine.run.directory.run_paths import CHECKPOINTS

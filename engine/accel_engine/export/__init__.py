@@ -4,4 +4,4 @@ FORMATS = ("csv", "json", "parquet", "tensorboard")
 """Formats of tables."""
 
 TABLES = ("steps", "validation", "samples", "events")
-"""Tables of a run; ``tables.py`` reads them."""
+"""Tables of a run; ``run_tables.py`` reads them."""

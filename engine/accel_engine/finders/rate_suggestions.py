@@ -1,4 +1,4 @@
-"""Suggests learning rates from the loss over a ramp, or says why none can be suggested."""
+"""Suggests learning rates from the losses of ramps, or says why none can be suggested."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,10 @@ LEAST_POINTS = 10
 """Points of a curve below which nothing can be suggested."""
 
 SURE = 4.0
-"""How far the loss has to fall, in standard errors."""
+"""How far the loss has to fall at least, in standard errors of the smoothed curve."""
 
 RELEVANT = 0.02
-"""How far it has to fall, as a share of its size."""
+"""How far the loss has to fall at least, as a share of its size."""
 
 
 class Rule(StrEnum):
@@ -24,48 +24,48 @@ class Rule(StrEnum):
 
     STEEPEST = "steepest"
     VALLEY = "valley"
-    MINIMUM = "minimum / 10"
-    THIRD = "minimum / 3"
+    MINIMUM_TENTH = "minimum / 10"
+    MINIMUM_THIRD = "minimum / 3"
 
 
 ABOUT = {
     Rule.STEEPEST: "fastest fall",
     Rule.VALLEY: "middle of fall",
-    Rule.MINIMUM: "lowest loss / 10",
-    Rule.THIRD: "lowest loss / 3",
+    Rule.MINIMUM_TENTH: "tenth of its rate",
+    Rule.MINIMUM_THIRD: "third of its rate",
 }
-"""What each rule takes."""
+"""What each rule takes, in a table whose first column names the rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A learning rate, of the optimizer."""
+    """A learning rate."""
 
     rule: Rule
     """How it was found."""
     rate: float
-    """The rate, from the mean of all ramps."""
+    """The rate from the mean of all ramps; of the optimizer, where a plan's is scaled."""
     low: float
-    """The lowest one of single ramps."""
+    """The lowest rate of single ramps and of their mean."""
     high: float
-    """The highest one of single ramps."""
+    """The highest rate of single ramps and of their mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """What some ramps suggest."""
+    """The learning rates that ramps suggest."""
 
     curve: RateCurve | None
-    """The smoothed mean; ``None`` without any loss."""
+    """The smoothed mean of their losses; ``None`` if a ramp has no finite loss."""
     found: tuple[Suggestion, ...] = ()
-    """The suggestions; empty if there are none."""
+    """One for each rule, if there is no problem."""
     problem: str = ""
-    """Why there are none; empty if there are some."""
+    """Why nothing can be suggested, in words."""
     remark: str = ""
-    """What to know about them; empty for nothing."""
+    """What limits the suggestions, in words."""
 
     def best_of(self, losses: Mapping[Rule, float]) -> Suggestion | None:
-        """The one to take: that with the lowest loss, or of :data:`PREFERRED` if that is about as low.
+        """The suggestion with the lowest loss, or the one by :data:`PREFERRED` if its loss is about as low.
 
         Args:
             losses: The losses that trainings with the suggestions ended with; empty if there were none.
@@ -78,7 +78,7 @@ class Suggestions:
         return preferred if losses[PREFERRED] <= lowest + ABOUT_AS_LOW * abs(lowest) else best
 
 
-PREFERRED = Rule.MINIMUM
+PREFERRED = Rule.MINIMUM_TENTH
 """The rule whose rate is the answer unless another one trains better; see ``benchmarks/README.md``."""
 
 ABOUT_AS_LOW = 0.01
@@ -86,10 +86,10 @@ ABOUT_AS_LOW = 0.01
 
 
 def suggest(ramps: Sequence[Ramp]) -> Suggestions:
-    """Suggest learning rates from ramps over the same rates.
+    """Suggest learning rates.
 
     Args:
-        ramps: One for each seed.
+        ramps: A ramp over the same rates for each seed.
     """
     if not ramps or not min(len(ramp.rates) for ramp in ramps):
         return Suggestions(None, problem="the loss is not finite at the lowest learning rate: it needs lower ones")
@@ -107,15 +107,15 @@ def _suggestion(rule: Rule, curve: RateCurve, single: Sequence[RateCurve]) -> Su
 
 
 def rate_by(rule: Rule, curve: RateCurve) -> float:
-    """The rate that a rule takes from a curve that falls."""
+    """The rate that a rule takes from a curve, whose loss falls somewhere."""
     lowest = int(np.argmin(curve.losses))
     match rule:
         case Rule.STEEPEST:
             slopes = np.gradient(curve.losses[: max(2, lowest + 1)])
             return float(curve.rates[int(np.argmin(slopes))])
-        case Rule.MINIMUM:
+        case Rule.MINIMUM_TENTH:
             return float(curve.rates[lowest]) / 10
-        case Rule.THIRD:
+        case Rule.MINIMUM_THIRD:
             return float(curve.rates[lowest]) / 3
     first, last = longest_fall(curve.losses)
     return float(curve.rates[(first + last) // 2])
@@ -166,6 +166,5 @@ def _remark(curve: RateCurve, ramps: int, usable: int) -> str:
 
 
 def spread_text(suggestion: Suggestion) -> str:
-    """By which factor the seeds differ, in words; empty if they do not."""
-    factor = suggestion.high / suggestion.low
-    return "" if math.isclose(factor, 1) else f"{suggestion.low:.2g} to {suggestion.high:.2g}"
+    """The lowest and the highest rate, in words; empty if they are the same."""
+    return "" if math.isclose(suggestion.low, suggestion.high) else f"{suggestion.low:.2g} to {suggestion.high:.2g}"

@@ -1,4 +1,4 @@
-"""TensorFlow's format for serving: a directory with a numbered one for each version."""
+"""SavedModel, as TensorFlow Serving reads it: a directory with a numbered directory for each version of the model."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from accel_engine.user_code import model_errors
 from accel_engine.user_paths import exists, is_directory
 
 WARM_UP_BATCHES = (1, 8, 32)
-"""Examples in each warm-up request."""
+"""Number of examples of each warm-up request."""
 
 
 class _SavedModel(ModelFormat):
@@ -44,7 +44,7 @@ class _SavedModel(ModelFormat):
         return f"{run}-savedmodel"
 
     def path_to_write(self, path: Path) -> Path:
-        """The next version, which TensorFlow Serving takes for the newest."""
+        """The directory of the next version; TensorFlow Serving serves the highest number."""
         return path / str(max((int(name) for name in _names(path) if name.isdecimal()), default=0) + 1)
 
     def check_path(self, path: Path) -> None:
@@ -56,11 +56,11 @@ class _SavedModel(ModelFormat):
 
     def overwritten(self, path: Path) -> list[Path]:
         del path
-        return []  # a new version takes the place of none
+        return []  # each export is a new version
 
 
 def _names(directory: Path) -> list[str]:
-    """The names in a directory; none if it is not there.
+    """The names in a directory; empty if there is no such directory.
 
     Raises:
         UsageError: It cannot be read.

@@ -30,7 +30,7 @@ from accel_engine.hosts.host_requests import (
     RunFiles,
     RunFilesRequest,
 )
-from accel_engine.process.ask import EngineCall
+from accel_engine.process.engine_call import EngineCall
 from accel_engine.requests.export_model import ExportTarget
 from accel_engine.requests.protocol.request import Doing, Problem, Send, find_request
 from accel_engine.run.directory.run_paths import home, runs_directory

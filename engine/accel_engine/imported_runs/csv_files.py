@@ -13,7 +13,7 @@ import numpy as np
 
 from accel_engine.errors import DataError, UsageError
 from accel_engine.imported_runs.csv_columns import CsvColumn, TimeColumn, is_number, parse_number
-from accel_engine.imported_runs.epochs import ended_epochs
+from accel_engine.imported_runs.logged_epochs import ended_epochs
 from accel_engine.imported_runs.source_run import (
     Floats,
     ImportedMetric,

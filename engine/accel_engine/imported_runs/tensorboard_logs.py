@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from accel_engine.export.tables import shortest_texts
+from accel_engine.export.run_tables import shortest_texts
 from accel_engine.imported_runs.event_values import EventValues
 from accel_engine.imported_runs.source_run import (
     TRAINING_WORDS,

@@ -16,7 +16,7 @@ import numpy as np
 
 from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
-from accel_engine.imported_runs.epochs import take_epochs
+from accel_engine.imported_runs.logged_epochs import take_epochs
 from accel_engine.imported_runs.source_run import Floats, ImportedMetric, SourceRun, Steps
 from accel_engine.run.directory.lock import WriterLock, is_locked
 from accel_engine.run.directory.run_paths import runs_directory

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.data_options import OF_CLASSES
+
 THRESHOLD = 0.5
 """A label is predicted from this probability."""
 
@@ -88,3 +90,14 @@ def json_numbers(values: npt.NDArray[Any]) -> Any:
         return [json_numbers(each) for each in values] if values.dtype.kind == "f" else values.tolist()
     value = values.item()
     return value if not isinstance(value, float) or math.isfinite(value) else None
+
+
+def rows_not_finite(output: OutputPrediction) -> set[int]:
+    """The rows with a probability that is not finite, or an output without a finite number: the model has diverged."""
+    found: set[int] = set()
+    for array, are_chances in ((output.values, output.task in OF_CLASSES), (output.chances, True)):
+        if array is None or array.dtype.kind != "f" or not array.size:
+            continue
+        finite = np.isfinite(array.reshape(len(array), -1))
+        found |= set(np.flatnonzero(~(finite.all(1) if are_chances else finite.any(1))).tolist())
+    return found

@@ -16,7 +16,7 @@ from accel_engine import strategies
 from accel_engine.errors import AccelError, RunError
 from accel_engine.plan.isolation import is_isolated
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.process.ask import EngineConnection
+from accel_engine.process.engine_call import EngineConnection
 from accel_engine.requests.protocol.request import ExamplesDone, Problem
 from accel_engine.requests.try_plan import (
     ReturnToStart,

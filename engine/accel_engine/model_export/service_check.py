@@ -6,7 +6,7 @@ from accel_engine.formats import format_named, target_name
 from accel_engine.inference.runtime import check_inputs
 from accel_engine.model_export.artefacts import Artefacts, tensor_lines
 from accel_engine.model_export.export import beyond, measured_model, size_of_weights
-from accel_engine.model_export.export_targets import FORMATS
+from accel_engine.model_export.export_options import FORMATS
 from accel_engine.model_export.proof import Proof, failure_line
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.requests.check_service import (
@@ -20,7 +20,7 @@ from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.run.directory.run_paths import checkpoint_steps, plain_name
 from accel_engine.service_client.find_service import ServedRun, find_service, parse_url, served_run
-from accel_engine.service_client.load import measured_load
+from accel_engine.service_client.service_load import measured_load
 from accel_engine.trained.open_trained import open_trained
 
 SERVICE = "service"

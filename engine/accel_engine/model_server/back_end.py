@@ -17,7 +17,7 @@ import numpy as np
 from accel_engine.errors import AccelError
 from accel_engine.formats import open_model
 from accel_engine.inference.runtime import Runtime
-from accel_engine.model_server import wire
+from accel_engine.model_server import back_end_messages
 from accel_engine.model_server.service import Service, load_examples, model_path, read_service
 from accel_engine.user_code import reason
 
@@ -37,15 +37,15 @@ def main(folder: Path, link: socket.socket, threads: int) -> None:
         service = read_service(folder)
         runtime = _opened(folder, service, threads)
         if problem := _other_signature(service, runtime):
-            wire.send(link, {"problem": problem})
+            back_end_messages.send(link, {"problem": problem})
             return
         _warm_up(folder, service, runtime)
     except Exception as error:  # noqa: BLE001 (libraries raise anything)
-        wire.send(link, {"problem": str(error) if isinstance(error, AccelError) else reason(error)})
+        back_end_messages.send(link, {"problem": str(error) if isinstance(error, AccelError) else reason(error)})
         return
-    wire.send(link, {"seconds": time.monotonic() - began})
+    back_end_messages.send(link, {"seconds": time.monotonic() - began})
     head: dict[str, Any]
-    while (message := wire.receive(link)) is not None:
+    while (message := back_end_messages.receive(link)) is not None:
         try:
             start = time.perf_counter()
             outputs = runtime.run(message[1])
@@ -53,7 +53,7 @@ def main(folder: Path, link: socket.socket, threads: int) -> None:
         except Exception as error:  # noqa: BLE001
             head, arrays = {"problem": str(error) if isinstance(error, AccelError) else reason(error)}, {}
         try:
-            wire.send(link, head, arrays)
+            back_end_messages.send(link, head, arrays)
         except OSError:
             return
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
-from accel_engine.model_server import wire
+from accel_engine.model_server import back_end_messages
 
 Outputs = dict[str, npt.NDArray[np.generic]]
 
@@ -107,7 +107,8 @@ class BackEnd:
         """
         if self.gone.is_set():
             raise BackEndGoneError
-        message = list(wire.packed({}, inputs))  # before anybody waits: answers come in the order of the messages
+        # Before anybody waits, as answers come in the order of the messages.
+        message = list(back_end_messages.packed({}, inputs))
         answer: asyncio.Future[Outputs] = asyncio.get_running_loop().create_future()
         self._waiting.append(answer)
         self._writer.writelines(message)
@@ -131,9 +132,11 @@ class BackEnd:
             await self._process.wait()
 
     async def _receive(self) -> tuple[dict[str, Any], Outputs]:
-        head_size, body_size = wire.LENGTHS.unpack(await self._reader.readexactly(wire.LENGTHS.size))
+        head_size, body_size = back_end_messages.LENGTHS.unpack(
+            await self._reader.readexactly(back_end_messages.LENGTHS.size)
+        )
         head = await self._reader.readexactly(head_size)
-        return wire.unpacked(head, await self._reader.readexactly(body_size))
+        return back_end_messages.unpacked(head, await self._reader.readexactly(body_size))
 
     async def _read(self) -> None:
         """Give answers to those that wait for them, until the process is gone."""

@@ -22,7 +22,7 @@ from accel_engine.data.texts.characters import decoded
 from accel_engine.data.texts.tokens import encoded
 from accel_engine.errors import AccelError
 from accel_engine.image_files import parse_header, read_example
-from accel_engine.inference.output_prediction import OutputPrediction, prediction
+from accel_engine.inference.output_prediction import OutputPrediction, prediction, rows_not_finite
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.back_end_process import Outputs
 from accel_engine.model_server.request_error import RequestError
@@ -269,12 +269,14 @@ def predictions(examples: FileExamples, outputs: Outputs, service: Service) -> l
     known = {each.output: each for each in service.meanings}
     found = {name: _output(known.get(name) or Meaning(name, name, ""), array) for name, array in outputs.items() if
              array.dtype.kind not in "OUS"}  # fmt: skip
+    wrong = set[int]().union(*map(rows_not_finite, found.values()))
     rows = iter(range(len(examples.names)))
     answers = []
     for place, name in enumerate(examples.names):
         values: dict[str, Any] = {"example": name, "problem": examples.problems.get(place, "")}
-        if place not in examples.problems:
-            row = next(rows)
+        if place not in examples.problems and (row := next(rows)) in wrong:
+            values["problem"] = f"the model's outputs for {name} are not finite"
+        elif place not in examples.problems:
             parts = {each.name: prediction(each, row, service.kind) for each in found.values()}
             values |= {"outputs": parts} if len(parts) > 1 else next(iter(parts.values()))
         answers.append(values)

@@ -1,4 +1,4 @@
-"""Makes arrays of the values of a request, and says what is wrong with them; and values of arrays."""
+"""Makes arrays of the values in a request, with errors for clients, and values for answers of arrays."""
 
 import base64
 import binascii
@@ -32,14 +32,14 @@ def array_of(name: str, values: Any, spec: ArraySpec, *, has_batch: bool = True)
         In the input's type, ``[examples, ...]``, or without the batch.
 
     Raises:
-        RequestError: They do not fit; what would.
+        RequestError: They do not fit the input, with what would.
     """
     array = _texts(name, values) if spec.dtype == "string" else _numbers(name, values, spec)
     return checked(name, array, spec, has_batch=has_batch)
 
 
 def checked(name: str, array: Array, spec: ArraySpec, *, has_batch: bool = True) -> Array:
-    """An array of the shape that an input takes; a single value of each example may lack its dimension.
+    """Check an array's shape. For an input of shape ``[1]``, each example may be a single number without a list.
 
     Raises:
         RequestError: It has another shape; which would be right.
@@ -62,7 +62,7 @@ def checked(name: str, array: Array, spec: ArraySpec, *, has_batch: bool = True)
 
 
 def values_of(name: str, values: Sequence[Any], spec: ArraySpec) -> Array:
-    """The values of a message's field, flat, in an input's type.
+    """An array of the values of a message's field, ``[values]``, in an input's type.
 
     Raises:
         RequestError: They do not fit in it.
@@ -99,8 +99,9 @@ def _whole(name: str, array: Array, wanted: np.dtype[Any]) -> Array:
     if not array.size:
         return array.astype(wanted)
     low, high = array.min(), array.max()
-    if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
-        raise RequestError(f"input {name} takes whole numbers from {limits.min} to {limits.max}, not fractions")
+    if array.dtype.kind == "f" and (array != np.floor(array)).any() | ~np.isfinite(array).all():
+        wrong = "fractions" if np.isfinite(array).all() else "NaN or infinity"
+        raise RequestError(f"input {name} takes whole numbers from {limits.min} to {limits.max}, not {wrong}")
     if int(low) < limits.min or int(high) > limits.max:
         wrong = low if int(low) < limits.min else high
         raise RequestError(f"input {name} takes whole numbers from {limits.min} to {limits.max}, not {wrong}")
@@ -138,7 +139,7 @@ def _has_text(values: Any) -> bool:
 
 
 def _with_missing(name: str, array: Array, spec: ArraySpec) -> Array:
-    """Numbers of which some are missing: ``None`` becomes NaN."""
+    """Numbers as float64; ``None``, for a missing one, becomes NaN."""
     flat = array.reshape(-1).tolist()
     if not all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in flat):
         raise RequestError(f"input {name} takes numbers ({spec}); a missing one is null")
@@ -174,7 +175,7 @@ def _text(name: str, value: Any) -> str:
         except UnicodeEncodeError:  # half of a surrogate pair, which Python's parser of JSON takes
             raise RequestError(f"input {name} takes texts in Unicode; {value[:50]!r} is none") from None
         return value
-    if isinstance(value, dict) and set(value) == {"b64"}:
+    if is_base64(value):
         return as_text(name, bytes_of(name, value))
     raise RequestError(f"input {name} takes texts, not {_name_of(value)}; a missing one is null")
 
@@ -223,7 +224,7 @@ def _name_of(value: Any) -> str:
 
 
 def _kind_of(array: Array) -> str:
-    return "texts" if array.dtype.kind in "US" else "true and false" if array.dtype.kind == "b" else "other values"
+    return {"U": "texts", "S": "texts", "b": "true and false"}.get(array.dtype.kind, "other values")
 
 
 def plain_texts(array: Array) -> list[Any]:
@@ -243,10 +244,10 @@ def to_json(array: Array) -> Any:
 
 
 def check_same_length(inputs: Mapping[str, Array]) -> None:
-    """Raise if inputs have different numbers of examples.
+    """Check that all inputs have the same number of examples.
 
     Raises:
-        RequestError: They have.
+        RequestError: They have not.
     """
     counts = {name: len(array) for name, array in inputs.items()}
     if len(set(counts.values())) > 1:
@@ -258,10 +259,10 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def check_names(given: Mapping[str, Any], specs: Mapping[str, ArraySpec]) -> None:
-    """Raise if a request lacks an input, or has one that the model does not take.
+    """Check that a request has the inputs that the model takes, and no others.
 
     Raises:
-        RequestError: It has.
+        RequestError: An input is missing, or one is unknown.
     """
     if given.keys() == specs.keys():
         return

@@ -14,8 +14,10 @@ from accel_engine.user_code import UserFunction, reason
 from accel_engine.user_paths import user_path
 
 UNKNOWN_CLASS = re.compile(r"Could not locate (?:class|function) '([^']+)'")
+"""Keras' message on a class that it does not know."""
+
 _LAMBDA = ("safe_mode", "unsafe_deserialization")
-"""Parts of Keras' messages on classes that it does not know, and on lambda layers."""
+"""Parts of Keras' messages on lambda layers."""
 
 UNSAFE_NOTE = (
     "the model's file may contain lambda layers, whose code runs with all your rights (--unsafe-load on): "
@@ -44,10 +46,10 @@ def load_saved(path: str, options: BuildOptions) -> Any:
 
 
 def custom_objects(path: str) -> dict[str, Any]:
-    """Import a Python file and return its public classes and functions, but for Keras' own, by name.
+    """Import a Python file, and return its public classes and functions by name, except for classes of Keras.
 
     Raises:
-        ModelError: The file cannot be imported, or has none.
+        ModelError: The file cannot be imported, or has no class and no function.
     """
     module = UserFunction(path, "", f"custom objects in {Path(path).name}", ModelError).load_module()
     found = {
@@ -67,9 +69,8 @@ def _explained(error: Exception, options: BuildOptions) -> str:
     text = str(error)
     if not options.unsafe and any(part in text for part in _LAMBDA):
         return (
-            "it has a lambda layer, which is code in the file that could do anything that you may do, or a layer that "
-            "reads other files. "
-            "If you trust the file as you would trust a program, add --unsafe-load on"
+            "it has a lambda layer, whose code in the file could do anything that you may do, or a layer that reads "
+            "other files. If you trust the file as you would trust a program, add --unsafe-load on"
         )
     if found := UNKNOWN_CLASS.search(text):
         name = f"the class or function {found[1]} is not known"

@@ -28,7 +28,7 @@ OPTIMIZER_SLOTS = {
 """Slot variables per trainable weight of Keras' optimizers, with default arguments."""
 
 MOVED_AT_A_TIME = 2
-"""Weights whose optimizer state is on the device at a time, at most, with ``--offload optimizer``."""
+"""Weights whose optimizer state is on a device at a time, at most, if it is in host memory."""
 
 WORTHWHILE = 0.7
 """Share of the activations that may still be saved, for ``auto`` to use rematerialization: it costs a forward pass."""
@@ -55,17 +55,20 @@ def slot_bytes(plan: Plan, trainable: int) -> int:
     return FLOAT32_BYTES * trainable * optimizer_slots(plan)
 
 
-def slot_bytes_on_device(plan: Plan, trainable: int, widest: int) -> int:
-    """Bytes of the optimizer's slots on a device at a time.
+def slot_bytes_on_device(plan: Plan, trainable: int, widest: int = 0, replicas: int = 1) -> tuple[int, int]:
+    """Bytes of the optimizer's slots on a device at a time, at least and at most.
 
     Args:
         plan: The plan.
         trainable: Values of all trainable weights.
         widest: Values of the largest of them; 0 if it is unknown.
+        replicas: The replicas of the model.
     """
-    if plan.offload == "none" or not widest:
-        return slot_bytes(plan, trainable)
-    return slot_bytes(plan, min(trainable, MOVED_AT_A_TIME * widest))
+    least, more = {
+        "host": (0, MOVED_AT_A_TIME * widest),
+        "sharded": (trainable // replicas, trainable // replicas + widest),  # each weight has its state on one of them
+    }.get(plan.optimizer_state, (trainable, trainable))
+    return slot_bytes(plan, least), slot_bytes(plan, min(trainable, more) if widest else trainable)
 
 
 def activation_bytes(plan: Plan, float32_bytes: int, batch: int) -> int:
@@ -145,7 +148,7 @@ def in_flight(stage: int, stages: int, micro_batches: int) -> int:
     return min(micro_batches, stages - stage)
 
 
-def step_bytes(plan: Plan, parameters: int, trainable: int, activations: int, batch: int) -> int:
+def step_bytes(plan: Plan, parameters: int, trainable: int, activations: int, batch: int, replicas: int) -> int:
     """Bytes that a step needs on a replica without rematerialization.
 
     Args:
@@ -154,11 +157,12 @@ def step_bytes(plan: Plan, parameters: int, trainable: int, activations: int, ba
         trainable: Number of trainable weights.
         activations: Values that are saved for one example.
         batch: Examples per step on a replica.
+        replicas: The replicas of the model.
     """
     return (
         weight_bytes(plan, parameters)
         + gradient_bytes(plan, trainable)
-        + (slot_bytes(plan, trainable) if plan.offload == "none" else 0)
+        + slot_bytes_on_device(plan, trainable, replicas=replicas)[0]
         + activation_bytes(plan, FLOAT32_BYTES * activations, batch)
     )
 

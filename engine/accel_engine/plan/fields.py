@@ -45,7 +45,6 @@ from accel_engine.plan.task_choices import (
     METRIC_ALIASES,
     METRICS,
     NOT_A_NUMBER_ACTIONS,
-    OFFLOADED,
     OPTIMIZERS,
     OUT_OF_MEMORY_ACTIONS,
     PRECISIONS,
@@ -54,6 +53,7 @@ from accel_engine.plan.task_choices import (
     REMAT_MODES,
     SCHEDULES,
     SMOOTHED,
+    STATE_PLACES,
     VALIDATIONS,
     WITH_MOMENTUM,
     XLA_MODES,
@@ -440,19 +440,23 @@ class PlanFields:
             contradicts("strategy", "pipeline", "not under pipeline, whose stages compute all their layers again"),
         ),
     )
-    offload: str = _field(
-        "none",
-        FieldSpec("What is in host memory instead of the device's: the optimizer's state", str, choices=OFFLOADED),
+    optimizer_state: str = _field(
+        "device",
+        FieldSpec(
+            "Where the optimizer's state is: on each device, divided, or in host memory",
+            str,
+            choices=STATE_PLACES,
+        ),
         FieldWords(
             "Epochs, batches",
-            "moving it takes time in each step",
-            synonyms=("ZeRO-Offload", "cpu_offload", "optimizer state", "oom"),
+            "elsewhere, it or the new weights are sent in each step",
+            synonyms=("ZeRO", "offload", "cpu_offload", "shard", "FSDP", "oom"),
         ),
         _of_training("memory", "speed", changed_by="continuation", replaced_by="train_step"),
         contradictions=(
             contradicts("xla", "on", "needs ", FieldValue("xla", "off"), ": XLA cannot move the state between devices"),
         ),
-        only_for=purposes.OFFLOADING,
+        only_for=purposes.STATE_ELSEWHERE,
     )
     last_batch: str = _field(
         "keep",

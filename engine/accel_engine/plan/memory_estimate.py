@@ -63,7 +63,8 @@ class Training:
         if self.memory is None or self.kind == "tpu" or not saves_enough(size.auto_activations, size.remat_share):
             return False
         share = len(self.placement.devices) * max(1, plan.local_workers) if self.kind == "cpu" else 1
-        needed = step_bytes(plan, size.parameters, size.trainable, size.auto_activations, self.per_replica_batch)
+        batch, replicas = self.per_replica_batch, len(self.placement.devices)
+        needed = step_bytes(plan, size.parameters, size.trainable, size.auto_activations, batch, replicas)
         return needed > self.memory // share
 
     @property
@@ -184,9 +185,12 @@ def _arrays(training: Training) -> list[MemoryPart]:
 
 def _optimizer_state(training: Training) -> MemoryPart:
     plan, size = training.plan, training.size
-    if training.kind == "cpu" or plan.offload == "none":
-        return _exact("optimizer state", slot_bytes(plan, size.trainable))
-    return MemoryPart("optimizer state", 0, slot_bytes_on_device(plan, size.trainable, size.widest))
+    replicas = len(training.placement.devices) // training.placement.stages
+    if training.kind != "cpu":
+        own = slot_bytes_on_device(plan, size.trainable, size.widest, replicas)
+        return MemoryPart("optimizer state", *own)
+    copies = replicas if plan.optimizer_state == "device" else 1
+    return _exact("optimizer state", copies * slot_bytes(plan, size.trainable) // replicas)
 
 
 def _of_largest_stage(training: Training) -> list[MemoryPart]:

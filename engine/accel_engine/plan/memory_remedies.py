@@ -7,6 +7,7 @@ What changes results, a mixed precision or another batch size, is left to the us
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -47,8 +48,8 @@ class MemoryFacts:
     """Whether the training examples are cached on the devices."""
     tries_xla: bool = False
     """Whether the autotuner may compile the steps with XLA."""
-    can_offload: bool = False
-    """Whether the optimizer's state could be in host memory instead of the devices'."""
+    can_place_state: bool = False
+    """Whether the optimizer has state that could be divided over replicas, or in host memory."""
     on_host: bool = True
     """Whether CPUs train, whose memory is the host's."""
     mixed: Text = ""
@@ -116,10 +117,18 @@ def _remat_although_off(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
     return ["on"] if plan.remat == "off" and facts.can_recompute else ()
 
 
-def _offload(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
-    is_one = plan.strategy in ("default", "one-device", "pipeline")
-    is_useful = facts.can_offload and is_one and plan.offload == "none" and optimizer_slots(plan) > 0
-    return ["optimizer"] if is_useful and plan.xla != "on" else ()
+def _sharded(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
+    is_new = plan.strategy == "mirrored" and plan.optimizer_state == "device"
+    return ["sharded"] if is_new and _has_state(plan, facts) else ()
+
+
+def _on_host(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
+    is_new = plan.strategy in ("default", "one-device", "pipeline", "mirrored") and plan.optimizer_state != "host"
+    return ["host"] if is_new and not facts.on_host and _has_state(plan, facts) else ()
+
+
+def _has_state(plan: Plan, facts: MemoryFacts) -> bool:
+    return facts.can_place_state and optimizer_slots(plan) > 0 and plan.xla != "on"
 
 
 def _pipeline(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
@@ -137,6 +146,7 @@ _SPLIT = (
     "accumulate gradients (gradient_accumulation_steps of the optimizer) with a smaller batch",
 )
 _RECOMPUTE = ("compute parts of the model again instead of keeping them", "keras.RematScope around the model's layers")
+_LESS_STATE = "an optimizer with less state, such as Lion or Adafactor"
 
 REMEDIES = (
     Remedy("micro_batches", _exact, *_SPLIT),
@@ -148,12 +158,8 @@ REMEDIES = (
         is_last=True,
     ),
     Remedy("", lambda _, facts: [True] if facts.caches_data else ()),
-    Remedy(
-        "offload",
-        _offload,
-        "keep the optimizer's state in host memory",
-        "an optimizer with less state, such as Lion or Adafactor",
-    ),
+    Remedy("optimizer_state", _sharded, "divide the optimizer's state over the devices", _LESS_STATE),
+    Remedy("optimizer_state", _on_host, "keep the optimizer's state in host memory", _LESS_STATE),
     Remedy("xla", lambda plan, facts: ["off"] if plan.xla == "auto" and facts.tries_xla else ()),
     Remedy("micro_batches", _small, *_SPLIT, is_last=True),
     Remedy("remat", _remat_although_off, *_RECOMPUTE, is_last=True),
@@ -227,8 +233,10 @@ def _action(name: str, value: Any, plan: Plan, facts: MemoryFacts) -> str:
         case "remat":
             instead = ", although the plan says --remat off" if plan.remat == "off" else ""
             return f"computes parts of the model again for the gradients (--remat on{instead})"
-        case "offload":
-            return "keeps the optimizer's state in host memory (--offload optimizer)"
+        case "optimizer_state":
+            where = "divides the optimizer's state over the devices"
+            where = where if value == "sharded" else "keeps the optimizer's state in host memory"
+            return f"{where} (--optimizer-state {value})"
         case "xla":
             return "does not compile the steps with XLA (--xla off)"
     return "no longer caches the training data on the device"
@@ -285,7 +293,7 @@ def cheapest_change(training: Training) -> PlanChange | None:
     """
     values = _values(training)
     starts = [PlanChange(training)]
-    for name in ("remat", "offload", "precision"):
+    for name in ("remat", "optimizer_state", "precision"):
         starts += [start.with_field(name, value) for start in starts for value in values[name]]
     found = (_first_that_fits(start, values["micro_batches"], _start_in_micro_batches) for start in starts)
     staged = (_in_stages(start, name) for start in starts for name in values["strategy"])
@@ -294,18 +302,22 @@ def cheapest_change(training: Training) -> PlanChange | None:
     return next((change for change in chain(found, in_stages, smaller) if change is not None), None)
 
 
-def _values(training: Training) -> dict[str, Sequence[Any]]:
+def _values(training: Training) -> Mapping[str, Sequence[Any]]:
     """The values of fields that may help, without last resorts, from the mildest on."""
     plan, size = training.plan, training.size
     facts = MemoryFacts(
         batch=training.per_replica_batch,
         can_split=size.is_divisible,
         can_recompute=size.remat_share is not None and plan.strategy != "parameter-server",
-        can_offload=training.kind == "gpu",
+        can_place_state=True,
+        on_host=training.kind == "cpu",
         mixed=MIXED.get(training.kind, ""),
         pipeline_devices=len(training.accelerators) if size.stages else 0,
     )
-    return {each.field: each.values(plan, facts) for each in REMEDIES if not each.is_last}
+    found = defaultdict[str, list[Any]](list)
+    for each in REMEDIES:
+        found[each.field] += () if each.is_last else each.values(plan, facts)
+    return found
 
 
 def _first_that_fits(

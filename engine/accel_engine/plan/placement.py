@@ -145,6 +145,9 @@ def place(
         _check_threads(plan, chosen)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "requires GPUs, but no GPU is used")
+    if plan.reduction == "hierarchical-copy" and len(chosen) % 2:
+        reason = f"TensorFlow leaves out the gradients of the last of {len(chosen)} devices: use an even number, or "
+        raise PlanError("reduction", plan.reduction, reason, FieldValue("reduction", "one-device"))
     if plan.xla == "on" and (entry.coordinated or entry.staged or entry.name == "central-storage"):
         raise PlanError("xla", plan.xla, f"must be auto or off under {entry.name}, which XLA does not support")
     workers = _worker_count(entry, plan, cluster)

@@ -1,6 +1,6 @@
-"""The first stage of the checks of a plan: the plan alone, without files, its model, its data or the machine.
+"""The first stage of the checks of a plan: its fields alone, without files, model, data or machine.
 
-Most rules stand at the entries of the fields; here are those that no entry can hold.
+Most rules are in the entries of the fields; this module applies them, and adds the rules on several fields.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -13,10 +13,10 @@ from accel_engine.plan.field_rules import Need
 from accel_engine.plan.fields import CLIPPED_ONCE, DEFAULTS, RULES, SPECS, PlanFields
 
 NEEDS: Mapping[str, Need] = {name: rules.needs for name, rules in RULES.items() if rules.needs is not None}
-"""What fields need of others, by field."""
+"""What a field needs other fields to be, so that it has an effect."""
 
 CLIPPING = tuple(name for name, rules in RULES.items() if rules.alternatives is CLIPPED_ONCE)
-"""Fields that clip gradients; Keras takes one of them."""
+"""The fields that clip gradients, of which Keras takes one only."""
 
 
 class NoEffectError(PlanError):
@@ -24,7 +24,7 @@ class NoEffectError(PlanError):
 
 
 def errors_of_plan(plan: PlanFields) -> Iterator[PlanError]:
-    """Yield an error for each field that is malformed, contradicts another one, or has no effect without one."""
+    """Yield an error for each field that is malformed, contradicts another field, or has no effect without one."""
     for name, rules in RULES.items():
         try:
             if rules.check_form is not None:
@@ -40,7 +40,6 @@ def errors_of_plan(plan: PlanFields) -> Iterator[PlanError]:
 
 
 def _contradictions(plan: PlanFields, name: str) -> Iterator[PlanError]:
-    """Yield the errors of a field that contradicts others."""
     rules, value = RULES[name], getattr(plan, name)
     if value == DEFAULTS[name]:
         return
@@ -55,7 +54,7 @@ def _contradictions(plan: PlanFields, name: str) -> Iterator[PlanError]:
 
 
 def alternatives_to(name: str) -> tuple[str, ...]:
-    """The fields, this one included, of which a plan sets one; empty if there are no others."""
+    """The fields, this one included, of which a plan sets at most one; empty if the field excludes no other."""
     shared = RULES[name].alternatives if name in RULES else None
     return tuple(each for each, rules in RULES.items() if shared is not None and rules.alternatives is shared)
 

@@ -229,16 +229,20 @@ def _has_several_devices(situation: Situation) -> bool:
     return situation.strategy.maximum_devices != 1
 
 
-def _can_offload(situation: Situation) -> bool:
-    """Whether this process has one copy of the weights, on GPUs; logical CPUs stand in for them."""
-    entry = situation.strategy
-    is_one = not entry.processes and not entry.kind and (entry.maximum_devices == 1 or entry.staged)
-    return is_one and (situation.kind in ("gpu", "") or situation.plan.virtual_cpus > 1)
+def _can_place_state(situation: Situation) -> bool:
+    """Whether the optimizer's state can be where the plan says: logical CPUs stand in for GPUs."""
+    name = situation.strategy.name
+    if situation.plan.optimizer_state == "sharded":
+        return name == "mirrored"
+    may_be = name in ("default", "one-device", "pipeline", "mirrored")
+    return may_be and (situation.kind in ("gpu", "") or situation.plan.virtual_cpus > 1)
 
 
-def _why_not_offload(situation: Situation) -> Words:
-    is_of_host = situation.kind == "cpu" and situation.strategy.name in ("default", "one-device")
-    return ("; a CPU trains, whose memory is the host's: leave it out",) if is_of_host else _strategy_is(situation)
+def _why_not_place_state(situation: Situation) -> Words:
+    if situation.plan.optimizer_state == "sharded":
+        return ("; sharded needs ", FieldValue("strategy", "mirrored"), ", whose replicas divide it")
+    is_of_host = situation.kind == "cpu" and not situation.strategy.processes
+    return ("; CPUs train, whose memory is the host's: leave it out",) if is_of_host else _strategy_is(situation)
 
 
 COLUMNS = Purpose("files with columns or named arrays", _has_columns)
@@ -283,11 +287,11 @@ FORCED = Purpose("mixed_float16 on a CPU, and XLA on a GPU", _allows, is_refused
 REDUCTIONS = Purpose("strategies with several devices", lambda s: len(s.strategy.reductions) > 1, _strategy_is)
 SEVERAL_DEVICES = Purpose("strategies with several devices", _has_several_devices, is_refused=False)
 PIPELINES = Purpose("the strategy pipeline", lambda s: s.strategy.staged, _strategy_is)
-OFFLOADING = Purpose(
-    "one GPU, or a pipeline of GPUs",
-    _can_offload,
-    _why_not_offload,
-    is_shown=lambda s: s.kind == "gpu" and _can_offload(s),
+STATE_ELSEWHERE = Purpose(
+    "one GPU, mirrored, or a pipeline",
+    _can_place_state,
+    _why_not_place_state,
+    is_shown=lambda s: s.strategy.name == "mirrored" or (s.kind == "gpu" and _can_place_state(s)),
 )
 LOCAL_WORKERS = Purpose("multi-worker and parameter-server", lambda s: s.strategy.processes, _strategy_is)
 TPUS = Purpose("the strategy tpu", lambda s: s.strategy.kind == "tpu", _strategy_is)

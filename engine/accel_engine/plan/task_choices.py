@@ -103,7 +103,7 @@ def is_of_training(monitor: str) -> bool:
 PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
 XLA_MODES = ("auto", "on", "off")
 REMAT_MODES = ("auto", "on", "off")
-OFFLOADED = ("none", "optimizer")
+STATE_PLACES = ("device", "sharded", "host")
 OUT_OF_MEMORY_ACTIONS = ("adapt", "fail")
 NOT_A_NUMBER_ACTIONS = ("rollback", "skip", "stop", "continue")
 OPTIMIZERS = (

@@ -123,10 +123,11 @@ def _activation_of(output: Any) -> Callable[[Any], Any] | None:
 def move_variable(variable: keras.Variable, device: str) -> None:
     """Move a variable's value to a device; it stays the same variable of its layer and in checkpoints.
 
-    No public name replaces the ``tf.Variable`` of a Keras variable. Does nothing if it is there already. Not made by
-    ``tf.Variable``, which puts it on the device of a strategy.
+    Of the copies that the replicas of a strategy have, in whose scope this is called, one remains. No public name
+    replaces the ``tf.Variable`` of a Keras variable. Does nothing if it is there already. Not made by ``tf.Variable``,
+    which puts it on the devices of a strategy.
     """
-    before = variable.value
+    before, *others = tf.distribute.get_strategy().experimental_local_results(variable.value)
     with tf.device(device):
         after = type(before)(
             before.value(),
@@ -137,5 +138,5 @@ def move_variable(variable: keras.Variable, device: str) -> None:
             aggregation=before.aggregation,
             synchronization=before.synchronization,
         )
-    if before.device != after.device:
+    if others or before.device != after.device:
         variable._value = after

@@ -87,6 +87,26 @@ def averages_of(model: Any) -> list[tuple[keras.Variable, keras.Variable]]:
     return [(variable, average) for variable, average in zip(variables, averages, strict=True) if average is not None]
 
 
+def slots_by_weight(optimizer: Any) -> list[tuple[int, keras.Variable]]:
+    """The variables that an optimizer keeps for its weights, each with the weight's index.
+
+    Every optimizer has own private names for the lists of them. Without the one of the list of weights, none is found.
+    """
+    weights = getattr(optimizer, "_trainable_variables", None) or ()
+    others = {id(each) for each in (*weights, iterations_of(optimizer))}  # also in a list of all its variables
+    lists = [each for each in vars(optimizer).values() if isinstance(each, list) and len(each) == len(weights)]
+    return [
+        (index, each)
+        for own in lists
+        if not any(id(each) in others for each in own)
+        for index, each in enumerate(own)
+        if isinstance(each, keras.Variable)
+    ]
+
+
+SUM_OF_GRADIENTS = "_all_reduce_sum_gradients"
+"""The method of an optimizer that sums gradients over replicas; without it, all replicas have the sums of all."""
+
 UPDATE_OF_AVERAGES = "_update_model_variables_moving_average"
 """The method of an optimizer that updates its moving averages; without it, they are updated on the weights' device."""
 

@@ -9,7 +9,7 @@ from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate, HeldOutMetrics
 from accel_engine.inference.origin import origin_of
 from accel_engine.plan import Plan
-from accel_engine.process.ask import EngineCall, warm_kept_engine
+from accel_engine.process.engine_call import EngineCall, warm_kept_engine
 from accel_engine.requests.bench_models import BenchedModel, BenchOptions, BenchRequest
 from accel_engine.requests.held_out_metrics import HeldOutRequest
 from accel_engine.requests.protocol.model_reference import ModelReference

@@ -44,7 +44,7 @@ class WarmEngine:
         self._replies: dict[int, Description | Problem] = {}
         self._changed = threading.Condition()
         self._number = 0
-        from accel_engine.process.ask import EngineConnection  # the first screen is painted without these
+        from accel_engine.process.engine_call import EngineConnection  # the first screen is painted without these
         from accel_engine.requests.protocol.request import EngineReady
 
         self._connection = EngineConnection(None, (EngineReady, Description, Problem))

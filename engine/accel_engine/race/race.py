@@ -22,7 +22,7 @@ from accel_engine.race.configuration import Configuration, ConfigurationKind, Co
 from accel_engine.race.configuration_trial import ConfigurationTrial
 from accel_engine.race.configurations import combine, find_configurations
 from accel_engine.race.energy import MakeMeters, find_meters
-from accel_engine.race.remembered import remember
+from accel_engine.race.remembered_races import remember
 from accel_engine.requests.try_plan import TrialStart
 
 SECONDS = 5.0

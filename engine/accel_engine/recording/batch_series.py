@@ -1,4 +1,4 @@
-"""Converts Keras' batch logs to per-step series."""
+"""Makes a value for each step of the logs that Keras gives to batch callbacks."""
 
 import math
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from accel_engine.keras_support.model_structure import has_custom_train_step
+from accel_engine.recording.logged_values import BATCH_VALUE, LoggedValues, Source
 from accel_engine.recording.logs import columns, numbers
-from accel_engine.recording.metric_state import BATCH_VALUE, MetricState, Source
 from accel_engine.recording.running_means import PRECISE_BATCHES, RunningMean, Values, batch_weights, recover_values
 from accel_engine.run.store.series_names import SeriesNames
 
@@ -21,17 +21,17 @@ MEAN = "mean_"
 class BatchSeries:
     """Collects the batch logs of one ``fit`` between updates.
 
-    A series keeps its name and meaning. The first two updates decide it: the value of each batch if that can be
-    recovered, or the running mean over the epoch. Batch values that cannot be recovered later are missing.
+    The first two updates decide what a series has in the whole ``fit``: the value of each batch if that can be computed
+    from Keras' running means, else the running mean over the epoch. A batch whose value cannot be computed is missing.
 
     Args:
-        execution: ``steps_per_execution``.
+        execution: ``steps_per_execution``: batches per call of the batch callbacks.
         steps: Batches per epoch, if known.
         names: Names the series.
 
     Attributes:
-        add: Adds the logs of a batch; called at every step, so it is just a list's ``append``.
-        execution: Batches per call of the batch callbacks.
+        add: Adds the logs of a call of the batch callbacks. It is a list's ``append``, as it delays training.
+        execution: The same.
         missing: Names of the series that lack the values of some batches.
     """
 
@@ -42,7 +42,7 @@ class BatchSeries:
         self._logs: list[dict[str, Any]] = []
         self.add = self._logs.append
         self.missing: set[str] = set()
-        self._metric_state = MetricState()
+        self._logged_values = LoggedValues()
         self._weights: dict[str, float] = {}
         self._prefixes: dict[str, str] = {}
         self._usual: dict[str, float] = {}
@@ -88,7 +88,7 @@ class BatchSeries:
             return {}
         count = len(self._logs)
         latest = numbers(self._logs[-1], self._names)
-        found = self._metric_state.identify(model, latest, permanent=self._taken + count > 1)
+        found = self._logged_values.identify(model, latest, permanent=self._taken + count > 1)
         if not self._taken:
             for name, source in found.items():
                 if isinstance(source, RunningMean):
@@ -106,6 +106,8 @@ class BatchSeries:
             prefix, values = self._measured(name, logged[name], found[name], weights)
             series[prefix + name] = values
             if name == "loss" and weights is not None and epoch_ended:
+                # The last call of an epoch may have fewer batches, as its share of the usual weight tells; the weights
+                # are differences of float32 sums, whose rounding must not add a batch.
                 batches[-1] = max(1, math.ceil(weights[-1] / self._weights[name] * self.execution - 1e-6))
             self._before[name] = (
                 RunningMean(logged[name][-1], mean.count) if isinstance(mean := found[name], RunningMean) else None

@@ -18,8 +18,8 @@ from msgspec.structs import astuple
 
 from accel_engine.errors import RunError
 from accel_engine.events import Event, Warned, to_stored
-from accel_engine.recording import script, supervisor
-from accel_engine.recording.wire import Message, MessageReader, pack_message
+from accel_engine.recording import script, supervisor_address
+from accel_engine.recording.recorder_messages import Message, MessageReader, pack_message
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.engine.commands import Command
 
@@ -44,8 +44,8 @@ _silent = threading.Event()
 
 def report_to_run(message: str) -> bool:
     """Write a message to the log of the run that ``accel-tui run`` has created; return whether there is one."""
-    if supervisor.given_address:
-        with suppress(OSError), _connect(supervisor.given_address) as connection:
+    if supervisor_address.given_address:
+        with suppress(OSError), _connect(supervisor_address.given_address) as connection:
             connection.sendall(pack_message({"report": message}))
             return True
     return False
@@ -175,13 +175,13 @@ class RunLink:
         """Send a first message to the supervisor, started if needed, and return its answer."""
         try:
             _check_answers()
-            if address := supervisor.known_address():
+            if address := supervisor_address.known_address():
                 try:
                     return self._open(address, first)
                 except (ConnectionError, FileNotFoundError):  # it has ended
-                    if supervisor.given_address:
+                    if supervisor_address.given_address:
                         raise
-            return self._open(supervisor.start_supervisor(), first)
+            return self._open(supervisor_address.start_supervisor(), first)
         except (OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
                 _silent.set()

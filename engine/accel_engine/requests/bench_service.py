@@ -20,7 +20,7 @@ class ServiceLoads:
 class BenchServiceRequest(EngineRequest[ServiceLoads]):
     """A request to measure a service; what was measured of each number of connections is a part of the answer."""
 
-    function: ClassVar = "accel_engine.service_client.load:bench_service"
+    function: ClassVar = "accel_engine.service_client.service_load:bench_service"
     result: ClassVar = ServiceLoads
     parts: ClassVar = (MeasuringService, ServiceLoad)
     is_batch: ClassVar = False

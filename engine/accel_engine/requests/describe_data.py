@@ -12,7 +12,7 @@ from accel_engine.requests.protocol.request import EngineRequest
 class DataRequest(EngineRequest[DescribedData]):
     """A request to load a plan's data and describe it."""
 
-    function: ClassVar = "accel_engine.engine_main.preview_data:answer_preview"
+    function: ClassVar = "accel_engine.engine_main.preview_server:answer_preview"
     result: ClassVar = DescribedData
 
     plan: Plan

@@ -16,7 +16,7 @@ class PreviewRequest(EngineRequest[DescribedData]):
         plan: Names the data, and how it is read and split; its source loads without TensorFlow.
     """
 
-    function: ClassVar = "accel_engine.engine_main.preview_data:answer_preview"
+    function: ClassVar = "accel_engine.engine_main.preview_server:answer_preview"
     result: ClassVar = DescribedData
     needs_tensorflow: ClassVar = False
 

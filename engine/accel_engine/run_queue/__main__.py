@@ -10,7 +10,7 @@ from accel_engine.process.detached import work_alone
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import home
 from accel_engine.run_queue.engine_environment import concerns_training
-from accel_engine.run_queue.machine import MachineReader
+from accel_engine.run_queue.free_devices import MachineReader
 from accel_engine.run_queue.queue_database import WAITER_LOCK, open_queue
 from accel_engine.run_queue.waiter import Waiter
 

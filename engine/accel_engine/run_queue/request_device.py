@@ -31,7 +31,7 @@ from accel_engine.run.engine.status import read_info
 from accel_engine.run.store.database import reading
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.run_queue.decision import IDLE_SECONDS, STAYS_IDLE
-from accel_engine.run_queue.machine import MachineReader, active_runs, reservation
+from accel_engine.run_queue.free_devices import MachineReader, active_runs, reservation
 from accel_engine.run_queue.queue_database import changing_queue, database_path
 from accel_engine.run_queue.queue_entries import StoredEntry
 from accel_engine.words import numbers

@@ -19,7 +19,7 @@ from accel_engine.run.writing.waiting_run import end_waiting
 from accel_engine.run_queue.decision import Decision, FreeDevices, WaitingRun, decide
 from accel_engine.run_queue.dependencies import run_status, waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory
-from accel_engine.run_queue.machine import MachineReader, active_runs, is_reserved, occupies_devices
+from accel_engine.run_queue.free_devices import MachineReader, active_runs, is_reserved, occupies_devices
 from accel_engine.run_queue.needs import RunNeeds, find_need
 from accel_engine.run_queue.queue_database import QueueDatabase
 from accel_engine.run_queue.queue_entries import NO_REASON, StoredEntry

@@ -1,6 +1,6 @@
 """The ``accel-tui run`` command in the foreground: it shows the script's output, and sends keys and signals.
 
-The messages stand in :mod:`accel_engine.recording.wire`. It may exit at any time; the script continues.
+The messages stand in :mod:`accel_engine.recording.recorder_messages`. It may exit at any time; the script continues.
 """
 
 import socket
@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from accel_engine.recording.wire import Message, MessageReader, pack_message
+from accel_engine.recording.recorder_messages import Message, MessageReader, pack_message
 from accel_engine.scripts.script_process import TERMINAL
 
 MAX_WAITING_BYTES = 4 << 20

@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 from accel_engine import clock
 from accel_engine.errors import AccelError, RunError, format_error
 from accel_engine.events import EpochEnded, Event, Outcome, Phase, RunEnded, from_stored
-from accel_engine.recording.wire import Message, MessageReader, pack_message
+from accel_engine.recording.recorder_messages import Message, MessageReader, pack_message
 from accel_engine.run import media
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.engine.memory_loss import count_kills

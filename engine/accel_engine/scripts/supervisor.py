@@ -11,18 +11,18 @@ from pathlib import Path
 from accel_engine.devices import Sampler
 from accel_engine.errors import MAX_REASON_LENGTH
 from accel_engine.events import Outcome
-from accel_engine.recording.wire import FORWARDED, Message
+from accel_engine.recording.recorder_messages import FORWARDED, Message
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
 from accel_engine.scripts.attached_terminal import AttachedTerminal
 from accel_engine.scripts.listener import Listener
-from accel_engine.scripts.output_copier import OutputCopier, OutputLog
 from accel_engine.scripts.output_parser import OutputParser
 from accel_engine.scripts.parsed_part import ParsedPart
 from accel_engine.scripts.recorder_server import MEMORY, RecorderServer
 from accel_engine.scripts.script_process import TERMINAL, ScriptProcess, Streams
 from accel_engine.scripts.script_run import ScriptRun
+from accel_engine.scripts.terminal_relay import OutputLog, TerminalRelay
 
 POLL_SECONDS = 0.05
 """How often the main thread looks after the script."""
@@ -85,7 +85,7 @@ class ScriptSupervisor:
         self._server = RecorderServer(listener, self._run.begin_recording, self._run.warn)
         self._parsed = ParsedPart(self._run) if patterns else None
         add = self._parsed.add if self._parsed else lambda _: None
-        self._copier = OutputCopier(streams, self._log, OutputParser(patterns), attached, add, self._take)
+        self._copier = TerminalRelay(streams, self._log, OutputParser(patterns), attached, add, self._take)
         self._sampler = Sampler(self._run.write_samples, engine=script.pid)
         self._interruptions = 0
         self._has_killed = self._has_shown_failure = False

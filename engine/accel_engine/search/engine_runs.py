@@ -20,7 +20,7 @@ from accel_engine.run.directory.run_paths import CHECKPOINTS, latest_checkpoint
 from accel_engine.run.history.history import History, fold, read_history
 from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
-from accel_engine.run_queue.machine import active_runs
+from accel_engine.run_queue.free_devices import active_runs
 from accel_engine.run_queue.queue import cancel, enqueue, entries, limit
 from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_engine.search.trial_runs import Observation, RunMetrics

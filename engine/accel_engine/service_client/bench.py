@@ -21,7 +21,7 @@ from accel_engine.plan.options import default_of
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.check_service import CheckOptions
 from accel_engine.service_client.find_service import find_service, parse_url, served_run
-from accel_engine.service_client.load import single_requests
+from accel_engine.service_client.service_load import single_requests
 from accel_engine.service_client.service_runtime import ServiceRuntime
 from accel_engine.service_client.transport import ServiceError, UnreachableError, patiently, read_client_token
 from accel_engine.user_paths import user_path

@@ -6,7 +6,7 @@ file without a run means. What is done with a trained model is a function over t
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import keras
@@ -54,22 +54,22 @@ class TrainedModel:
     Attributes:
         name: The run's id, or the file's name.
         step: Steps that it was trained for; 0 for a file.
-        plan: What it was trained with, without what only training needs; of a file, only its model and data.
-        is_file: Whether it is the model of a file, of which no run is known.
+        plan: The run's plan without the fields that only training needs; for a file, its model and data only.
+        is_file: Whether it was opened from a file, not from a run.
         model: The model with its weights, its loss and its own metrics.
         task: What it learned.
-        outputs: The specs of its outputs, with the batch; ``None`` if it cannot be called.
+        outputs: The specs of its outputs, with the dimension of the batch; ``None`` if the model cannot be called.
         output_names: The names of its outputs, where they are a list.
         scale: The factor that raw inputs are multiplied by.
         outputs_of: Computes its outputs for raw inputs; in a graph, too.
         metrics: What is measured besides the model's own metrics; empty if it was opened without data.
-        dataset: The data; without examples, if it was opened without.
+        dataset: The data; without examples, if it was opened without data.
         split: The name of the split, or the file name of other data; empty if it was opened without data.
         examples: The examples of the split.
         input_spec: How raw inputs look, and become an example; ``None`` if unknown.
         categories: The categories of a table's inputs, where only the file of the model tells them.
         notes: Warnings for the user.
-        recorded_form: The form of the data, if it was opened without: see :attr:`form`.
+        recorded_form: The form of the data as the run or file has it, if it was opened without data.
     """
 
     name: str
@@ -133,14 +133,14 @@ def open_trained(
     """Open a trained model.
 
     Args:
-        reference: The directory of its run; or a plan with the file of a model, and its data.
-        data: Data to use instead of the run's own, as of a plan; empty for the run's or the plan's; ``None`` for none:
-            then a run's data is read only where nothing else tells what its model is, such as the words of texts.
+        reference: The directory of its run; or a plan that names the file of a model, and data.
+        data: Data to use, as a plan names it; empty for the run's or the plan's own; ``None`` for no examples: then a
+            run's data is read only where nothing else describes it, such as the words of texts.
         split: One of :data:`accel_engine.trained.run_data.SPLITS`.
         checkpoint: Of a run: see :func:`accel_engine.run.history.chosen_checkpoint.chosen_step`.
         keeps_raw: Whether the raw rows of a table are needed.
         progress: Reports the number of examples read.
-        doing: Told what is being done.
+        doing: Called with what is being done, in words.
 
     Raises:
         AccelError: The model cannot be loaded or restored, or the data does not fit it.
@@ -150,18 +150,24 @@ def open_trained(
         return _open_file(reference, split, progress) if data is not None else _open_file_alone(reference)
     notes: list[str] = []
     step = chosen_step(reference, notes.append, checkpoint)
-    open_run = partial(_open_run, reference, step, data, split, keeps_raw, progress, doing)
+
+    def restore() -> TrainedModel:
+        return _restore_run(
+            reference, step, data=data, split=split, keeps_raw=keeps_raw, progress=progress, doing=doing
+        )
+
     if data is None:
-        opened = opened_once(reference, step, open_run, lambda made: made.recorded_form is not None)
+        trained = opened_once(reference, step, restore, lambda made: made.recorded_form is not None)
     else:
         forget()
-        opened = open_run()
-    return replace(opened, notes=(*notes, *opened.notes))
+        trained = restore()
+    return replace(trained, notes=(*notes, *trained.notes))
 
 
-def _open_run(
+def _restore_run(
     reference: Path,
     step: int,
+    *,
     data: str | None,
     split: str,
     keeps_raw: bool,
@@ -179,24 +185,24 @@ def _open_run(
     keras.config.set_dtype_policy(source.plan.policy)
     model = _built(source)
     notes = _changes_of(model, source.plan, recorded, reference.name)
-    opened = _opened(reference.name, step, model, source, recorded)
+    trained = _trained_model(reference.name, step, model, source, recorded)
     with whole_checkpoint(reference / CHECKPOINTS, step) as path:
         restore_weights(model, path, averages=True)
-    return replace(opened, notes=(*notes, *source.notes))
+    return replace(trained, notes=(*notes, *source.notes))
 
 
 def _built(source: OpenedData) -> keras.Model:
-    """The model of a run, with other weights."""
+    """The model of a run, before its weights are restored."""
     if source.saved is not None:
         return load_saved(str(source.saved), _options(source.plan))
     return build_plan_model(source.plan, source.description)
 
 
 def _changes_of(model: keras.Model, plan: Plan, recorded: Diagnostics, run: str) -> list[str]:
-    """A warning on a model of the user's that is not the one that the run was trained with.
+    """A warning if the user has changed the model since the run was trained.
 
     Raises:
-        RunError: A model of the program is not.
+        RunError: A built-in model has changed, with the version of the program.
     """
     change = changed_layer(model, recorded.layers)
     if change and not isinstance(models.find(plan.model), models.UserModel):
@@ -211,11 +217,11 @@ def _open_file(plan: Plan, split: str, progress: Progress) -> TrainedModel:
     dataset = load_for(load_saved(plan.model, _options(plan)), plan, progress)
     source = OpenedData.of(plan, dataset, split, dataset.warnings)
     model = build_plan_model(plan, source.description)
-    return _opened(Path(plan.model).name, 0, model, source, None)
+    return _trained_model(Path(plan.model).name, 0, model, source, None)
 
 
 def _open_file_alone(plan: Plan) -> TrainedModel:
-    """The model of a file; exported classifiers have the names of their classes, others do not.
+    """The model of a file, without data. Only classifiers that this program exported have the names of their classes.
 
     Raises:
         ModelError: It has no inputs of a known shape, or no outputs of numbers.
@@ -250,7 +256,9 @@ def _options(plan: Plan) -> BuildOptions:
     return BuildOptions(custom_objects=plan.custom_objects, unsafe=plan.unsafe_load == "on")
 
 
-def _opened(name: str, step: int, model: keras.Model, source: OpenedData, recorded: Diagnostics | None) -> TrainedModel:
+def _trained_model(
+    name: str, step: int, model: keras.Model, source: OpenedData, recorded: Diagnostics | None
+) -> TrainedModel:
     """Give a model its loss, its task and its metrics.
 
     Args:

@@ -22,7 +22,7 @@ from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.core.metric_states import EpochStates
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync
-from accel_engine.training.evaluation.adaptive_validation import AdaptiveValidation
+from accel_engine.training.evaluation.smaller_batches import AdaptiveValidation
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.progress.run_progress import EndTraining, RunProgress

@@ -19,8 +19,8 @@ from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.epochs import Epochs
 from accel_engine.training.memory_meters import AllocatedMemory, release_models
 from accel_engine.training.preparation import Preparation
-from accel_engine.training.recovery.cause import Cause, find_cause
 from accel_engine.training.recovery.loss_watch import LossTrouble, NotANumberError
+from accel_engine.training.recovery.not_finite_cause import Cause, find_cause
 from accel_engine.training.recovery.number_recovery import NumberRecovery, newest_until
 from accel_engine.training.recovery.out_of_memory import OutOfMemory
 from accel_engine.training.recovery.recovery_action import NewProcess, RecoveryAction

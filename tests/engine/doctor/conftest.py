@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accel_engine.devices.device_types import Device
-from accel_engine.doctor.machine import Driver, Machine
+from accel_engine.doctor.check_inputs import Driver, Machine
 from accel_engine.doctor.python_checks import Interpreter
 from accel_engine.doctor.tf_probe import TensorFlowDevices
 

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from accel_engine.devices.nvidia_queries import REASONS
 from accel_engine.doctor import Machine, checks_of, system_checks
-from accel_engine.doctor.machine import Driver, GpuSettings
+from accel_engine.doctor.check_inputs import Driver, GpuSettings
 from accel_engine.doctor.python_checks import Interpreter
 from accel_engine.doctor.tf_probe import TensorFlowDevices
 from accel_tui.cli import main

@@ -11,7 +11,8 @@ import pytest
 from accel_engine.devices.nvidia_queries import REASONS
 from accel_engine.devices.xid import KERNEL_LOG
 from accel_engine.doctor import CheckResult
-from accel_engine.doctor import machine as asking
+from accel_engine.doctor import check_inputs as asking
+from accel_engine.doctor.check_inputs import Driver, GpuSettings
 from accel_engine.doctor.gpu_settings import (
     check_errors,
     check_files,
@@ -20,7 +21,6 @@ from accel_engine.doctor.gpu_settings import (
     check_order,
     check_settings,
 )
-from accel_engine.doctor.machine import Driver, GpuSettings
 from accel_engine.doctor.nvidia_checks import check_wsl
 
 from .conftest import gpu

@@ -11,8 +11,8 @@ import pytest
 from accel_engine.devices.device_types import Inventory, Reading, Sample, UnavailableKind
 from accel_engine.devices.nvidia_queries import REASONS
 from accel_engine.doctor import CheckResult
-from accel_engine.doctor import machine as asking
-from accel_engine.doctor.machine import Driver, query_driver
+from accel_engine.doctor import check_inputs as asking
+from accel_engine.doctor.check_inputs import Driver, query_driver
 from accel_engine.doctor.nvidia_checks import check_driver, check_gpu_memory, check_libraries, check_visible_gpus
 from accel_engine.doctor.python_checks import Interpreter
 from accel_engine.doctor.tf_probe import TensorFlowDevices

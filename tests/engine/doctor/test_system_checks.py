@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from accel_engine.doctor import CheckResult, system_checks
-from accel_engine.doctor.machine import Driver
+from accel_engine.doctor.check_inputs import Driver
 from accel_engine.doctor.system_checks import check_cluster, check_limits, check_memory, check_processors
 
 from .conftest import GIB, gpu, pci

@@ -13,7 +13,7 @@ from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race.comparison import find_best
 from accel_engine.race.configuration import ConfigurationKind, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
-from accel_engine.race.remembered import remembered_result
+from accel_engine.race.remembered_races import remembered_result
 from accel_engine.requests.try_plan import TrialStart
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from accel_engine.engine_main.trial_group import TrialGroup
 from accel_engine.plan import Plan
-from accel_engine.process import ask
+from accel_engine.process import engine_call
 from accel_engine.requests.protocol.channel import Channel
 from accel_engine.requests.protocol.request import Problem
 from accel_engine.requests.try_plan import TakeSteps, TrialRequest, TrialStart
@@ -67,7 +67,7 @@ class Started:
         self.problems: queue.SimpleQueue[Problem] = queue.SimpleQueue()
         monkeypatch.setenv("TF_CONFIG", "")
         monkeypatch.setenv("ACCEL_TUI_LOCAL_WORKERS", "")
-        monkeypatch.setattr(ask, "spawn", self._spawn)
+        monkeypatch.setattr(engine_call, "spawn", self._spawn)
         self._request = TrialRequest(TrialStart(Plan()), tmp_path)
 
     def lead(self, workers: int = 2, *, coordinated: bool = False) -> TrialGroup:

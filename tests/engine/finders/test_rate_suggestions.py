@@ -42,7 +42,7 @@ def test_each_rule_takes_its_place_of_a_typical_curve() -> None:
     assert not found.problem
     assert 4e-4 < rates[Rule.STEEPEST] < 2.5e-3
     assert 1e-5 < rates[Rule.VALLEY] < 5e-3
-    assert 2e-3 < rates[Rule.MINIMUM] < 1e-2
+    assert 2e-3 < rates[Rule.MINIMUM_TENTH] < 1e-2
     for each in found.found:
         assert each.low <= each.rate <= each.high
     best = found.best_of({})
@@ -54,14 +54,14 @@ def test_the_answer_is_what_trained_best_or_the_preferred_if_it_is_as_good() -> 
     found = suggest([ramp(typical)])
 
     def answer(steepest: float, valley: float, minimum: float, third: float = 9.0) -> Rule | None:
-        losses = {Rule.STEEPEST: steepest, Rule.VALLEY: valley, Rule.MINIMUM: minimum, Rule.THIRD: third}
+        losses = {Rule.STEEPEST: steepest, Rule.VALLEY: valley, Rule.MINIMUM_TENTH: minimum, Rule.MINIMUM_THIRD: third}
         best = found.best_of(losses)
         return best and best.rule
 
-    assert answer(0.5, 0.6, 0.504) is Rule.MINIMUM
+    assert answer(0.5, 0.6, 0.504) is Rule.MINIMUM_TENTH
     assert answer(0.5, 0.6, 0.52) is Rule.STEEPEST
     assert answer(0.7, 0.6, math.inf) is Rule.VALLEY
-    assert answer(0.7, 0.6, 0.5, 0.4) is Rule.THIRD
+    assert answer(0.7, 0.6, 0.5, 0.4) is Rule.MINIMUM_THIRD
     assert answer(-0.7, -0.6, -0.1) is Rule.STEEPEST
 
 
@@ -162,5 +162,5 @@ def test_an_explosion_is_far_above_the_first_losses() -> None:
 def test_shares_of_the_rate_with_the_lowest_loss() -> None:
     curve = smoothed_curve([ramp(typical)])
     lowest = curve.rates[int(np.argmin(curve.losses))]
-    assert rate_by(Rule.MINIMUM, curve) == pytest.approx(lowest / 10)
-    assert rate_by(Rule.THIRD, curve) == pytest.approx(lowest / 3)
+    assert rate_by(Rule.MINIMUM_TENTH, curve) == pytest.approx(lowest / 10)
+    assert rate_by(Rule.MINIMUM_THIRD, curve) == pytest.approx(lowest / 3)

@@ -9,7 +9,7 @@ import pytest
 from accel_engine.measure import trial_process
 from accel_engine.measure.trial_process import LAST_LINES, TrialProcess, exit_error, exit_reason
 from accel_engine.plan import Plan
-from accel_engine.process import ask
+from accel_engine.process import engine_call
 from accel_engine.requests.try_plan import TrialStart
 from waiting import wait_until
 
@@ -70,7 +70,7 @@ def test_processes_that_a_trial_has_started_end_with_it(monkeypatch: pytest.Monk
         command = [sys.executable, "-c", _LEADER]
         return subprocess.Popen(command, stderr=stderr, text=True, start_new_session=True, **pipes)
 
-    monkeypatch.setattr(ask, "spawn", spawn)
+    monkeypatch.setattr(engine_call, "spawn", spawn)
     monkeypatch.setattr(trial_process, "is_isolated", lambda _: True)
     plan = Plan(strategy="multi-worker", local_workers=2)
     process = TrialProcess(TrialStart(plan), tmp_path, lambda: False)

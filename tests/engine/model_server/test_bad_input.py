@@ -48,6 +48,7 @@ PREDICT, INFER = "/v1/models/small:predict", "/v2/models/small/infer"
         ([[256]], "uint8 1", "takes whole numbers from 0 to 255, not 256"),
         ([[-1]], "uint8 1", "takes whole numbers from 0 to 255, not -1"),
         ([[0.5]], "uint8 1", "takes whole numbers from 0 to 255, not fractions"),
+        ([[float("nan")]], "uint8 1", "takes whole numbers from 0 to 255, not NaN or infinity"),
         ([[None]], "int64 1", "whole numbers (int64 1), none of which may be missing"),
         ([[10**30]], "int64 1", "takes whole numbers from"),
         ([1], "string", "takes texts, not numbers; a missing one is null"),

@@ -12,7 +12,7 @@ import tritonclient.http
 from google.protobuf import json_format
 from tensorflow.core.protobuf import meta_graph_pb2
 
-from accel_engine.model_export.export_targets import target_at
+from accel_engine.model_export.export_options import target_at
 from accel_engine.model_export.service_folder import write_service_folder
 from accel_engine.model_server.open_inference import datatype_of
 from accel_engine.model_server.service import Service, compare, load_examples, read_service

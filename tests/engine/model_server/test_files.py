@@ -12,11 +12,11 @@ import soundfile
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.model_server.access import ServerAccess
 from accel_engine.model_server.application import PARSERS, ServingState
-from accel_engine.model_server.files import predictions, read_file
+from accel_engine.model_server.files import FileExamples, predictions, read_file
 from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.served_model import Limits
-from accel_engine.model_server.service import ServedModelFile, Service, Tensor, UploadForm
+from accel_engine.model_server.service import Meaning, ServedModelFile, Service, Tensor, UploadForm
 
 
 def test_a_category_that_training_has_not_seen_is_told() -> None:
@@ -34,6 +34,21 @@ def test_a_category_that_training_has_not_seen_is_told() -> None:
     known = read_file(b"city,age\nRome,3\n,\n", "new.csv", "", service)
     np.testing.assert_array_equal(known.inputs["age"], np.array([[3], [np.nan]], np.float32))
     assert known.notes == ()
+
+
+def test_outputs_that_are_not_finite_are_no_prediction() -> None:
+    service = Service(
+        name="shops",
+        model=ServedModelFile("onnx", "none", "model.onnx", 1e-3),
+        inputs=(Tensor("age", (1,), "float32"),),
+        outputs=(Tensor("probabilities", (2,), "float32"),),
+        files=UploadForm("table", columns=(ColumnFormat("age", "number"),)),
+        meanings=(Meaning("probabilities", "", "classification", ("low", "high")),),
+    )
+    examples = FileExamples(["1", "2", "3"], {}, {0: "unreadable"})
+    found = predictions(examples, {"probabilities": np.array([[np.nan, np.nan], [0.25, 0.75]], np.float32)}, service)
+    assert [each["problem"] for each in found] == ["unreadable", "the model's outputs for 2 are not finite", ""]
+    assert [each.get("label") for each in found] == [None, None, "high"]
 
 
 def test_a_long_sound_is_predicted_by_the_mean_of_its_windows() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import ModelError
-from accel_engine.model_server import served_model, wire
+from accel_engine.model_server import back_end_messages, served_model
 from accel_engine.model_server.back_end_process import BackEnd, BackEndGoneError
 from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.request_error import RequestError
@@ -191,7 +191,7 @@ def test_a_model_that_is_replaced_answers_a_request_that_was_on_its_way(
 def test_a_message_that_cannot_be_sent_leaves_the_answers_of_others_in_order() -> None:
     class Writer:
         def writelines(self, _: Any) -> None:
-            answer = wire.packed({"seconds": 0.0}, {"y": np.float32([[4]])})
+            answer = back_end_messages.packed({"seconds": 0.0}, {"y": np.float32([[4]])})
             reader.feed_data(b"".join(bytes(part) for part in answer))
 
         async def drain(self) -> None:

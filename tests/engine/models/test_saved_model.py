@@ -76,6 +76,6 @@ def test_lambda_layers_need_unsafe_load(tmp_path: Path) -> None:
     saved = tmp_path / "lambda.keras"
     keras.Sequential([keras.Input((2,)), keras.layers.Lambda(lambda x: x + 1)]).save(saved)
 
-    with pytest.raises(ModelError, match=r"it has a lambda layer, which is code in the file.*add --unsafe-load on"):
+    with pytest.raises(ModelError, match=r"it has a lambda layer, whose code in the file.*add --unsafe-load on"):
         load_saved(str(saved), BuildOptions())
     assert load_saved(str(saved), BuildOptions(unsafe=True)).layers[0].name.startswith("lambda")

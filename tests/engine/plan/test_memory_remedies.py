@@ -204,14 +204,32 @@ def test_state_in_host_memory_comes_before_a_mixed_precision_and_a_pipeline() ->
     half = (StageShare(0.5, 0.5), StageShare(0.5, 0.5))
     size = replace(SIZE, parameters=30 * MIB, trainable=30 * MIB, saved=MIB, stages=(half,), widest=MIB)
     training = replace(GPU, size=size, accelerators=("gpu:0", "gpu:1"))
-    moved = high(training, offload="optimizer")
+    moved = high(training, optimizer_state="host")
     assert high(training) - moved == 8 * 28 * MIB  # two of thirty weights are on the device at a time
-    assert advice(training, moved) == "--offload optimizer"
-    assert "offload" not in advice(replace(training, plan=GPU.plan.replace(optimizer="sgd")), moved - 200 * MIB)
-    facts = replace(EXACT, can_offload=True, tries_xla=True)
-    assert cures(Plan(), facts) == [2, 4, 8, "on", "optimizer", "off", 16, 32, 64]
-    assert "optimizer" not in cures(Plan(strategy="mirrored"), facts)
-    assert "optimizer" not in cures(Plan(xla="on"), facts)
+    assert advice(training, moved) == "--optimizer-state host"
+    assert "optimizer-state" not in advice(replace(training, plan=GPU.plan.replace(optimizer="sgd")), moved - 200 * MIB)
+    facts = replace(EXACT, can_place_state=True, tries_xla=True, on_host=False)
+    assert cures(Plan(), facts) == [2, 4, 8, "on", "host", "off", 16, 32, 64]
+    assert "host" not in cures(Plan(strategy="multi-worker"), facts)
+    assert "host" not in cures(Plan(xla="on"), facts)
+
+
+def test_replicas_divide_the_state_before_it_is_in_host_memory() -> None:
+    facts = replace(EXACT, can_place_state=True, on_host=False)
+    mirrored = Plan(strategy="mirrored", micro_batches=64, remat="on")
+    assert cures(mirrored, facts) == ["sharded", "host"]
+    assert cures(mirrored, replace(facts, on_host=True)) == ["sharded"]
+    assert cures(mirrored.replace(optimizer="sgd"), facts) == []
+    size = replace(SIZE, parameters=30 * MIB, trainable=30 * MIB, saved=MIB, widest=MIB)
+    two = Placement(("gpu:0", "gpu:1"))
+    training = replace(GPU, plan=GPU.plan.replace(strategy="mirrored"), size=size, placement=two)
+    divided = high(training, optimizer_state="sharded")
+    assert high(training) - divided == 8 * (15 - 1) * MIB  # one replica may have another weight's state
+    assert advice(training, divided) == "--optimizer-state sharded"
+    assert advice(training, high(training, optimizer_state="host")) == "--optimizer-state host"
+    # logical CPUs share a memory, in which the state is once
+    on_cpus = replace(training, placement=Placement(("cpu:0", "cpu:1")))
+    assert high(on_cpus) - high(on_cpus, optimizer_state="sharded") == 8 * 30 * MIB
 
 
 def test_a_pipeline_without_memory_takes_more_micro_batches_than_it_chose() -> None:

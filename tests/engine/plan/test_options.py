@@ -7,7 +7,7 @@ import pytest
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.finders.learning_rate_finder import RampOptions
 from accel_engine.finders.throughput import SizeOptions
-from accel_engine.model_export.export_targets import ExportOptions
+from accel_engine.model_export.export_options import ExportOptions
 from accel_engine.plan.options import OptionSpec, default_of, option, option_problem, parse_latency, specs_of, text_of
 from accel_engine.race.race import RaceOptions
 from accel_engine.requests.bench_models import BenchOptions

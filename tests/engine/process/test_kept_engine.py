@@ -12,8 +12,8 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
-from accel_engine.process import ask as asking
-from accel_engine.process.ask import EngineCall, KeptEngine, ask, keeping, warm_kept_engine
+from accel_engine.process import engine_call as asking
+from accel_engine.process.engine_call import EngineCall, KeptEngine, ask, keeping, warm_kept_engine
 from accel_engine.requests.describe_data import DataRequest
 from accel_engine.requests.protocol.request import ON_THE_CPU, EngineRequest
 

@@ -9,12 +9,12 @@ from accel_engine.measure import cache, trial_memory
 from accel_engine.measure.trial_memory import MemoryBudget, PlacedTrial, find_fitting_plans
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve_to_train
-from accel_engine.race import remembered
+from accel_engine.race import remembered_races
 from accel_engine.race.comparison import find_best
 from accel_engine.race.configuration import Best, ConfigurationKind, ConfigurationState
 from accel_engine.race.configurations import find_configurations
 from accel_engine.race.race import Race, RaceOptions
-from accel_engine.race.remembered import remembered_result
+from accel_engine.race.remembered_races import remembered_result
 from accel_engine.run import create
 from accel_engine.run.runs.devices_in_use import DevicesInUse
 
@@ -294,15 +294,15 @@ def test_a_failed_compilation_and_what_other_flags_measured_are_not_remembered(m
 
 
 def test_advice_on_a_run_has_what_a_race_of_its_plan_found(monkeypatch) -> None:
-    monkeypatch.setattr(remembered, "detect", lambda: Inventory(CPU))
+    monkeypatch.setattr(remembered_races, "detect", lambda: Inventory(CPU))
     run = create(Plan(model="cnn", xla="off", name="x"))
-    assert remembered.read_with_races(run).faster is None
+    assert remembered_races.read_with_races(run).faster is None
     race({"xla=on": Behaviour(2000.0, memory=3e8)})
-    recorded = remembered.read_with_races(run)
+    recorded = remembered_races.read_with_races(run)
     assert recorded.faster == FasterPlan({"xla": "on"}, pytest.approx(2.0))
     (finding,) = find_troubles(recorded)
     assert finding.evidence[0].text == "--xla on: 2.00 times the examples per second, in turns on this machine"
-    assert remembered.read_with_races(create(Plan(model="mlp", xla="off"))).faster is None
+    assert remembered_races.read_with_races(create(Plan(model="mlp", xla="off"))).faster is None
 
 
 def test_a_damaged_file_is_ignored(tmp_path) -> None:

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 
-from accel_engine.recording import recorder_thread, run_link, supervisor
+from accel_engine.recording import recorder_thread, run_link, supervisor_address
 from accel_engine.run import RunReader
 from accel_engine.scripts import recorder_runs
 from accel_engine.scripts.listener import Listener
@@ -40,7 +40,7 @@ def address() -> str:
 @pytest.fixture(autouse=True)
 def supervised(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Start no other process to write the runs."""
-    monkeypatch.setattr(supervisor, "_started_address", address)
+    monkeypatch.setattr(supervisor_address, "_started_address", address)
 
 
 @pytest.fixture(autouse=True)

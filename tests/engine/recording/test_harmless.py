@@ -20,7 +20,7 @@ from accel_engine import RunRecorder
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Warned
 from accel_engine.recording import fit_session as fitting
-from accel_engine.recording import recorder_thread, run_link, supervisor
+from accel_engine.recording import recorder_thread, run_link, supervisor_address
 from accel_engine.recording.run_link import RunLink
 from accel_engine.run import RunWriter, Status, send_command
 from accel_engine.run.directory.run_paths import LOG
@@ -38,7 +38,7 @@ FUNCTIONS = functions_of_fit()
 def impatient(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nothing long, and look at every batch."""
     monkeypatch.setattr(run_link, "_silent", threading.Event())
-    monkeypatch.setattr(supervisor, "start_supervisor", fail)
+    monkeypatch.setattr(supervisor_address, "start_supervisor", fail)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 0.5)
     monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     monkeypatch.setattr(recorder_thread, "_UNFINISHED", set())

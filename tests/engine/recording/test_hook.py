@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from accel_engine.recording import fit_calls, run_link, supervisor
+from accel_engine.recording import fit_calls, run_link, supervisor_address
 from accel_engine.recording.every_fit import hook
 from accel_engine.recording.every_fit.added_recorder import recorder_added
 
@@ -23,7 +23,7 @@ NAME = "sitecustomize"
 
 @pytest.fixture(autouse=True)
 def _is_undone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(supervisor, "given_address", "")
+    monkeypatch.setattr(supervisor_address, "given_address", "")
     monkeypatch.setattr(sys, "meta_path", [PathFinder])
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in (hook.SUPERVISOR, hook.PATH, "PYTHONPATH"):
@@ -83,7 +83,7 @@ def test_lines_are_written_when_they_are_printed(monkeypatch: pytest.MonkeyPatch
     hook.install("/run")
 
     assert log.line_buffering
-    assert supervisor.given_address == "/run"
+    assert supervisor_address.given_address == "/run"
 
 
 def test_fits_are_observed_once_keras_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_python_starts_with_the_hook_and_the_users_own_start(
     start_python()
 
     assert sys.modules[NAME].started
-    assert supervisor.given_address == address
+    assert supervisor_address.given_address == address
     assert len(sys.meta_path) == (2 if address else 1)
     assert not {"PYTHONPATH", hook.SUPERVISOR} & os.environ.keys()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accel_engine import Recorder
-from accel_engine.recording import recorder_thread, run_link, supervisor
+from accel_engine.recording import recorder_thread, run_link, supervisor_address
 
 from .faults import MODULES, OF_BOTH, OF_LOOPS, fail, functions_of, put, shared_out
 
@@ -32,7 +32,7 @@ def impatient(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nothing long."""
     monkeypatch.setattr(run_link, "REPLY_SECONDS", 0.5)
     monkeypatch.setattr(run_link, "_silent", threading.Event())
-    monkeypatch.setattr(supervisor, "start_supervisor", fail)
+    monkeypatch.setattr(supervisor_address, "start_supervisor", fail)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 0.5)
     monkeypatch.setattr(recorder_thread, "_UNFINISHED", set())
 

@@ -27,7 +27,7 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.recording import fit_session as fitting
-from accel_engine.recording import model_description, running_means, supervisor
+from accel_engine.recording import model_description, running_means, supervisor_address
 from accel_engine.recording.every_fit.added_recorder import _FitRecorder
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.recording.recorder_thread import RecorderThread
@@ -446,7 +446,7 @@ def test_readings_of_devices_are_in_the_run(wait_until: Callable[..., None]) -> 
 
 
 def test_a_fit_that_cannot_reach_the_supervisor_of_its_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "given_address", "/nowhere/run")
+    monkeypatch.setattr(supervisor_address, "given_address", "/nowhere/run")
 
     with pytest.warns(RuntimeWarning, match="this fit is not recorded: the supervisor of the run does not answer"):
         train(tiny(), _FitRecorder())

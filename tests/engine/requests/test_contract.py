@@ -20,8 +20,8 @@ import tensorflow as tf
 from accel_engine.engine_main import request_server
 from accel_engine.engine_main.request_server import answer
 from accel_engine.errors import AccelError, RunError, UsageError
-from accel_engine.process import ask
-from accel_engine.process.ask import EngineCall
+from accel_engine.process import engine_call
+from accel_engine.process.engine_call import EngineCall
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
 from accel_engine.requests.protocol.request import (
     ComputeDevice,
@@ -86,7 +86,7 @@ class TestRequest:
                 pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
                 return subprocess.Popen(command, text=True, stderr=stderr, **pipes)
 
-            monkeypatch.setattr(ask, "spawn", spawn)
+            monkeypatch.setattr(engine_call, "spawn", spawn)
             monkeypatch.setattr(kind, "check", lambda _: None)
             request = sample(kind)
             if issubclass(kind, FolderRequest):

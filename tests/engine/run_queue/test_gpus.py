@@ -11,7 +11,7 @@ from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.process import engine_process
 from accel_engine.run import RunWriter
 from accel_engine.run_queue import queue
-from accel_engine.run_queue.machine import MachineReader
+from accel_engine.run_queue.free_devices import MachineReader
 from accel_engine.run_queue.queue_database import open_queue
 from accel_engine.run_queue.waiter import Waiter
 from engine.run_queue.conftest import Make

@@ -21,7 +21,7 @@ from accel_engine.requests.protocol.request import ON_THE_CPU, ComputeDevice
 from accel_engine.run import RunWriter
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_engine.run_queue import request_device
-from accel_engine.run_queue.machine import MachineReader, is_reserved
+from accel_engine.run_queue.free_devices import MachineReader, is_reserved
 from accel_engine.run_queue.queue_database import open_queue
 from accel_engine.run_queue.request_device import OTHER_MEMORY, memory_needed, placed
 from accel_engine.run_queue.waiter import Waiter

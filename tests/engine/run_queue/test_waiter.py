@@ -16,7 +16,7 @@ from accel_engine.process import engine_process
 from accel_engine.run import RunReader, RunWriter, Status
 from accel_engine.run.store.database import writing
 from accel_engine.run_queue import queue
-from accel_engine.run_queue.machine import MachineReader
+from accel_engine.run_queue.free_devices import MachineReader
 from accel_engine.run_queue.queue_database import changing_queue, open_queue, read_entries
 from accel_engine.run_queue.waiter import Waiter
 from engine.run_queue.conftest import Make, queued

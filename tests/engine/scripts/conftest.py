@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.recording import supervisor
+from accel_engine.recording import supervisor_address
 from accel_engine.scripts import patient_writer
 from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.recorder_server import RecorderServer
@@ -37,6 +37,6 @@ def run(home: Path, tmp_path: Path, reports: Reports, monkeypatch: pytest.Monkey
 def server(run: ScriptRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[RecorderServer]:
     """A server, which this process uses as a script does."""
     listener = Listener()
-    monkeypatch.setattr(supervisor, "given_address", listener.address)
+    monkeypatch.setattr(supervisor_address, "given_address", listener.address)
     yield RecorderServer(listener, run.begin_recording, run.warn)
     listener.close()

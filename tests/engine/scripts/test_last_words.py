@@ -2,7 +2,7 @@
 
 import pytest
 
-from accel_engine.scripts.output_copier import end_of_output
+from accel_engine.scripts.terminal_relay import end_of_output
 
 TRACEBACK = """\
 Traceback (most recent call last):

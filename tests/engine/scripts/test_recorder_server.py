@@ -23,7 +23,7 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.protobuf import bytes_field, integer_field, text_field
-from accel_engine.recording import run_link, supervisor
+from accel_engine.recording import run_link, supervisor_address
 from accel_engine.recording.error_guard import warn
 from accel_engine.recording.run_link import RunLink
 from accel_engine.run import RunReader, diagnostics, send_command
@@ -107,7 +107,7 @@ def test_a_second_part_at_once_is_refused_and_one_after_it_is_not(server: Record
 
 
 def test_a_supervisor_that_is_gone_is_an_error_of_the_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "given_address", "/nowhere/run")
+    monkeypatch.setattr(supervisor_address, "given_address", "/nowhere/run")
 
     with pytest.raises(RunError, match="the supervisor of the run does not answer"):
         begun()
@@ -118,9 +118,9 @@ def test_a_supervisor_that_is_gone_is_an_error_of_the_recorder(monkeypatch: pyte
 def test_a_supervisor_that_does_not_answer_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_link, "REPLY_SECONDS", 0.01)
     monkeypatch.setattr(run_link, "_silent", threading.Event())
-    monkeypatch.setattr(supervisor, "given_address", str(tmp_path / "run"))
+    monkeypatch.setattr(supervisor_address, "given_address", str(tmp_path / "run"))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stopped:
-        stopped.bind(supervisor.given_address)
+        stopped.bind(supervisor_address.given_address)
         stopped.listen()
         stopped.setblocking(False)
         with pytest.raises(RunError, match="does not answer: timed out"):
@@ -232,7 +232,7 @@ def test_a_message_that_is_none_of_a_recorder_harms_no_other_connection(
 ) -> None:
     part = begun()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as garbage:
-        garbage.connect(supervisor.given_address)
+        garbage.connect(supervisor_address.given_address)
         garbage.sendall(b"\xff" * 64)
         assert garbage.recv(1) == b""  # closed
     assert reports == ["a recorder has sent what cannot be recorded: ValueError: not a message of a recorder"]

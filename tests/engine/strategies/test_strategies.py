@@ -125,6 +125,13 @@ def test_an_unsupported_reduction_is_rejected(strategy: str, reduction: str, tol
         resolve_placement(Plan(strategy=strategy, reduction=reduction, virtual_cpus=2), (CPU,), {})
 
 
+def test_a_reduction_that_leaves_out_a_device_is_rejected() -> None:
+    plan = Plan(strategy="mirrored", reduction="hierarchical-copy", virtual_cpus=3)
+    with pytest.raises(PlanError, match="leaves out the gradients of the last of 3 devices: use an even number, or"):
+        resolve_placement(plan, (CPU,), {})
+    assert resolve_placement(plan.replace(virtual_cpus=4), (CPU,), {}).replicas == 4
+
+
 @pytest.fixture
 def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installed ``tensorflow-tpu``."""

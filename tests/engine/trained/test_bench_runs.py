@@ -13,7 +13,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.events import RunEnded, Warned
-from accel_engine.export.writers import write_csv, write_run_json
+from accel_engine.export.table_writers import write_csv, write_run_json
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.requests.bench_models import BenchOptions

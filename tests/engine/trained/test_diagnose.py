@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.requests.diagnose import DiagnosisRequest
 from accel_engine.requests.evaluate import EvaluationOptions
 from accel_engine.run.diagnostics import ClassificationReport, ValidationReport, modification_times, read

@@ -12,7 +12,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import Training, data_bytes, estimate_memory
 from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.process import engine_process
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.process.start_run import prepare_run
 from accel_engine.requests.describe_model import ModelRequest
 

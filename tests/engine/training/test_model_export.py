@@ -18,7 +18,7 @@ from accel_engine.inference.origin import DESCRIPTION
 from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.model_export.export import _keep, _keep_all, _written, export
 from accel_engine.plan import Plan
-from accel_engine.process.ask import EngineCall, ask
+from accel_engine.process.engine_call import EngineCall, ask
 from accel_engine.requests.evaluate import EvaluationOptions, EvaluationRequest
 from accel_engine.requests.export_model import (
     Export,

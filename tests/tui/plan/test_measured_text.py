@@ -6,7 +6,7 @@ from accel_engine.measure.trial_memory import MemoryBudget
 from accel_engine.measure.tried_gpus import note_tried
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve_to_train
-from accel_engine.race import remembered
+from accel_engine.race import remembered_races
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.race import Race, RaceOptions
 from accel_tui.plan.data_text import PreviewRow
@@ -28,7 +28,7 @@ def race(plan: Plan) -> None:
 
 def rows_of(plan: Plan) -> tuple[PreviewRow, ...]:
     resolved = resolve_to_train(plan, CPU)
-    return measured_rows(remembered.remembered_result(resolved, CPU), resolved)
+    return measured_rows(remembered_races.remembered_result(resolved, CPU), resolved)
 
 
 def test_what_a_race_measured_is_told_with_its_age(monkeypatch) -> None:

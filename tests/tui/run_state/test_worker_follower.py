@@ -8,7 +8,7 @@ from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
 from accel_engine.run.directory.run_paths import WORKERS
 from accel_engine.run.store.database import SCHEMA_VERSION, RunDatabase
-from accel_tui.run_state.hardware import inventory_of, meters_of
+from accel_tui.run_state.run_devices import inventory_of, meters_of
 from accel_tui.run_state.worker_follower import WorkerFollower, workers_of
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.run_state.test_run_follower import following

@@ -14,10 +14,10 @@ from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_tui.formatting.table_columns import SortOrder, sort_rows
-from accel_tui.study_state import texts
+from accel_tui.study_state import study_texts
 from accel_tui.study_state.state import StudyState, value_range
 from accel_tui.study_state.study_follower import read_study
-from accel_tui.study_state.texts import objective_form, objective_text
+from accel_tui.study_state.study_texts import objective_form, objective_text
 from accel_tui.study_state.trial_columns import trial_columns
 from example_study import DEFINITION, END, add_trial, confirm, write_study
 
@@ -60,7 +60,7 @@ def test_a_continued_trial_replaces_the_epochs_that_it_trains_again(directory: P
 def test_of_a_process_that_has_exited_the_last_line_of_its_log_is_told(directory: Path) -> None:
     (directory / LOG).write_text("Traceback\n  ...\nModuleNotFoundError: no module\x1b[31m\n\n")
     state = read(directory)
-    assert texts.progress_text(state).startswith("ModuleNotFoundError: no module")
+    assert study_texts.progress_text(state).startswith("ModuleNotFoundError: no module")
     assert "\x1b" not in state.last_words
     with WriterLock(directory, LOCK):
         assert not read(directory, state).last_words
@@ -73,8 +73,8 @@ def test_the_time_is_that_for_which_the_search_has_run_and_shared_results_are_no
         study.database.update(spent=3400.0)
         add_trial(study, replace(state.trials[3], number=36, duplicate_of=3))
     state = read(directory, state)
-    assert texts.progress_text(state).startswith("34 of 40 trials · 56:40 of 2:00:00 · ")
-    assert "about 10:00 left" in texts.progress_text(replace(state, is_running=True))
+    assert study_texts.progress_text(state).startswith("34 of 40 trials · 56:40 of 2:00:00 · ")
+    assert "about 10:00 left" in study_texts.progress_text(replace(state, is_running=True))
 
 
 def test_texts_of_trials_can_be_shown_and_values_stay_as_they_are(directory: Path) -> None:
@@ -83,7 +83,7 @@ def test_texts_of_trials_can_be_shown_and_values_stay_as_they_are(directory: Pat
     trial = read(directory).trials[36]
     assert "\x1b" not in trial.reason
     assert trial.values["model"] == "a\x1bb"
-    assert "\x1b" not in texts.parameter_text(trial.values["model"])
+    assert "\x1b" not in study_texts.parameter_text(trial.values["model"])
 
 
 def test_of_several_objectives_the_front_has_what_no_other_trial_dominates() -> None:
@@ -118,11 +118,11 @@ def test_the_best_trial_and_the_front_are_those_of_the_search_s_own_result(direc
 
 def test_both_figures_are_told_the_search_s_best_and_its_plan_trained_again(directory: Path) -> None:
     state = read(directory)
-    assert texts.confirmation_text(state) == ""
+    assert study_texts.confirmation_text(state) == ""
     confirm(directory, 26)
     state = read(directory, state)
-    assert texts.best_text(state, state.monitor) == "best val accuracy 0.9935, trial 26"
-    assert texts.confirmation_text(state) == "trained again: 0.9726 ± 0.0046 over 3 seeds"
+    assert study_texts.best_text(state, state.monitor) == "best val accuracy 0.9935, trial 26"
+    assert study_texts.confirmation_text(state) == "trained again: 0.9726 ± 0.0046 over 3 seeds"
 
 
 def test_trials_are_sorted_by_any_column_and_those_without_a_value_come_last(directory: Path) -> None:

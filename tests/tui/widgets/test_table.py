@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from accel_tui.formatting.table_columns import Column, SortOrder
+from accel_tui.formatting.table_columns import ALL_ROOM, Column, SortOrder, column_widths
 from accel_tui.widgets.table import Table
 
 
@@ -201,3 +201,13 @@ async def test_the_last_text_has_the_room_of_empty_columns_and_is_cut_elsewhere(
         table.show_rows([Fruit("a persimmon", None), Fruit("a persimmon too", 4.0)])
         assert [line.split("  ")[-1].strip() for line in lines(table)[1:]] == ["a persimmon", "4"]
         assert "a per…" in lines(table)[2]
+
+
+def test_columns_that_grow_share_equally_those_that_would_be_hidden_last_first() -> None:
+    def column(width: int, widest: int = 0, drop_priority: int = 0) -> Column[str]:
+        return Column("", width, lambda row, _: row, widest=widest, drop_priority=drop_priority)
+
+    bars = [column(5), *[column(6, 24, 1)] * 3]
+    assert column_widths(bars, 60) == [5, 16, 16, 17]
+    assert column_widths([column(8, 24, 2), column(17, 40, 1)], 50) == [8, 40]
+    assert column_widths([column(14, 24), column(12, 30, 6), column(21, ALL_ROOM, 5)], 100) == [24, 30, 42]

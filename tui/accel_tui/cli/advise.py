@@ -221,7 +221,7 @@ def _found(directory: Path, finding: str, number: int) -> tuple[Finding, Cure]:
     Raises:
         AccelError: There is none, or the run cannot be read.
     """
-    from accel_engine.race.remembered import read_with_races  # its imports are slow
+    from accel_engine.race.remembered_races import read_with_races  # its imports are slow
 
     return find_cure(directory.name, find_troubles(read_with_races(directory), []), finding, number)
 

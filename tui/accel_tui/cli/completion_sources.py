@@ -111,7 +111,7 @@ def _checks() -> Candidates:
 
 
 _SOURCES: Mapping[str, Callable[[], Candidates]] = {
-    "names": _checks,
+    "check_names": _checks,
     "run_or_search": _runs_and_searches,
     **dict.fromkeys(("run", "runs", "resume", "start_from", "plan_or_run", "after"), _runs),
 }

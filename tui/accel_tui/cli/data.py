@@ -15,7 +15,7 @@ from accel_engine.data_profile.described_data import DescribedData, describe_loa
 from accel_engine.data_profile.picture import ColumnValues, DataPicture, ShownPicture, ShownSound
 from accel_engine.errors import AccelError, DataError, FieldValue
 from accel_engine.plan import Plan
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.requests.describe_data import DataRequest
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent

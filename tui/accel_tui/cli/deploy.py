@@ -15,7 +15,7 @@ from accel_engine.deployment.deploy_options import OF_SERVERS, DeployOptions
 from accel_engine.deployment.deployments import LOG, Deployment, find_deployment, server_process
 from accel_engine.deployment.server_control import require_server, stop_server
 from accel_engine.plan.options import default_of
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.requests.check_service import CheckOptions, CheckServiceRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import EngineRequest

@@ -12,7 +12,7 @@ import click
 from rich.text import Text
 
 from accel_engine.doctor import DEEP_CHECKS, Check, CheckReport, CheckResult, checks_of, run_checks
-from accel_engine.doctor.machine import installed_version
+from accel_engine.doctor.check_inputs import installed_version
 from accel_engine.doctor.tensorflow_checks import installed_packages
 from accel_engine.errors import UsageError
 from accel_engine.text import printable_fields, suggestion
@@ -38,7 +38,7 @@ Exit status:
 """
 
 WIDTH = 80
-"""The maximum width of a line in columns."""
+"""The maximum width of a line, in cells."""
 
 SYMBOLS = {
     CheckResult.SKIP: ("\N{EN DASH}", "-", "dim"),
@@ -50,18 +50,18 @@ SYMBOLS = {
 
 
 @click.command(epilog=EPILOG)
-@click.argument("names", nargs=-1, metavar="[CHECK]...")
+@click.argument("check_names", nargs=-1, metavar="[CHECK]...")
 @click.option("--deep", is_flag=True, help="Let every device compute, too, which takes up to a minute.")
 @json_option
-def doctor(names: Sequence[str], deep: bool, as_json: bool) -> int:
+def doctor(check_names: Sequence[str], deep: bool, as_json: bool) -> int:
     """Diagnose this machine and suggest fixes.
 
     CHECK is the name of a check, or the part before the dot: python, tensorflow, nvidia, tpu,
     system, workers, runs, terminal. Checks run in parallel, each with its own time limit.
     TensorFlow is imported in a separate process.
     """
-    deep = deep or any(name == check for name in names for check, *_ in DEEP_CHECKS)
-    chosen = _choose(names, (*checks_of(deep=deep), *terminal_checks.checks()))
+    deep = deep or any(check in check_names for check, *_ in DEEP_CHECKS)
+    chosen = _choose(check_names, (*checks_of(deep=deep), *terminal_checks.checks()))
     show = _Json() if as_json else TextReports([check.name for check in chosen])
     verdicts: Counter[CheckResult] = Counter()
     for report in show.all(run_checks(chosen)):
@@ -69,7 +69,7 @@ def doctor(names: Sequence[str], deep: bool, as_json: bool) -> int:
     return int(verdicts[CheckResult.FAIL] > 0)
 
 
-def _choose(names: Sequence[str], known: Sequence[Check]) -> list[Check]:
+def _choose(chosen: Sequence[str], known: Sequence[Check]) -> list[Check]:
     """Select checks by name, all of them without a name, in their usual order.
 
     Raises:
@@ -77,13 +77,13 @@ def _choose(names: Sequence[str], known: Sequence[Check]) -> list[Check]:
     """
     subjects = dict.fromkeys(check.name.partition(".")[0] for check in known)
     all_names = dict.fromkeys([*subjects, *(check.name for check in known)])
-    for name in names:
+    for name in chosen:
         if name not in all_names:
             listed = textwrap.fill(", ".join(all_names), WIDTH, initial_indent="Checks: ", subsequent_indent="  ")
             near = suggestion(name, all_names)
             hint = f"; {near}" if near.startswith("did you mean") else ""
             raise UsageError(f"no check {name!r}{hint}\n{listed}")
-    return [check for check in known if not names or {check.name, check.name.partition(".")[0]} & set(names)]
+    return [check for check in known if not chosen or {check.name, check.name.partition(".")[0]} & set(chosen)]
 
 
 def versions() -> str:

@@ -12,9 +12,9 @@ from accel_engine.plan.estimate import count_steps
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
 from accel_engine.plan.memory_remedies import PlanChange, cheapest_change
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.process.engine_process import require_installation
-from accel_engine.race.remembered import RememberedResult, remembered_result
+from accel_engine.race.remembered_races import RememberedResult, remembered_result
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_tui.cli.chosen_plan import plan_file_or_run, with_chosen_plan
 from accel_tui.cli.output import table, write, write_json

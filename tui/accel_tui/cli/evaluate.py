@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from accel_engine import data as datasets
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.requests.evaluate import (
     ClassScores,
     Difference,

@@ -12,7 +12,7 @@ import click
 from accel_engine.errors import ModelError, UsageError, file_errors
 from accel_engine.files import replacing
 from accel_engine.formats import all_formats
-from accel_engine.model_export.export_targets import (
+from accel_engine.model_export.export_options import (
     STANDARD_OUTPUT,
     ExportOptions,
     check_target,
@@ -23,7 +23,7 @@ from accel_engine.model_export.export_targets import (
 )
 from accel_engine.models.model_files import is_model_file
 from accel_engine.plan import Plan
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.requests.export_model import Export, ExportRequest, MeasuredModel
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run import RunReader, find_run
@@ -233,7 +233,7 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
         return
     with replacing(path) as temporary:
         if file_format == "parquet":
-            from accel_engine.export.writers import write_parquet
+            from accel_engine.export.table_writers import write_parquet
 
             with closing(RunReader(directory)) as source:
                 write_parquet(source, table, temporary)
@@ -243,7 +243,7 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
 
 
 def _write(file_format: str, table: str, directory: Path, stream: TextIO) -> None:
-    from accel_engine.export.writers import write_csv, write_run_json  # imports NumPy, which --help does not need
+    from accel_engine.export.table_writers import write_csv, write_run_json  # imports NumPy, which --help does not need
 
     with closing(RunReader(directory)) as source:
         write_run_json(source, stream) if file_format == "json" else write_csv(source, table, stream)

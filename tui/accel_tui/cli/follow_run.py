@@ -23,11 +23,10 @@ INTERVAL = 0.1
 """Seconds between two polls of the run."""
 
 STARTING_INTERVAL = 0.03
-"""The same until the first step."""
+"""Seconds between two polls until the first step."""
 
 _QUEUE_INTERVAL = 1.0
-"""Seconds between two looks at the queue."""
-
+"""Seconds between two readings of the queue."""
 
 TIMEOUTS = (None, 15.0, 5.0, None)
 """Seconds to wait after each stage before the next one; ``None`` for no limit."""
@@ -74,13 +73,14 @@ def follow_run(
         reader: The run; only what it has not yet read is shown.
         view: Shows the run.
         interrupts: Stops the run on Ctrl-C; without it, Ctrl-C ends only the following.
-        restart: Starts the engine of a lost run again if it can train on, and returns whether it did; asked of a run
-            that a place has started however it ended.
+        restart: Starts the engine of a run again if that can help, and returns whether it did. Called for a lost run,
+            and for one that a place has started, however it ended.
 
     Returns:
         The status for the shell: 0 when the run finished or was stopped, 1 when it failed or was lost.
     """
-    steps, ended, waiting, queue, was_queued, lost = 0, None, None, QueueReasons(), False, ""
+    steps, was_queued, lost, queue = 0, False, "", QueueReasons()
+    ended, waiting = None, None
     try:
         while True:
             info = reader.info()  # before the poll, so that the last events are not missed
@@ -113,13 +113,20 @@ def follow_run(
         view.clear()
     if info.status is Status.LOST:
         print_to_stderr(_lost_message(info, steps, was_queued=was_queued))
-    elif info.status is Status.FAILED and ended:
-        print_to_stderr(_failed_message(info, ended))
-    elif info.status is Status.STOPPED and ended and ended.hint:
-        print_to_stderr(f"run {info.id} was stopped: {ended.reason}; {ended.hint}")
-    elif info.status is Status.STOPPED and interrupts and not info.script and not info.is_directory_lost:
-        print_to_stderr(_continue_message(info))
+    elif message := _end_message(info, ended, could_be_stopped=interrupts is not None):
+        print_to_stderr(message)
     return int(info.status in (Status.LOST, Status.FAILED))
+
+
+def _end_message(info: RunInfo, ended: RunEnded | None, *, could_be_stopped: bool) -> str:
+    """What to know about a run that has failed or was stopped, and what to do next; else empty."""
+    if info.status is Status.FAILED and ended:
+        return _failed_message(info, ended)
+    if info.status is not Status.STOPPED:
+        return ""
+    if ended and ended.hint:
+        return f"run {info.id} was stopped: {ended.reason}; {ended.hint}"
+    return _continue_message(info) if could_be_stopped and not info.script and not info.is_directory_lost else ""
 
 
 def _continue_message(info: RunInfo) -> str:
@@ -142,17 +149,20 @@ def _failed_message(info: RunInfo, ended: RunEnded) -> str:
 
 
 def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
+    why = f"run {info.id}: {lost_reason(info)} after step {steps:,}"
     if info.is_directory_lost:
         again = info.script or (info.plan.command() if info.plan else "")
-        lines = [f"run {info.id}: {lost_reason(info)} after step {steps:,}, and {DIRECTORY_LOST}: {info.directory}"]
-        return "\n".join((*lines, *([f"Run it again: {again}"] if again else ())))
-    if info.script:
-        lines = [f"run {info.id}: {lost_reason(info)} after step {steps:,}"]
-        if info.launched:
-            lines += [f"Log: {info.directory / LOG}", f"Run it again: {info.script}"]
-        else:
-            lines.append(f"Only the script itself can continue the run; start it again: {info.script}")
-        return "\n".join(lines)
+        lines = [f"{why}, and {DIRECTORY_LOST}: {info.directory}", f"Run it again: {again}" if again else ""]
+    elif info.launched:
+        lines = [why, f"Log: {info.directory / LOG}", f"Run it again: {info.script}"]
+    elif info.script:
+        lines = [why, f"Only the script itself can continue the run; start it again: {info.script}"]
+    else:
+        lines = _lost_engine_lines(info, steps, was_queued=was_queued)
+    return "\n".join(filter(None, lines))
+
+
+def _lost_engine_lines(info: RunInfo, steps: int, *, was_queued: bool) -> list[str]:
     log = info.directory / LOG
     last_line: list[str] = []
     if not steps and not info.last_words and log.is_file():
@@ -170,18 +180,18 @@ def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
         lines.append(f"Continue from the checkpoint of step {checkpoint:,}: accel-tui continue {info.id}{again}")
     elif info.plan:
         lines.append(f"Train it again: {info.plan.command()}{again}")
-    return "\n".join(lines)
+    return lines
 
 
 class QueueReasons:
-    """Reads why a queued run waits, and brings a queue going again that nobody works on."""
+    """Reads why a queued run waits; reading starts the queue's process again if it was killed."""
 
     def __init__(self) -> None:
         self._due = 0.0
         self._said = ""
 
     def new(self, run: str) -> list[str]:
-        """What is new about why it waits; empty for nothing."""
+        """A message if the reason has changed; else empty."""
         if time.monotonic() < self._due:
             return []
         from accel_engine.run_queue.queue import why_waits  # seldom needed
@@ -195,8 +205,8 @@ class QueueReasons:
 class Interrupts:
     """Counts Ctrl-C (and SIGTERM) and stops the run in stages, one per signal.
 
-    The stages: stop with a checkpoint; stop now; SIGTERM; SIGKILL. After a timeout, the next stage follows
-    without another signal.
+    The stages: stop with a checkpoint; stop now; SIGTERM; SIGKILL. After a timeout, the next stage begins without
+    another signal.
     """
 
     def __init__(self) -> None:

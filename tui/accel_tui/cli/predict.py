@@ -12,7 +12,7 @@ from typing import BinaryIO
 import click
 
 from accel_engine.errors import AccelError, UsageError, file_errors
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.requests.predict import ExamplePredictions, PredictionOptions, PredictionRequest
 from accel_engine.requests.protocol.request import ComputeDevice
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart

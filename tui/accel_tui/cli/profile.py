@@ -11,7 +11,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.op_profile.options import ProfileOptions, xprof_command
 from accel_engine.op_profile.profile_run import check_profile_plan, profile_run
 from accel_engine.plan import Plan
-from accel_engine.process.ask import ask
+from accel_engine.process.engine_call import ask
 from accel_engine.requests.profile_plan import ProfilePhase, ProfileRequest
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import find_run

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NoReturn, Self
 
 from accel_engine.errors import RunError
-from accel_engine.recording.wire import FORWARDED, MessageReader, pack_message
+from accel_engine.recording.recorder_messages import FORWARDED, MessageReader, pack_message
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.signals import Handler, signal_handlers
 

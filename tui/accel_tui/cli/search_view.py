@@ -19,7 +19,7 @@ from accel_tui.cli.live import LiveArea, Size, with_bar
 from accel_tui.cli.output import table, write, write_json
 from accel_tui.formatting.text import shorten
 from accel_tui.plan import field_labels
-from accel_tui.study_state.texts import objective_name, objective_text
+from accel_tui.study_state.study_texts import objective_name, objective_text
 
 WORDS = {
     "trial_started": "started",

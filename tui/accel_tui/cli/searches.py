@@ -20,7 +20,7 @@ from accel_engine.words import numbers
 from accel_tui.cli.output import json_option, table, write, write_json
 from accel_tui.plan import field_labels
 from accel_tui.study_state.study_list import ListedStudy, StudyList
-from accel_tui.study_state.texts import objective_name, objective_text
+from accel_tui.study_state.study_texts import objective_name, objective_text
 
 EPILOG = """\b
 Examples:

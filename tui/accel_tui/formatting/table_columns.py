@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Generic, TypeVar
 
 from rich.cells import cell_len
@@ -163,9 +164,15 @@ def column_widths(columns: Sequence[Column[T]], room: int) -> list[int]:
     """The widths of columns in cells. Those that grow share what is left, those first that would be hidden last."""
     spare = max(0, room + GAP - sum(column.width + GAP for column in columns))
     found = [column.width for column in columns]
-    for at in sorted(range(len(columns)), key=lambda at: (columns[at].widest == ALL_ROOM, columns[at].drop_priority)):
-        found[at] += min(spare, max(0, columns[at].widest - columns[at].width))
-        spare -= found[at] - columns[at].width
+
+    def turn(at: int) -> tuple[bool, int]:
+        return columns[at].widest == ALL_ROOM, columns[at].drop_priority
+
+    for _, equal in groupby(sorted(range(len(columns)), key=turn), turn):
+        growing = sorted((max(0, columns[at].widest - columns[at].width), at) for at in equal)
+        for placed, (most, at) in enumerate(growing):
+            found[at] += min(most, spare // (len(growing) - placed))
+            spare -= found[at] - columns[at].width
     return found
 
 

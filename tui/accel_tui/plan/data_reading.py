@@ -10,7 +10,7 @@ from accel_engine.data import DatasetEntry, source_of
 from accel_engine.data_profile.described_data import DescribedData
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
-from accel_engine.process.ask import EngineCall
+from accel_engine.process.engine_call import EngineCall
 from accel_engine.requests.preview_data import PreviewRequest
 from accel_engine.words import numbers
 

@@ -9,7 +9,7 @@ from accel_engine.measure.tried_gpus import untried
 from accel_engine.plan import DEFAULTS, affecting
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.race.remembered import RememberedResult
+from accel_engine.race.remembered_races import RememberedResult
 from accel_engine.run import RunSummary
 from accel_engine.run.runs.listing import start_seconds
 from accel_engine.words import numbers

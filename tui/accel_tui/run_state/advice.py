@@ -104,7 +104,7 @@ def read_advice(directory: Path) -> Advice:
         RunError: There is no run, or this program cannot read it.
     """
     from accel_engine.advice.cures.apply_cure import cure_of  # its imports are slow
-    from accel_engine.race.remembered import read_with_races
+    from accel_engine.race.remembered_races import read_with_races
 
     begun = time.perf_counter()
     recorded = read_with_races(directory)

@@ -15,30 +15,27 @@ from accel_engine.run import Chunk
 from accel_engine.run.reading.reader import RECENT_CHUNKS
 from accel_engine.run.store.steps import rate_of, working_seconds
 
-RECENT = RECENT_CHUNKS
-"""Number of recent chunks that the rate averages: some seconds of training."""
-
 
 @dataclass(frozen=True, slots=True)
 class StepRate:
-    """The recent training speed.
+    """The training speed in the last chunks of the latest engine, some seconds of training.
 
-    Only time within chunks counts, not pauses and validation, and only chunks of the latest engine, without its first
-    one, which includes tracing and compilation.
+    Time between chunks, such as pauses and validations, does not count, nor does the engine's first chunk, which
+    includes tracing and compilation.
     """
 
     recent: tuple[tuple[int, float], ...] = ()
-    """Steps and seconds of the last warm chunks."""
+    """Steps and seconds of each of these chunks."""
     ended: float = -math.inf
     """End of the last chunk, in seconds since the Unix epoch."""
     cold_from: int | None = 0
-    """First step of the latest engine, whose chunk is cold; ``None`` once that chunk was seen. A step, since the clock
-    may have been set back."""
+    """First step of the latest engine; ``None`` once the chunk with it was read. Not a time, as the clock may have been
+    set back."""
     rate: float | None = field(init=False)
-    """Steps per second; ``None`` before warm chunks that take long enough together."""
+    """Steps per second; ``None`` until the chunks take long enough together to tell."""
 
     def __post_init__(self) -> None:
-        steps, seconds = map(sum, zip(*self.recent, strict=True)) if self.recent else (0, 0.0)
+        steps, seconds = sum(steps for steps, _ in self.recent), sum(seconds for _, seconds in self.recent)
         object.__setattr__(self, "rate", rate_of(steps, seconds))
 
     def restarted(self, step: int) -> "StepRate":
@@ -47,7 +44,7 @@ class StepRate:
 
     def after(self, chunks: Sequence[Chunk]) -> tuple["StepRate", list[float]]:
         """The rate after more chunks, and the working seconds of each chunk."""
-        started, ended = (np.array([getattr(chunk, end) for chunk in chunks]) for end in ("started", "ended"))
+        started, ended = np.array([each.started for each in chunks]), np.array([each.ended for each in chunks])
         seconds: list[float] = working_seconds(started, ended, self.ended).tolist()
         recent, cold_from = list(self.recent), self.cold_from
         for chunk, duration in zip(chunks, seconds, strict=True):
@@ -55,7 +52,7 @@ class StepRate:
                 cold_from = None if chunk.first_step >= cold_from else cold_from
             elif duration > 0:
                 recent.append((chunk.count, duration))
-        return StepRate(tuple(recent[-RECENT:]), chunks[-1].ended, cold_from), seconds
+        return StepRate(tuple(recent[-RECENT_CHUNKS:]), chunks[-1].ended, cold_from), seconds
 
 
 FORWARD_SHARE = 1 / 3
@@ -65,14 +62,14 @@ FORWARD_SHARE = 1 / 3
 def validations_left(
     plan: Mapping[str, Any], epochs: int, steps: int, done: tuple[int, int], seconds: float
 ) -> float | None:
-    """Count the validations to the end, one that is due now included; ``None`` if the plan says nothing of it.
+    """How many validations are left, one that is due now included; ``None`` if the plan does not say when they are.
 
     Args:
         plan: The plan's values.
         epochs: Epochs of the run.
         steps: Steps of the run.
         done: Epochs completed and steps taken at the last validation; zeros before the first.
-        seconds: Of the training steps that are left.
+        seconds: How long the steps that are left take.
     """
     when = plan.get("validation")
     if when not in ("epoch", "end", "off"):

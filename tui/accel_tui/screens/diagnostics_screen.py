@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Select, Static, Tab, Tabs
 
 from accel_engine.errors import RunError
-from accel_engine.process.ask import EngineCall
+from accel_engine.process.engine_call import EngineCall
 from accel_engine.requests.protocol.request import ComputeDevice, ExamplesDone
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import send_command

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from accel_engine.errors import AccelError
-from accel_engine.process.ask import EngineCall
+from accel_engine.process.engine_call import EngineCall
 from accel_engine.requests.protocol.request import Doing, EngineRequest
 from accel_engine.run_queue.request_device import placed
 

@@ -1,4 +1,4 @@
-"""Follows a study."""
+"""Follows the study of a search in a thread, and sends commands to the search."""
 
 import time
 from collections import deque
@@ -23,9 +23,8 @@ if TYPE_CHECKING:  # it imports Optuna
 POLL_SECONDS = 0.5
 """Seconds between two polls: a trial reports once an epoch."""
 
-
 PENDING_SECONDS = 0.1
-"""The same while a command has no answer."""
+"""Seconds between two polls while a command has no answer."""
 
 ANSWER_SECONDS = 10.0
 """Seconds that a command waits for an answer while no process runs the study."""
@@ -38,33 +37,32 @@ class StudyRequest:
     name: str
     """One of :data:`accel_engine.search.study_database.COMMANDS`."""
     trial: int | None = None
-    """Number of the trial, of commands about one."""
+    """Number of the trial, for commands about one trial."""
     argument: Any = None
-    """As of :class:`accel_engine.search.study_database.StudyCommand`."""
+    """The argument of :class:`accel_engine.search.study_database.StudyCommand`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A command without an answer: its row, and when it was sent."""
+    """A command without an answer."""
 
     row: int
     request: StudyRequest
     time: float
+    """When it was sent, on the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A command has an answer."""
+    """The answer to a command."""
 
     request: StudyRequest
-    """The command."""
     obeyed: bool
-    """Whether it was obeyed."""
     answer: str
 
 
 class StudyFollower(Follower[StudyState]):
-    """Reads the state of a study. Sends commands, too, and tells :class:`Answered`.
+    """Reads the state of a study, sends commands to its search, and tells what is :class:`Answered`.
 
     Args:
         directory: The study's directory.
@@ -129,7 +127,7 @@ class StudyFollower(Follower[StudyState]):
 
 
 def read_study(study: "StudyReader", state: StudyState) -> StudyState:
-    """The state of a search with what is new in its study; the same object if nothing is.
+    """Read what is new in a study into a state; returns the same object if nothing is new.
 
     Texts of the study, which another user or program may have written, are made printable.
 
@@ -161,7 +159,7 @@ def read_study(study: "StudyReader", state: StudyState) -> StudyState:
 
 
 def _curve(reports: Collection[TrialReport]) -> TrialCurve:
-    """The monitor by epoch; the last report of an epoch counts."""
+    """The monitored metric by epoch, as the last report of each epoch has it."""
     by_epoch = {each.epoch: each.value for each in reports}
     epochs = sorted(by_epoch)
     return TrialCurve(np.array(epochs, np.float64), np.array([by_epoch[epoch] for epoch in epochs], np.float64))

@@ -20,7 +20,7 @@ from accel_tui.formatting.text import base_name, sparkline
 from accel_tui.plan import field_labels
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_study
-from accel_tui.study_state.texts import objective_name, objective_text, state_of_study
+from accel_tui.study_state.study_texts import objective_name, objective_text, state_of_study
 
 if TYPE_CHECKING:  # it imports Optuna
     from accel_engine.search.study_reader import StudyReader

@@ -8,7 +8,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ALL_ROOM, Column, SortKey
 from accel_tui.plan import field_labels
 from accel_tui.study_state.state import NO_CURVE, StudyState
-from accel_tui.study_state.texts import SYMBOLS, objective_form, objective_name, parameter_text, trial_state
+from accel_tui.study_state.study_texts import SYMBOLS, objective_form, objective_name, parameter_text, trial_state
 
 _WIDEST = 14
 _FIRST = 5  # parameters that matter more than the time and the number of epochs

@@ -82,7 +82,9 @@ class DeploymentCharts(Grid):
 
     def compose(self) -> ComposeResult:
         for at, (title, _) in enumerate(_CHARTS):
-            yield Chart(title, y_bounds=(0.0, None), classes="-second" if at > 1 else "")
+            chart = Chart(title, y_bounds=(0.0, None), classes="-second" if at > 1 else "")
+            chart.empty = "reading…"
+            yield chart
 
     def show_row(self, row: DeploymentStatus | None) -> None:
         """Draw the course of a deployment."""
@@ -95,7 +97,8 @@ class DeploymentCharts(Grid):
         steps = np.arange(count, dtype=np.float64) + 0.5
         scale = XScale("time", steps, np.array(seconds, np.float64), _SECONDS, lambda value, _: _before(value))
         for chart, (_, lines) in zip(self.query(Chart), _CHARTS, strict=True):
-            chart.empty = "no server runs" if not (row and row.runs) else "no requests yet" if course else "reading…"
+            idle = "no requests meanwhile" if course else "reading…"
+            chart.empty = idle if row and row.runs else "no server runs"
             chart.format = _written
             chart.scale, chart.end, chart.window = scale, count, (0, count)
             drawn = []

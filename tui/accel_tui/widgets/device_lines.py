@@ -52,9 +52,10 @@ def device_line(
     if meter is None or not meter.utilizations:
         return Content.assemble(prefix, "  ", _without_readings(meter))
     bar = 6 if width < 100 else 12 if width < 160 else 20
-    content = Content("").join(
-        [prefix, Content("  "), _use(meter, bar), Content("  "), _memory(meter), *_extras(meter, width)]
-    )
+    content = Content.assemble(prefix, "  ", _use(meter, bar), "  ", _memory(meter))
+    for extra in _extras(meter, width):
+        if content.cell_length + extra.cell_length <= width:
+            content += extra
     words = [text for text in (_throttling(meter, width), _reasons(meter)) if text]
     available = width - content.cell_length - sum(text.cell_length + 2 for text in words)
     for addition in () if detailed else (_cores(meter, available - _HISTORY - 2), *_details(meter)):

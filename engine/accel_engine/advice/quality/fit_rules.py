@@ -8,8 +8,8 @@ import numpy as np
 from accel_engine.advice.finding import Cure, Evidence, Finding
 from accel_engine.advice.quality.findings import of_loss, quality_finding, rate_cure, text_cure
 from accel_engine.advice.quality.learning import Learning, start_and_end
-from accel_engine.advice.quality.rates import rates_of
 from accel_engine.advice.quality.regularization import overfitting_cures
+from accel_engine.advice.quality.usual_rates import rates_of
 from accel_engine.words.numbers import metric, percent
 
 FEW_PER_CLASS = 20

@@ -8,7 +8,7 @@ import numpy as np
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.quality.findings import clip_cures, of_loss, quality_finding, rate_cure, set_field, text_cure
 from accel_engine.advice.quality.learning import Learning, block_means, start_and_end
-from accel_engine.advice.quality.rates import is_rate_low, is_warming_up
+from accel_engine.advice.quality.usual_rates import is_rate_low, is_warming_up
 from accel_engine.words.numbers import metric
 
 HELD = 0.05

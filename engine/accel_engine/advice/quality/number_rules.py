@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.quality.findings import clip_cures, of_loss, quality_finding, rate_cure, text_cure
 from accel_engine.advice.quality.learning import Learning
-from accel_engine.advice.quality.rates import is_rate_high, rates_of
+from accel_engine.advice.quality.usual_rates import is_rate_high, rates_of
 from accel_engine.advice.recorded import RecordedSeries
 from accel_engine.events import NOT_A_NUMBER, Outcome, Recovered
 from accel_engine.run.history.history import skipped_steps

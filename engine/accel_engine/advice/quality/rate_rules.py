@@ -8,7 +8,7 @@ from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.quality.findings import of_loss, quality_finding, rate_cure, set_field, text_cure
 from accel_engine.advice.quality.fit_rules import is_underfit
 from accel_engine.advice.quality.learning import Learning, block_means, curve_noise, start_and_end
-from accel_engine.advice.quality.rates import is_rate_high, is_rate_low, is_warming_up, rates_of
+from accel_engine.advice.quality.usual_rates import is_rate_high, is_rate_low, is_warming_up, rates_of
 from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.run.store.steps import TIME
 from accel_engine.words.numbers import metric, span

@@ -6,7 +6,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, speed_finding
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.speed.machine import cpu_use_of_others
+from accel_engine.advice.speed.machine_load import cpu_use_of_others
 from accel_engine.advice.time_spent import TimeSpent, time_spent
 from accel_engine.words.numbers import percent, span, times
 

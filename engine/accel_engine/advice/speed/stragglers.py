@@ -6,7 +6,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, speed_finding
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.speed.machine import cpu_use_of_others
+from accel_engine.advice.speed.machine_load import cpu_use_of_others
 from accel_engine.advice.time_spent import time_spent
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.strategies.cluster_spec import CHIEF

@@ -30,9 +30,9 @@ class Series:
     lengths: npt.NDArray[np.intp]
     """Number of rows of each series, ``[series]``."""
     valid: npt.NDArray[np.bool_]
-    """Whether all numbers of a row are finite, ``[rows]``."""
+    """Whether all numbers of a row are finite as float32, ``[rows]``."""
     order: npt.NDArray[np.intp]
-    """Number of each row before the rows were put in order, ``[rows]``."""
+    """Place of each row in the table, ``[rows]``; rows that repeat a time are left out."""
     notes: tuple[str, ...]
     """Notes for the user."""
     changes: tuple[Change, ...]
@@ -44,10 +44,10 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
 
     Args:
         table: Arrays ``[rows]`` by name. Missing numbers are NaN.
-        options: The plan's columns, and whether invalid rows are skipped.
+        options: The plan's columns, and what is done with invalid rows.
 
     Raises:
-        DataError: A column cannot be used, or a row while the plan does not skip invalid ones.
+        DataError: A column cannot be used, or a row is invalid and the plan does not skip such rows.
         PlanError: There is no such column.
     """
     roles = choose_series_roles(tuple(table), options)
@@ -59,7 +59,7 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
         names = table[options.group]
         # None and NaN cannot be sorted.
         group = np.unique(names.astype(str) if names.dtype.kind == "O" else names, return_inverse=True)[1]
-    order, problems, notes = np.argsort(group, kind="stable"), [], []
+    order, repeated, problems, notes = np.argsort(group, kind="stable"), [], [], []
     if options.time:
         times = convert_times(table[options.time], options.time)
         order = np.lexsort((times, group))
@@ -69,7 +69,7 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
         notes += _describe_steps(times[order], same, options.time)
         first = np.append(True, ~(same & (times[order][1:] == times[order][:-1])))
         hint = "" if options.group else f" ({FieldValue('group')} names the column that tells series apart)"
-        problems += _count(~first, order, f"{options.time!r} repeats a time{hint}")
+        repeated = _count(~first, order, f"{options.time!r} repeats a time{hint}")
         order = order[first]
     values = {name: table[name][order] for name in roles.names}
     valid = np.ones(len(order), bool)
@@ -77,18 +77,20 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
         finite = _finite(column)
         problems += _count(~finite, order, f"{name!r} has no finite number")
         valid &= finite
-    if problems and options.invalid_examples != "skip":
+    left_out = {"rows that repeat a time": repeated, "windows with invalid rows": problems}
+    changes = tuple(Change("left out", what, detail="; ".join(why)) for what, why in left_out.items() if why)
+    if changes and options.invalid_examples != "skip":
+        what = " and ".join(each.what for each in changes)
         skip = FieldValue("invalid_examples", "skip")
-        raise DataError(join_words(("; ".join(problems), ". To leave out windows with such rows, use ", skip)))
-    changes = (Change("left out", "windows with invalid rows", detail="; ".join(problems)),) if problems else ()
+        raise DataError(join_words(("; ".join(repeated + problems), f". To leave out {what}, use ", skip)))
     return Series(values, roles, np.bincount(group[order]), valid, order, tuple(notes), changes)
 
 
 def choose_series_roles(names: Sequence[str], options: DataOptions) -> Roles:
     """Choose columns as a plan says.
 
-    By default, the inputs are all columns, those to predict included, as a forecast needs their past. Without a target,
-    all columns of the inputs are predicted.
+    By default, the inputs are all columns but the ignored ones and those of times, groups, weights and splits. The
+    columns to predict are inputs, too, as a forecast needs their past; without a target, all inputs are predicted.
 
     Args:
         names: Names of all columns.
@@ -107,7 +109,7 @@ def check_kind(name: str, dtype: np.dtype[Any], options: DataOptions) -> None:
     """Check that a column has numbers.
 
     Raises:
-        DataError: It has not.
+        DataError: It has other values.
     """
     if dtype.kind in "buif":
         return
@@ -158,7 +160,8 @@ def convert_times(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         try:
             values = values.astype("datetime64[us]")
         except (ValueError, TypeError) as error:
-            texts = f"column {name!r} has values such as {str(values[0])!r}, which are not dates in ISO 8601"
+            wrong = next(str(value) for value in values if not _is_date(value))
+            texts = f"column {name!r} has values such as {wrong!r}, which are not dates in ISO 8601"
             remedy = (
                 "; if the rows are in order, replace ",
                 FieldValue("time", name),
@@ -171,6 +174,15 @@ def convert_times(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         first = int(np.argmax(missing)) + 1
         raise DataError(f"column {name!r} has no time in {missing.sum():,} rows, first in row {first:,}")
     return values
+
+
+def _is_date(value: Any) -> bool:
+    """Whether NumPy can convert a single value to a date."""
+    try:
+        np.array([value]).astype("datetime64[us]")
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def _describe_steps(times: npt.NDArray[Any], follows: npt.NDArray[np.bool_], name: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from types import ModuleType
 from typing import Any
 
-from accel_engine.recording import supervisor
+from accel_engine.recording import supervisor_address
 
 SUPERVISOR = "_ACCEL_TUI_SUPERVISOR"
 """Environment variable with the address of the supervisor."""
@@ -45,7 +45,7 @@ def install(address: str) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and not stream.line_buffering:
             stream.reconfigure(line_buffering=True)  # so that lines reach the log when they are printed
-    supervisor.given_address = address
+    supervisor_address.given_address = address
     sys.meta_path.insert(0, _KerasFinder())
 
 

@@ -1,4 +1,4 @@
-"""Writes to the log of a run, also when the disk is full, and reads what it tells."""
+"""Writes to the log of a run, where a full disk ends nothing, and finds the messages of native code in it."""
 
 import io
 import os
@@ -10,12 +10,11 @@ from pathlib import Path
 from accel_engine.files import open_log
 from accel_engine.run.directory.run_paths import LOG
 
-NOTED = "accel-tui: "
-"""Begins the messages of this program itself."""
+OWN_PREFIX = "accel-tui: "
+"""Begins the lines of a log that this program wrote, not the run."""
 
 _AT_EVERY_START = re.compile(r"I\d{4} |WARNING: All log messages before absl::InitializeLog")
 """Begins the lines that TensorFlow writes at every start."""
-
 
 FATAL = re.compile(r"(?:^F\d{4}|: F) .*?[\w/.]+:\d+\] ")
 """Begins a line with which native code ends its process."""
@@ -65,7 +64,7 @@ class LogFile(io.RawIOBase):
     def write(self, data: "io.ReadableBuffer", /) -> int:  # type: ignore[name-defined]
         """Write all of it, as far as the disk has room; returns its length in bytes."""
         text = bytes(data)
-        missing = f"\naccel-tui: {self._lost:,} bytes of output are missing here: the log could not be written\n"
+        missing = f"\n{OWN_PREFIX}{self._lost:,} bytes of output are missing here: the log could not be written\n"
         if text and self._lost and not self._put(missing.encode()):
             self._lost = 0
         self._lost += self._put(text)
@@ -95,6 +94,6 @@ def never_fail_to_print() -> None:
 
 
 def note_in_log(directory: Path, message: str) -> None:
-    """Add a message of this program to the log of a run; a full disk does not take it."""
+    """Add a message of this program to the log of a run; lost where the log cannot be written."""
     with suppress(OSError), open(open_log(directory / LOG), "a") as log:
-        log.write(f"{NOTED}{message}\n")
+        log.write(f"{OWN_PREFIX}{message}\n")

@@ -12,7 +12,7 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.control_groups import GROUPS, own_groups
 from accel_engine.json_values import Count, Text, decode_or_none
-from accel_engine.run.directory.log_file import NOTED, fatal_message
+from accel_engine.run.directory.log_file import OWN_PREFIX, fatal_message
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 
@@ -86,7 +86,7 @@ _MESSAGES = re.compile(
 TensorFlow's allocators write also that they ran out of memory where another try follows: "this is not a failure".
 """
 
-_ERROR_OF_GPU = re.compile(rf"^{NOTED}(gpu:\d+ had error \d+ .*)$", re.MULTILINE)
+_ERROR_OF_GPU = re.compile(rf"^{OWN_PREFIX}(gpu:\d+ had error \d+ .*)$", re.MULTILINE)
 """What an engine writes when the driver reports an error."""
 
 SOON_SECONDS = 120.0

@@ -1,4 +1,4 @@
-"""Examples to predict, read from files of arrays, images, sounds and texts, and why some of them cannot be."""
+"""Reads examples to predict from files of arrays, images, sounds and texts, and says why some cannot be predicted."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,11 +25,11 @@ class Examples:
     """Examples of one file, or of texts.
 
     Attributes:
-        names: The names of the examples, ``[given]``.
+        names: What each example is called, with a problem or without, ``[given]``.
         inputs: A structure of arrays ``[readable, ...]``, as the run's data has them; ``None`` if all have a problem.
-        problems: Why an example cannot be predicted, by its place.
+        problems: Why an example cannot be predicted, by its index in ``names``.
         notes: Notes for the user.
-        are_windows: Whether the arrays have the windows of one example, whose prediction is the mean of theirs.
+        are_windows: Whether the arrays are the windows of one example, whose prediction is the mean of theirs.
     """
 
     names: Sequence[str]
@@ -40,7 +40,7 @@ class Examples:
 
     @property
     def readable(self) -> npt.NDArray[np.intp]:
-        """The places of the examples that can be predicted."""
+        """The indices of the examples that can be predicted."""
         return np.array([place for place in range(len(self.names)) if place not in self.problems], np.intp)
 
 
@@ -51,7 +51,7 @@ def without_problems(inputs: Structure, problems: Iterable[int]) -> Structure:
 
 
 _SUFFIXES = ("", "_test", "_val", "_train")
-"""What may follow an input's name in a file, by preference."""
+"""What may follow the name of an input in a file; an earlier one is preferred."""
 
 
 def read_arrays(path: Path, specs: Structure, features: Sequence[str] = ()) -> Examples:
@@ -71,7 +71,7 @@ def read_arrays(path: Path, specs: Structure, features: Sequence[str] = ()) -> E
         elif isinstance(specs, dict) and all(isinstance(spec, ArraySpec) for spec in specs.values()):
             inputs = {name: _read(file, _named(file.headers, name), spec) for name, spec in specs.items()}
         else:
-            raise DataError("the model's inputs have no names, by which arrays could be given")
+            raise DataError("the model's inputs have no names by which arrays of a file could be chosen")
     leaves = dict(named_leaves(inputs))
     counts = {len(array) for array in leaves.values()}
     if len(counts) > 1:
@@ -79,17 +79,17 @@ def read_arrays(path: Path, specs: Structure, features: Sequence[str] = ()) -> E
     problems: dict[int, str] = {}
     for name, array in leaves.items():
         for row in _not_finite(array):
-            problems.setdefault(row, f"row {row + 1:,} of {name or 'the array'} in {path.name} is not finite")
+            where = f"row {row + 1:,} of {name or 'the array'} in {path.name}"
+            problems.setdefault(row, f"{where} has a number that is not finite, or too large for {array.dtype}")
     names = tuple(str(row + 1) for row in range(counts.pop()))
     return Examples(names, without_problems(inputs, problems), problems)
 
 
 def _single(headers: Mapping[str, Header], spec: ArraySpec, features: Sequence[str]) -> str:
-    """The array of the only input."""
+    """The name of the array with a model's only input."""
     for name in (*features, "x"):
-        for suffix in _SUFFIXES:
-            if f"{name}{suffix}" in headers:
-                return f"{name}{suffix}"
+        if found := _with_suffix(headers, name):
+            return found
     if len(headers) == 1:
         return next(iter(headers))
     fitting = [name for name, header in headers.items() if _fits(header.shape[1:], spec)]
@@ -98,10 +98,14 @@ def _single(headers: Mapping[str, Header], spec: ArraySpec, features: Sequence[s
     raise DataError(f"no array is called {' or '.join(features or ('x',))}; there are {_listed(headers)}")
 
 
+def _with_suffix(headers: Mapping[str, Header], name: str) -> str:
+    """The first array with an input's name, or with a suffix; empty if there is none."""
+    return next((f"{name}{suffix}" for suffix in _SUFFIXES if f"{name}{suffix}" in headers), "")
+
+
 def _named(headers: Mapping[str, Header], name: str) -> str:
-    for suffix in _SUFFIXES:
-        if f"{name}{suffix}" in headers:
-            return f"{name}{suffix}"
+    if found := _with_suffix(headers, name):
+        return found
     raise DataError(f"there is no array {name!r}, which the model needs; there are {_listed(headers)}")
 
 
@@ -126,10 +130,10 @@ def _fits(shape: Sequence[int], spec: ArraySpec) -> bool:
 
 
 def _typed(array: npt.NDArray[Any], name: str, spec: ArraySpec) -> npt.NDArray[Any]:
-    """The array in an input's type.
+    """The array in an input's type; a number that is too large for it becomes infinite.
 
     Raises:
-        DataError: Its values would change.
+        DataError: It has other values than the input: texts, fractions or numbers out of range.
     """
     if spec.dtype == "string":
         if array.dtype.kind not in "US":

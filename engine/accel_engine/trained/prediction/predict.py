@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
 from accel_engine.data.structure import ArraySpec, flatten, has_texts, map_structure
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.errors import AccelError, DataError
-from accel_engine.inference.output_prediction import OutputPrediction
+from accel_engine.inference.output_prediction import OutputPrediction, rows_not_finite
 from accel_engine.plan import Plan
 from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
 from accel_engine.requests.protocol.request import Send, reports, tells, unheard
@@ -66,7 +65,7 @@ def predict(request: PredictionRequest, send: Send = unheard) -> ExamplePredicti
             _add(model, examples, found, reports(send))
     predicted = list(map(_predicted, model.output_forms, found))
     readable = [place for place in range(len(names)) if place not in problems]
-    rows = sorted(set().union(*map(_not_finite, predicted)))
+    rows = sorted(set().union(*map(rows_not_finite, predicted)))
     problems |= {readable[row]: f"the model's outputs for {names[readable[row]][1]} are not finite" for row in rows}
     return ExamplePredictions(
         model.name,
@@ -90,17 +89,6 @@ def _predicted(form: OutputForm, found: PredictedOutput) -> OutputPrediction:
         _joined(found.values) if found.values else np.empty((0, len(form.classes)), np.float32),
         _joined(found.chances) if found.chances else None,
     )
-
-
-def _not_finite(output: OutputPrediction) -> set[int]:
-    """The rows with a probability that is not finite, or an output without a finite number: the model has diverged."""
-    found: set[int] = set()
-    for array, are_chances in ((output.values, output.task in OF_CLASSES), (output.chances, True)):
-        if array is None or array.dtype.kind != "f" or not array.size:
-            continue
-        finite = np.isfinite(array.reshape(len(array), -1))
-        found |= set(np.flatnonzero(~(finite.all(1) if are_chances else finite.any(1))).tolist())
-    return found
 
 
 def _without(rows: Sequence[int], output: OutputPrediction) -> OutputPrediction:

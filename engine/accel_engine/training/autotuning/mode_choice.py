@@ -199,7 +199,7 @@ def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMod
     There is none for a plan that computes in the same way each time, for a custom ``train_step``, whose Python must not
     run more often than it should, nor with other workers, which would have to agree on it.
 
-    XLA is not tried on a TPU, which compiles everything; nor for a pipeline or with offloaded state, as it compiles for
+    XLA is not tried on a TPU, which compiles everything; nor for a pipeline or state on the host, as it compiles for
     one device; nor with several replicas, which CPUs and central storage do not support, and with which it is known to
     hang or abort on GPUs (TensorFlow's issues 53140, 56423, 61314); nor on a GPU that is newer than TensorFlow's build,
     where it aborts; nor for texts, which it cannot compile; nor for convolutions on a CPU, which took 6 to 12 seconds
@@ -211,7 +211,7 @@ def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMod
         return None
     if has_texts(assembly.dataset.spec) or assembly.replicas > 1 or assembly.stages is not None:
         return None
-    if plan.offload != "none":
+    if plan.optimizer_state == "host":
         return None
     stored = isinstance(assembly.strategy, tf.distribute.experimental.CentralStorageStrategy)
     if not assembly.on_cpu and (stored or are_newer_than_build()):

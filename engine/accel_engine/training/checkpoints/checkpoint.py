@@ -25,8 +25,8 @@ from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.metric_states import EpochStates
+from accel_engine.training.core.moving_statistics import MovingStatistics
 from accel_engine.training.core.recipe.rate_schedule import multiply_constant_rates
-from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.saved_weights import (
     AVERAGES,
     UNTRACKED,
@@ -67,7 +67,7 @@ class Checkpoints:
     def __init__(self, assembly: Assembly, directory: Path, batches: Batches) -> None:
         self._assembly = assembly
         self._batches = batches
-        self._statistics = ReplicaStatistics(assembly)
+        self._statistics = MovingStatistics(assembly)
         self._finiteness = Finiteness(assembly)
         self._position = tf.Variable(batches.position, dtype=tf.int64)
         self.epoch_states = EpochStates()

@@ -43,6 +43,7 @@ from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.task import Task
 from accel_engine.training.core.uneven_batches import batch_notes
 from accel_engine.training.core.worker_data import WorkerDataFeed
+from accel_engine.training.placed_state import PlacedState
 
 _CONVOLUTIONS = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Conv3D)
 
@@ -82,6 +83,8 @@ class Assembly:
     """The parts of the model that are computed again for their gradients; none without rematerialization."""
     stages: ModelStages | None
     """The stages of the model, on their devices; ``None`` without a pipeline."""
+    placed_state: PlacedState | None
+    """The state of the optimizer; ``None`` if it is beside the weights."""
     devices: tuple[str, ...]
     """TensorFlow's names of the logical devices that run steps; for a coordinator, of one worker."""
     device_memory: int | None
@@ -305,6 +308,7 @@ def assemble(
         freezing=compiled.freezing,
         remat=remat,
         stages=compiled.stages,
+        placed_state=compiled.placed_state,
         devices=devices,
         device_memory=device_memory,
         names=names,

@@ -22,7 +22,7 @@ from accel_engine.keras_support.losses import (
     loss_name,
     tversky_note,
 )
-from accel_engine.keras_support.model_structure import has_custom_train_step, parameter_count
+from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
 from accel_engine.models.build import build, output_specs
 from accel_engine.models.data_description import DataDescription
@@ -31,7 +31,6 @@ from accel_engine.models.model_entry import BuildOptions, ModelEntry
 from accel_engine.models.saved_model import UNSAFE_NOTE
 from accel_engine.models.traits import returns_logits
 from accel_engine.plan import DEFAULTS, USES, Plan
-from accel_engine.plan.array_bytes import FLOAT32_BYTES
 from accel_engine.plan.fit_checks import NO_LOSS_SCALING, wrong_loss
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.plan.task_choices import IMAGENET
@@ -49,8 +48,7 @@ from accel_engine.training.core.run_scaling import decide_scaling
 from accel_engine.training.core.task import Task, task_of_model
 from accel_engine.training.core.uneven_batches import uneven_note
 from accel_engine.training.model_analysis.layer_table import changed_layer
-from accel_engine.training.offloaded_state import build_on_host, offloaded
-from accel_engine.words import numbers
+from accel_engine.training.placed_state import PlacedState
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +75,8 @@ class CompiledModel:
     """Warnings for the user."""
     stages: ModelStages | None = None
     """Its stages, on their devices; ``None`` if it is not cut."""
+    placed_state: PlacedState | None = None
+    """The state of its optimizer; ``None`` if it is beside the weights."""
 
 
 def compile_model(
@@ -155,9 +155,10 @@ def compile_model(
     freezing = freeze(model, plan)
     if custom_step and replicas > 1:
         _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
-    if plan.offload == "optimizer":
-        build_on_host(model.optimizer, freezing.variables)
-        information.append(_offloaded_note(model))
+    placed = None
+    if plan.optimizer_state != "device":
+        placed = PlacedState(plan, model.optimizer, freezing.variables)
+        information.append(placed.note)
     elif model.optimizer is not None:
         model.optimizer.build(list(freezing.variables))
     if custom_step and optimizer_of_steps(model, custom_step=True) is not None and averages_of(model):
@@ -165,16 +166,18 @@ def compile_model(
             "as in fit, the model is validated with its weights, and saved with the moving averages of its optimizer"
         )
     return CompiledModel(
-        model, scaling, task, outputs, measures.metrics, freezing, custom_step, tuple(information), tuple(notes), stages
+        model,
+        scaling,
+        task,
+        outputs,
+        measures.metrics,
+        freezing,
+        custom_step,
+        tuple(information),
+        tuple(notes),
+        stages,
+        placed,
     )
-
-
-def _offloaded_note(model: keras.Model) -> str:
-    moved = offloaded(model.optimizer)
-    if not moved:
-        return f"offload has no effect: {optimizer_name(model.optimizer)} has no large state for the model's weights"
-    nbytes = FLOAT32_BYTES * parameter_count(moved)
-    return f"{numbers.size(nbytes)} of the state of {optimizer_name(model.optimizer)} are in host memory"
 
 
 def _check_custom_step(model: keras.Model, resolved: ResolvedPlan) -> None:

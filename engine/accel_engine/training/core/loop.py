@@ -44,7 +44,6 @@ from accel_engine.training.core.step import graph_of, step_of
 from accel_engine.training.core.uneven_batches import UnevenBatch, uneven_batch
 from accel_engine.training.layer_kernels import kernels_for, use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
-from accel_engine.training.offloaded_state import use_offloaded_updates
 from accel_engine.training.update_kernels import use_fast_updates
 
 CHUNKS_AHEAD = 2
@@ -377,10 +376,12 @@ class Loop:
         if assembly.uses_layer_kernels:
             chosen = kernels_for(on_cpu=assembly.on_cpu, on_gpu=assembly.on_gpu, xla=self.mode.xla)
             kernels.enter_context(use_fast_kernels(model, chosen))
-            if not (self.mode.xla or assembly.on_tpu or assembly.coordinated or assembly.plan.offload != "none"):
+            if not (
+                self.mode.xla or assembly.on_tpu or assembly.coordinated or assembly.plan.optimizer_state == "host"
+            ):
                 kernels.enter_context(use_fast_updates(model.optimizer))
-        if assembly.plan.offload == "optimizer":
-            kernels.enter_context(use_offloaded_updates(model.optimizer))
+        if assembly.placed_state is not None:
+            kernels.enter_context(assembly.placed_state.use())
         loops = without_cudnn(model) if self.mode.xla else nullcontext()
         tracing = Tracing(self.mode.xla or assembly.on_tpu, assembly.unseeded)
         # mark_layers comes after the replaced kernels, to mark these too, and before parts, which repeat what it marks.

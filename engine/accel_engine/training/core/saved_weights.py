@@ -18,7 +18,7 @@ from accel_engine.run.directory.checkpoint_files import (
 from accel_engine.user_code import one_line
 
 AVERAGES = "averages"
-"""The part of a checkpoint with moving averages, by the index of their weights."""
+"""The part of a checkpoint with the moving averages of weights, by the index of each weight in the model."""
 
 UNTRACKED = "untracked"
 """The part with the weights that ``tf.train.Checkpoint`` does not find, by their index."""
@@ -29,7 +29,7 @@ def untracked_weights(model: keras.Model) -> dict[str, tf.Variable]:
 
     It finds the trainable ones through the optimizer only, and batch normalization's statistics not at all.
     """
-    tracked = _without_optimizers(model)  # a view has a weak reference to it
+    tracked = _without_optimizers(model)  # named, as a TrackableView keeps no object alive
     found = {id(each) for each in tf.train.TrackableView(tracked).descendants()}
     return {
         str(index): weight.value
@@ -47,11 +47,11 @@ def restore_weights(
         model: Built.
         path: The checkpoint.
         options: How it is read.
-        averages: Whether weights with a moving average get that instead.
+        averages: Whether weights get their moving averages instead, where the checkpoint has these.
 
     Raises:
-        AssertionError: It does not have all of them.
-        ValueError: One has another shape.
+        AssertionError: The checkpoint lacks a weight.
+        ValueError: A weight has another shape, or the model has fewer weights with averages.
         OpError: It cannot be read.
     """
     parts = {"model": _without_optimizers(model), UNTRACKED: untracked_weights(model)}
@@ -59,7 +59,7 @@ def restore_weights(
     if averages and (indices := _averaged(path)):
         values = {str(index): weight.value for index, weight in enumerate(model.weights) if str(index) in indices}
         if len(values) < len(indices):
-            raise ValueError("it has moving averages of more weights")
+            raise ValueError("it has moving averages of more weights than the model has")
         _restore({AVERAGES: values}, path, options)
 
 
@@ -97,7 +97,7 @@ _OF_ANOTHER_MODEL = (
     tf.errors.InvalidArgumentError,
     tf.errors.NotFoundError,
 )
-"""Errors of restoring for variables that are missing, or have another shape or type."""
+"""What TensorFlow raises if a checkpoint lacks a variable, or has it in another shape or type."""
 
 
 class DamagedCheckpointError(RunError):
@@ -106,7 +106,7 @@ class DamagedCheckpointError(RunError):
 
 @contextmanager
 def whole_checkpoint(folder: Path, step: int) -> Iterator[str]:
-    """Check a checkpoint, and yield its path, to restore it from.
+    """Check that a checkpoint is whole, and yield its path; an error of restoring from it becomes a ``RunError``.
 
     Args:
         folder: The run's directory of checkpoints.

@@ -28,7 +28,7 @@ from accel_engine.training.core.compiled_chunk import ChunkSize
 from accel_engine.training.core.feed import CachedFeed, Feed, choose_feed
 from accel_engine.training.core.loop import CHUNKS_AHEAD
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack_states
-from accel_engine.training.core.replica_statistics import ReplicaStatistics
+from accel_engine.training.core.moving_statistics import MovingStatistics
 from accel_engine.training.core.step import graph_of, main_loss
 from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.worker_data import WorkerDataFeed
@@ -54,11 +54,11 @@ GPU_MEMORY_SHARE = 1 / 16
 """The share of a GPU's memory that the outputs of all layers may take. Most of them are freed before the last."""
 
 RESULT_BYTES = 1 << 26
-"""Bytes of the results of batches that are copied to the host together, unless a single batch has more."""
+"""Limit of the bytes of results that are copied to the host together; those of one batch may be more."""
 
 
 class Validation:
-    """Measures an assembly's model on its validation data.
+    """Validates the model of an assembly.
 
     Args:
         assembly: Model, data and strategy, with validation data.
@@ -85,20 +85,22 @@ class Validation:
         self._custom = assembly.has_custom_train_step
         self._feed = _feed(assembly, examples, device_memory)
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
-        self._statistics = ReplicaStatistics(assembly)
+        self._statistics = MovingStatistics(assembly)
         self._report = None if self._custom else _report_for(assembly)
         predict = graph_of(self._predict, assembly, reduce_retracing=fixed_batch(assembly.model) is None)
         self._worst = WorstExamples(examples, self._report, predict)
+        self._report_sums = self._baseline_sums = np.zeros(0)  # of the last run
+        self._logged: tuple[str, ...] = ()  # names of the logs of a custom test_step
         self._baseline = None if self._custom else baseline_of(assembly.task, assembly.dataset, assembly.outputs)
         self.retrace()
 
     def retrace(self) -> None:
-        """Trace the graph again, as other layers train now: the loss has the regularizers of trainable weights only."""
+        """Make a new graph: for a smaller batch, or other trainable layers, whose regularizers are part of the loss."""
         self._takes_any = fixed_batch(self._assembly.model) is None
         self._batches = graph_of(self._run_batches, self._assembly, reduce_retracing=self._takes_any)
 
     def halve_batches(self) -> int:
-        """Take half of the examples at a time that the last :meth:`run` took at most.
+        """Halve the batches: at most half as many examples as the largest batch of the last :meth:`run` had.
 
         Returns:
             The size of a batch on each replica; 0 if it took single examples.
@@ -110,7 +112,7 @@ class Validation:
         return size
 
     def problem(self) -> str:
-        """Why the model cannot be validated; empty if it can. Traces the graph, without running it."""
+        """Why the model cannot be validated; empty if it can. Traces a custom ``test_step``, without running it."""
         if isinstance(self._data, Split) and not len(self._data):
             return "there are no validation examples"
         if not self._custom:
@@ -157,7 +159,7 @@ class Validation:
         if self._custom:
             means = dict(zip(self._logged, (total[1:] / total[0]).tolist(), strict=True))
             return _with_loss(means | self._named(self._assembly.model.get_metrics_result()))
-        self._baseline_sums, self._sums = np.split(total[measured:], [self._baseline_width])
+        self._baseline_sums, self._report_sums = np.split(total[measured:], [self._baseline_width])
         states = self._states.unpack(tf.constant(total[2:measured], tf.float32))
         metrics = {name: float(value) for name, value in self._states.results(states).items()}
         return {"loss": float(total[0] / total[1]), **metrics}
@@ -166,7 +168,7 @@ class Validation:
         """What is stored of the last :meth:`run` for the run's diagnostics."""
         if self._report is None:
             return (unmeasured_report(self._worst.examples, self._assembly.outputs),)
-        return self._report.build(self._worst.values, self._sums, self._worst.read, self._worst.predict)
+        return self._report.build(self._worst.values, self._report_sums, self._worst.read, self._worst.predict)
 
     def baseline(self) -> BaselineResult | None:
         """What a prediction that has learned nothing reached in the last :meth:`run`; ``None`` if unknown."""
@@ -307,7 +309,11 @@ def validation_of(assembly: Assembly, device_memory: int | None) -> tuple[Valida
 def _call(
     model: keras.Model, inputs: Structure, weights: list[tuple[keras.Variable, tf.Tensor]]
 ) -> tuple[Structure, LayerLosses | None]:
-    """Call a model with some weights replaced; returns its outputs, and its layers' losses if any are replaced."""
+    """Call a model with some weights replaced.
+
+    Returns:
+        Its outputs; and the losses of its layers with the replaced weights, ``None`` if none were replaced.
+    """
     if not weights:
         return call_model(model, inputs, training=False), None
     replaced = {id(variable) for variable, _ in weights}

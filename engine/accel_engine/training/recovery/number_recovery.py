@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from accel_engine.events import NOT_A_NUMBER
 from accel_engine.plan import Plan
-from accel_engine.training.recovery.cause import Cause
 from accel_engine.training.recovery.loss_watch import LossTrouble
+from accel_engine.training.recovery.not_finite_cause import Cause
 from accel_engine.training.recovery.recovery_action import RecoveryAction
 
 MAX_REPAIRS = 3

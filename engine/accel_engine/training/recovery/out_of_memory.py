@@ -31,7 +31,7 @@ from accel_engine.training.autotuning.mode_choice import alternative_mode, plan_
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import CachedFeed, choose_feed
 from accel_engine.training.core.rematerialization.division import divide_model
-from accel_engine.training.offloaded_state import has_state
+from accel_engine.training.placed_state import has_state
 from accel_engine.training.recovery.recovery_action import RecoveryAction
 from accel_engine.training.reporting.error_explanation import allocated, is_of_host, is_out_of_memory
 
@@ -152,7 +152,7 @@ def memory_facts(assembly: Assembly) -> MemoryFacts:
         micro_batches=assembly.stages.micro_batches if assembly.stages else 1,
         caches_data=caches,
         tries_xla=alternative is not None and alternative.xla,
-        can_offload=assembly.on_gpu and not custom_step and has_state(model.optimizer),
+        can_place_state=not custom_step and has_state(model.optimizer),
         on_host=assembly.on_cpu,
         variables=gpu_choice(os.environ),
     )

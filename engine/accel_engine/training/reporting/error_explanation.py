@@ -57,7 +57,8 @@ def _memory_advice(plan: Plan, error: BaseException) -> str:
         can_split=True,
         can_recompute=True,
         mixed=MIXED["tpu"],
-        can_offload=gpus > 0,
+        can_place_state=True,
+        on_host=gpus == 0,
         pipeline_devices=gpus,
     )
     advice = ["--on-oom adapt, which changes what is needed by itself"] if is_left and not several else []

@@ -14,7 +14,7 @@ from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError
 from accel_engine.image_files import read_example
 from accel_engine.run.diagnostics import InputSpec
-from accel_engine.trained.prediction.examples import read_lines, sound_example
+from accel_engine.trained.prediction.examples import read_arrays, read_lines, sound_example
 from accel_engine.training.evaluation.task_report import input_spec_of
 
 
@@ -121,3 +121,12 @@ def test_a_sound_is_read_as_the_folder_of_the_run_was(tmp_path: Path) -> None:
         f"{path}: resampled from 16,000 to 8,000 samples per second",
         f"{path}: padded with silence from 400 to 700 samples",
     )
+
+
+def test_a_number_beyond_float32_is_a_problem_of_its_row(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([[1.0], [1e300], [2.0]]))
+    found = read_arrays(tmp_path / "x.npy", ArraySpec((1,), "float32"))
+    assert found.inputs.tolist() == [[1.0], [2.0]]
+    assert found.problems == {
+        1: "row 2 of the array in x.npy has a number that is not finite, or too large for float32"
+    }

@@ -5,8 +5,8 @@ import pytest
 
 from accel_engine.plan import Plan
 from accel_engine.training.core.feed import Segment
-from accel_engine.training.recovery.cause import Cause
 from accel_engine.training.recovery.loss_watch import LossTrouble
+from accel_engine.training.recovery.not_finite_cause import Cause
 from accel_engine.training.recovery.number_recovery import NumberRecovery, start_of
 from accel_engine.training.recovery.replay import separated
 

@@ -14,13 +14,13 @@ from accel_tui.widgets.chart.cell_looks import CellLook
 from accel_tui.widgets.chart.figure import TEXT, Area, ChartFigure, Ink, Label, Shape
 
 _WIDE, _HIGH = 8, 16
-"""Points of a cell. Shapes are drawn on these points, so that equal neighbours become one."""
+"""Points of a cell. What covers neighbouring points in one style becomes one shape."""
 
 _LIGHT, _HEAVY = 1, 3
-"""Points of half a line's width."""
+"""Half the width of a line, in points."""
 
 _WORDS = r"[^ ]+(?: [^ ]+)*"
-"""Texts, between which are two blanks or more."""
+"""A text; two blanks or more end it."""
 
 _DISC, _DIAMONDS = "●", "★◆"
 
@@ -37,7 +37,8 @@ def figure_of_frame(title: str, frame: Frame, styles: tuple[str, ...], looks: Ma
         looks: How these look.
     """
     columns = frame.characters.shape[1]
-    rows = int(np.flatnonzero((frame.characters != ord(" ")).any(axis=1))[-1:].sum()) + 1  # without the empty last ones
+    written = np.flatnonzero((frame.characters != ord(" ")).any(axis=1))
+    rows = int(written[-1]) + 1 if len(written) else 1  # without the empty rows at the end
     points = {number: np.zeros((rows * _HIGH, columns * _WIDE), np.bool_) for number in np.unique(frame.styles)}
     labels: list[Shape] = []
     for row in range(rows):
@@ -56,12 +57,15 @@ def figure_of_frame(title: str, frame: Frame, styles: tuple[str, ...], looks: Ma
                     labels.append(Label(corner, part.group(), ink, is_bold=name == "title"))
             at += len(text)
     shapes = [
-        Area(corners, _ink(look), 1.0 if look.colour == "foreground" else look.share)
+        _area(corners, looks[style_and_tint(styles[number])[0]])
         for number, area in points.items()
-        for look in [looks[style_and_tint(styles[number])[0]]]
         for corners in _rectangles(area)
     ]
     return ChartFigure(columns * _WIDE, rows * _HIGH, title, (*shapes, *labels))
+
+
+def _area(corners: tuple[tuple[float, float], ...], look: CellLook) -> Area:
+    return Area(corners, _ink(look), 1.0 if look.colour == "foreground" else look.share)
 
 
 def _ink(look: CellLook) -> Ink:

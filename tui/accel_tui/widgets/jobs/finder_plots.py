@@ -20,12 +20,12 @@ from accel_tui.widgets.chart.value_axis import value_axis
 COLOURS: dict[Rule, Colour] = {
     Rule.STEEPEST: "warning",
     Rule.VALLEY: "success",
-    Rule.MINIMUM: "rate",
-    Rule.THIRD: "rate",
+    Rule.MINIMUM_TENTH: "rate",
+    Rule.MINIMUM_THIRD: "rate",
 }
 """The colour of each suggestion; shares of the minimum have the same."""
 
-SIGNS: dict[Rule, str] = {Rule.STEEPEST: "┊", Rule.VALLEY: "│", Rule.MINIMUM: "‖", Rule.THIRD: "┃"}
+SIGNS: dict[Rule, str] = {Rule.STEEPEST: "┊", Rule.VALLEY: "│", Rule.MINIMUM_TENTH: "‖", Rule.MINIMUM_THIRD: "┃"}
 """The line of each suggestion, which also differs without colours."""
 
 SMOOTHED_MEAN = "smoothed mean"

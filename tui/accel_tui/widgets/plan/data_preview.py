@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.text import printable_fields, printable_line
-from accel_tui.host import settings_of
+from accel_tui.app_protocol import settings_of
 from accel_tui.plan import field_labels
 from accel_tui.plan.data_text import DATA_FIELDS, SurveySubject, survey_subject
 from accel_tui.widgets.list_keys import ItemList
@@ -123,7 +123,7 @@ class DataPreview(ItemList):
         self._load(filled)
 
     def _load(self, filled: ResolvedPlan) -> None:
-        from accel_tui.plan import data_preview, data_reading  # noqa: F401 (see above)
+        from accel_tui.plan import data_reading, preview_lines  # noqa: F401 (see above)
 
         self._reading = data_reading.PreviewReading()
         self._show()
@@ -151,7 +151,7 @@ class DataPreview(ItemList):
             text = printable_line(f"{field_labels.label(wrong[0])}: {field_labels.word(filled.errors[wrong[0]])}")
             self.set_options([Option(Content.styled(text, "$text-error"), disabled=True)])
             return
-        from accel_tui.plan.data_preview import preview_lines
+        from accel_tui.plan.preview_lines import preview_lines
 
         width = self.scrollable_content_region.width
         pictures = self._pictures(width)

@@ -20,7 +20,7 @@ from accel_engine.words.numbers import percent
 from accel_tui.formatting.bench_figures import described
 from accel_tui.formatting.runs import DIRECTORY_LOST, lost_reason, metric_ranges
 from accel_tui.run_list.groups import short_metric_name
-from accel_tui.run_state.hardware import host_memory_used
+from accel_tui.run_state.run_devices import host_memory_used
 from accel_tui.run_state.state import RunState
 from accel_tui.terminal.notifications import Notifier, is_notable_end
 from accel_tui.widgets.run.run_view import RunText

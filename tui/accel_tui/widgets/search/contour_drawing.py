@@ -8,7 +8,7 @@ from accel_engine.search.definition import Parameter
 from accel_engine.search.results import is_counted
 from accel_tui.plan import field_labels
 from accel_tui.study_state.state import Floats, StudyState
-from accel_tui.study_state.texts import objective_name
+from accel_tui.study_state.study_texts import objective_name
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.background import background_layout
 from accel_tui.widgets.chart.cell_frame import Frame

@@ -8,7 +8,7 @@ import numpy as np
 
 from accel_engine.search.trial import TrialState
 from accel_tui.study_state.state import Floats, StudyState, value_range
-from accel_tui.study_state.texts import objective_name, objective_text
+from accel_tui.study_state.study_texts import objective_name, objective_text
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import WholeAxis
 from accel_tui.widgets.chart.background import background_layout

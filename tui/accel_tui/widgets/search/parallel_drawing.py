@@ -12,7 +12,7 @@ from accel_tui.formatting.bars import bar
 from accel_tui.formatting.text import shorten
 from accel_tui.plan import field_labels
 from accel_tui.study_state.state import Floats, StudyState
-from accel_tui.study_state.texts import objective_name
+from accel_tui.study_state.study_texts import objective_name
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.cell_frame import Frame

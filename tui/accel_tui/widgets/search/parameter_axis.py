@@ -11,7 +11,7 @@ from accel_engine.search.definition import Parameter
 from accel_engine.search.trial import Trial
 from accel_tui.formatting.text import shorten
 from accel_tui.study_state.state import Floats
-from accel_tui.study_state.texts import parameter_text
+from accel_tui.study_state.study_texts import parameter_text
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Axis, LogAxis
 

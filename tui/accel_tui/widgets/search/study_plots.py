@@ -12,7 +12,7 @@ from accel_engine.search.trial import Trial
 from accel_engine.words import numbers
 from accel_tui.plan import field_labels
 from accel_tui.study_state.state import Floats, StudyState, value_range
-from accel_tui.study_state.texts import objective_name, objective_text
+from accel_tui.study_state.study_texts import objective_name, objective_text
 from accel_tui.widgets.chart.axes import WholeAxis
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot

@@ -14,7 +14,7 @@ from accel_engine.errors import AccelError
 from accel_engine.search.results import importance
 from accel_engine.text import printable_line
 from accel_tui.study_state.state import StudyState
-from accel_tui.study_state.texts import objective_name
+from accel_tui.study_state.study_texts import objective_name
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
 from accel_tui.widgets.chart.cell_looks import look_of

@@ -17,7 +17,7 @@ from accel_tui.follower import NewState
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
-from accel_tui.study_state import texts
+from accel_tui.study_state import study_texts
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_list import ListedStudy
 from accel_tui.study_state.trial_columns import reason_of
@@ -145,8 +145,8 @@ class SearchHeader(Vertical):
 
     def show(self, state: StudyState, problem: str) -> None:
         """Show a state, or why it cannot be read."""
-        word, colour = texts.state_of_study(state)
-        progress = Content.assemble((word, f"${colour}"), ("  " + texts.progress_text(state), "$text-muted"))
+        word, colour = study_texts.state_of_study(state)
+        progress = Content.assemble((word, f"${colour}"), ("  " + study_texts.progress_text(state), "$text-muted"))
         self._update("progress", Content.styled(problem, "$text-error") if problem else progress)
         best = best_line(state)
         self._update("best", best)
@@ -160,8 +160,8 @@ class SearchHeader(Vertical):
 
 def best_line(state: StudyState) -> Content:
     """The search's own best, and beside it the mean and the spread of the plan trained again."""
-    parts: list[tuple[str, str]] = [(texts.best_text(state, state.monitor), "$success")]
-    if confirmed := texts.confirmation_text(state):
+    parts: list[tuple[str, str]] = [(study_texts.best_text(state, state.monitor), "$success")]
+    if confirmed := study_texts.confirmation_text(state):
         parts.append((("  ·  " if parts[0][0] else "") + confirmed, "bold"))
     if len(state.objectives) > 1 and state.front:
         parts.append((f"  ·  {len(state.front)} on the front", "$text-muted"))

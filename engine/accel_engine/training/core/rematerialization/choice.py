@@ -79,9 +79,10 @@ def _estimated_memory(resolved: ResolvedPlan, model: keras.Model, parts: ModelPa
     """Bytes that training needs on each device without rematerialization; ``None`` if unknown, or if it saves less."""
     if not parts.activations or not saves_enough(parts.activations, parts.saved_share):
         return None
-    batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
+    counts = resolved.step_counts
+    batch, replicas = (counts.per_replica_batch, counts.replicas) if counts else (1, 1)
     trainable = parameter_count(model.trainable_weights)
-    return step_bytes(resolved.plan, model.count_params(), trainable, parts.activations, batch)
+    return step_bytes(resolved.plan, model.count_params(), trainable, parts.activations, batch, replicas)
 
 
 def is_all_keras(model: keras.Model) -> bool:

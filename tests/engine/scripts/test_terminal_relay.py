@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.scripts.output_copier import OutputLog
+from accel_engine.scripts.terminal_relay import OutputLog
 
 
 def test_lines_of_a_terminal_end_as_in_a_file_also_in_pieces(tmp_path: Path) -> None:

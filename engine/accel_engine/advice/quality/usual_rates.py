@@ -14,17 +14,17 @@ class RateRange(NamedTuple):
     usual: float
     """A good first choice: Keras' default, or the rate of the optimizer's paper."""
     high: float
-    """Above it, many models do not train."""
+    """Above it, many models do not train at all."""
 
 
 _ADAPTIVE = RateRange(5e-5, 1e-3, 2e-2)
-"""Adam and its kin divide each gradient by its size, so that a step is about the learning rate.
+"""Adam and similar optimizers divide each gradient by its size, so that a weight changes by about the learning rate.
 Kingma and Ba, Adam, 2015, recommend 0.001, Keras' default."""
 
 _RANGES = {
     "SGD": RateRange(1e-3, 1e-2, 1.0),  # Bengio, Practical recommendations for gradient-based training, 2012
     "Adagrad": RateRange(1e-4, 1e-2, 0.5),
-    "Adadelta": RateRange(5e-2, 1.0, 10.0),  # Zeiler's Adadelta has none, which is 1; Keras' default of 0.001 is slow
+    "Adadelta": RateRange(5e-2, 1.0, 10.0),  # Zeiler's paper has no rate, as if it were 1; Keras' 0.001 is slow
     "Lion": RateRange(5e-6, 1e-4, 3e-3),  # Chen et al., 2023: 3 to 10 times smaller than for Adam
     "Ftrl": RateRange(1e-4, 1e-2, 1.0),
     "Adafactor": RateRange(1e-5, 1e-3, 5e-2),
@@ -57,5 +57,5 @@ def is_rate_high(learning: Learning) -> bool:
 
 
 def _without_momentum(learning: Learning) -> float:
-    """The share of a step that is new: with a momentum ``m``, steady gradients add up to ``1 / (1 - m)`` of one."""
+    """``1 - m`` for a momentum ``m``, with which the steps of equal gradients become ``1 / (1 - m)`` times as large."""
     return 1.0 - float(learning.settings.get("momentum") or 0.0)

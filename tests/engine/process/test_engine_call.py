@@ -12,9 +12,9 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
-from accel_engine.process import ask as asking
+from accel_engine.process import engine_call as asking
 from accel_engine.process import engine_process
-from accel_engine.process.ask import EngineCall, ask
+from accel_engine.process.engine_call import EngineCall, ask
 from accel_engine.requests.describe_data import DataRequest
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol import model_reference

@@ -10,7 +10,7 @@ import numpy as np
 
 from accel_engine.errors import UsageError
 from accel_engine.events import to_json_object
-from accel_engine.export.tables import TABLE_READERS, Column, run_description, shortest_texts, validation_objects
+from accel_engine.export.run_tables import TABLE_READERS, Column, run_description, shortest_texts, validation_objects
 from accel_engine.run import RunReader
 from accel_engine.run.store.sample_packing import SampleUnpacker
 
@@ -23,7 +23,7 @@ def write_csv(source: RunReader, table: str, stream: TextIO) -> int:
 
     Args:
         source: The run.
-        table: One of :data:`~accel_engine.export.tables.TABLE_READERS`.
+        table: One of :data:`~accel_engine.export.run_tables.TABLE_READERS`.
         stream: The output, opened with ``newline=""``.
 
     Returns:
@@ -78,7 +78,7 @@ def write_parquet(source: RunReader, table: str, path: Path) -> int:
 
     Args:
         source: The run.
-        table: One of :data:`~accel_engine.export.tables.TABLE_READERS`.
+        table: One of :data:`~accel_engine.export.run_tables.TABLE_READERS`.
         path: Path of the file.
 
     Returns:

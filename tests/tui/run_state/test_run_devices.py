@@ -7,7 +7,7 @@ from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.events import DevicesFound, Outcome, RunEnded, TensorFlowDevice
 from accel_engine.run import RunInfo, Status, Update
 from accel_tui.run_state.fold_events import apply_update
-from accel_tui.run_state.hardware import NOT_SAMPLED, inventory_of, meters_of
+from accel_tui.run_state.run_devices import NOT_SAMPLED, inventory_of, meters_of
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.device_lines import device_line
 

@@ -21,7 +21,7 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.devices.preemption import OFF, NoticeWatcher, find_provider
 from accel_engine.devices.xid import error_text, kernel_errors
 from accel_engine.engine_main.cluster_processes import LOST_HINT, ClusterProcesses
-from accel_engine.engine_main.command_reader import CommandReader
+from accel_engine.engine_main.commands_and_signals import CommandReader
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError, format_error
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
@@ -31,7 +31,7 @@ from accel_engine.plan.placement import find_cluster
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.engine_process import package_versions
 from accel_engine.run import RunWriter, read_run
-from accel_engine.run.directory.log_file import NOTED
+from accel_engine.run.directory.log_file import OWN_PREFIX
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
 from accel_engine.run_queue.queue_database import ensure_waiter
@@ -64,7 +64,7 @@ def wake_queue(directory: Path, *, isolated: bool) -> None:
         ensure_waiter()
 
 
-class EngineSupervisor:
+class EngineMainThread:
     """Starts a run, trains it in a thread and forwards its commands to the trainer.
 
     Args:
@@ -240,7 +240,7 @@ class EngineSupervisor:
     def _tell_error(self, text: str) -> None:
         """Tell an error of a GPU in the run, and in its log: the process may end at once."""
         self._last_error = text
-        print(f"{NOTED}{text}", file=sys.stderr)  # noqa: T201 (the run's log)
+        print(f"{OWN_PREFIX}{text}", file=sys.stderr)  # noqa: T201 (the run's log)
         self._warn(text)
 
     def _error_of_gpu(self) -> str:

@@ -7,7 +7,7 @@ import tensorflow as tf
 from accel_engine.training.core.assembly import Assembly
 
 
-class ReplicaStatistics:
+class MovingStatistics:
     """The statistics that each replica updates for itself in a step, from the examples of its share of a batch.
 
     Keras leaves them different, and saves the first replica's. With their mean on all replicas, a validation

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import pytest
 
-from accel_engine.recording.metric_state import BATCH_VALUE, MetricState
+from accel_engine.recording.logged_values import BATCH_VALUE, LoggedValues
 from accel_engine.recording.running_means import RunningMean
 
 from .conftest import tiny
@@ -26,7 +26,7 @@ def model(loss: Any) -> Any:
 
 
 def test_a_mean_is_recognized_by_its_value_and_then_known(model: Any, loss: Any) -> None:
-    state = MetricState()
+    state = LoggedValues()
     assert state.identify(model, {"loss": 0.0}, permanent=True) == {"loss": RunningMean(0.0, 3.0)}
     assert state.identify(model, {"loss": 5.0}, permanent=True) == {"loss": RunningMean(5.0, 3.0)}
     loss.reset_state()
@@ -34,7 +34,7 @@ def test_a_mean_is_recognized_by_its_value_and_then_known(model: Any, loss: Any)
 
 
 def test_what_one_batch_seems_to_show_is_not_remembered(model: Any, loss: Any) -> None:
-    state = MetricState()
+    state = LoggedValues()
     assert state.identify(model, {"total": 7.0}, permanent=False) == {"total": BATCH_VALUE}
     assert state.identify(model, {"total": 0.0}, permanent=False) == {"total": RunningMean(0.0, 3.0)}
     assert state.identify(model, {"total": 7.0}, permanent=True) == {"total": BATCH_VALUE}
@@ -42,7 +42,7 @@ def test_what_one_batch_seems_to_show_is_not_remembered(model: Any, loss: Any) -
 
 
 def test_a_value_of_keras_own_step_that_is_no_mean_is_unknown() -> None:
-    state, model = MetricState(), tiny()
+    state, model = LoggedValues(), tiny()
     for _ in range(2):
         assert state.identify(model, {"loss": 123.0}, permanent=True) == {"loss": None}
 
@@ -52,5 +52,5 @@ def test_a_metric_that_may_report_a_value_makes_it_unknown(model: Any) -> None:
     greatest = keras.metrics.AUC(name="auc")
     greatest.update_state([0.0, 1.0], [0.2, 0.9])
     model.metrics = [accuracy, greatest]
-    found = MetricState().identify(model, {"area": float(greatest.result()), "own": -3.0}, permanent=True)
+    found = LoggedValues().identify(model, {"area": float(greatest.result()), "own": -3.0}, permanent=True)
     assert found == {"area": None, "own": BATCH_VALUE}

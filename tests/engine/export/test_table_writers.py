@@ -15,8 +15,8 @@ from pyarrow import parquet
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import UsageError
 from accel_engine.events import Outcome, PartEnded, PartStarted, RunStarted, Validated
-from accel_engine.export.tables import TABLE_READERS
-from accel_engine.export.writers import METADATA, write_csv, write_parquet, write_run_json
+from accel_engine.export.run_tables import TABLE_READERS
+from accel_engine.export.table_writers import METADATA, write_csv, write_parquet, write_run_json
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.run.media import LoggedText

@@ -19,7 +19,7 @@ Source = RunningMean | str | None
 """What a logged value is: a running mean, :data:`BATCH_VALUE`, or neither."""
 
 
-class MetricState:
+class LoggedValues:
     """Matches the values in the logs of one ``fit`` to the model's metrics.
 
     Only a mean counts as one: some metrics with a total and a count return its root. A value of a custom

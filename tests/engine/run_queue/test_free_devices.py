@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from accel_engine.devices.device_types import ASLEEP, CountedItem, Device, Inventory, Reading, Sample
-from accel_engine.run_queue.machine import IDLE_SECONDS, MachineReader, why_in_use
+from accel_engine.run_queue.free_devices import IDLE_SECONDS, MachineReader, why_in_use
 
 GIB = 1 << 30
 JOB = Reading.counted((CountedItem("python", "?", computes=True), CountedItem("python", "?", computes=True)))

@@ -9,8 +9,8 @@ from accel_engine import data
 from accel_engine.data import DataOptions
 from accel_engine.data_profile.described_data import describe_loaded
 from accel_tui.plan import data_reading
-from accel_tui.plan.data_preview import PreviewLine, preview_lines
 from accel_tui.plan.data_reading import Preview, not_read
+from accel_tui.plan.preview_lines import PreviewLine, preview_lines
 
 HOUSES = "area,city,price\n" + "".join(
     f"{40 + 3 * row if row % 5 else ''},{('Bonn', 'Trier')[row % 2]},{100.5 + row}\n" for row in range(60)

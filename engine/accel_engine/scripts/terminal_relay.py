@@ -9,8 +9,8 @@ from pathlib import Path
 
 from accel_engine.errors import cause_first
 from accel_engine.files import open_log
-from accel_engine.recording.wire import Message
-from accel_engine.run.directory.log_file import LogFile
+from accel_engine.recording.recorder_messages import Message
+from accel_engine.run.directory.log_file import OWN_PREFIX, LogFile
 from accel_engine.scripts.attached_terminal import AttachedTerminal
 from accel_engine.scripts.output_parser import OutputParser, ParsedLine
 from accel_engine.scripts.script_process import TERMINAL, Streams
@@ -45,14 +45,14 @@ class OutputLog:
 
     def note(self, text: str) -> None:
         """Append a line of accel-tui's own."""
-        self._file.write(f"accel-tui: {text}\n".encode())
+        self._file.write(f"{OWN_PREFIX}{text}\n".encode())
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._file.fileno())
 
 
-class OutputCopier:
+class TerminalRelay:
     """Copies in a thread, which never waits for the run's database, until the output ends.
 
     Args:

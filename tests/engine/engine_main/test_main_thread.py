@@ -11,8 +11,8 @@ from accel_engine import run
 from accel_engine.devices import Inventory, Reading, Sample, Sampler
 from accel_engine.devices.device_types import CountedItem, Device
 from accel_engine.devices.xid import error_text
-from accel_engine.engine_main import supervisor as supervisor_module
-from accel_engine.engine_main.supervisor import EngineSupervisor
+from accel_engine.engine_main import main_thread as supervisor_module
+from accel_engine.engine_main.main_thread import EngineMainThread
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.events import Outcome, RunEnded, Warned
 from accel_engine.plan import Plan
@@ -27,19 +27,19 @@ NEXT = NewProcess(
 
 
 @pytest.fixture
-def supervisor(home: Path) -> EngineSupervisor:
+def supervisor(home: Path) -> EngineMainThread:
     """The supervisor of a new run, which takes signals."""
-    return EngineSupervisor(run.create(Plan()), TensorFlowImport())
+    return EngineMainThread(run.create(Plan()), TensorFlowImport())
 
 
-def trains(supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch, training: Callable[[], None]) -> RunEnded:
+def trains(supervisor: EngineMainThread, monkeypatch: pytest.MonkeyPatch, training: Callable[[], None]) -> RunEnded:
     """Run a supervisor with some function in place of the training; returns the end of the run."""
     monkeypatch.setattr(supervisor, "_train", training)
     supervisor.run()
     return last(supervisor._directory)
 
 
-def test_a_stop_as_memory_runs_out_stops_the_run(supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_as_memory_runs_out_stops_the_run(supervisor: EngineMainThread, monkeypatch: pytest.MonkeyPatch) -> None:
     def training() -> None:
         run.send_command(supervisor._directory, "stop")
         wait_until(lambda: supervisor._commands.stop)
@@ -51,7 +51,7 @@ def test_a_stop_as_memory_runs_out_stops_the_run(supervisor: EngineSupervisor, m
 
 
 def test_a_run_without_memory_for_another_process_has_failed(
-    supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch
+    supervisor: EngineMainThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise OSError(12, "Cannot allocate memory")
@@ -69,7 +69,7 @@ def test_a_run_without_memory_for_another_process_has_failed(
 
 
 def test_the_shutdown_after_a_notice_does_not_hurry_the_stop(
-    supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch
+    supervisor: EngineMainThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = supervisor._commands
 
@@ -90,7 +90,7 @@ def test_the_shutdown_after_a_notice_does_not_hurry_the_stop(
 
 @pytest.mark.parametrize("by_user", [False, True])
 def test_the_stop_of_a_user_after_sigterm_is_for_good(
-    supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch, by_user: bool
+    supervisor: EngineMainThread, monkeypatch: pytest.MonkeyPatch, by_user: bool
 ) -> None:
     def training() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -105,7 +105,7 @@ def test_the_stop_of_a_user_after_sigterm_is_for_good(
 
 @pytest.mark.parametrize("is_reported", [True, False], ids=["by the driver", "in the kernel's log"])
 def test_an_error_of_a_gpu_is_told_and_named_where_the_run_fails(
-    supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch, is_reported: bool, capfd: pytest.CaptureFixture[str]
+    supervisor: EngineMainThread, monkeypatch: pytest.MonkeyPatch, is_reported: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
     logged = [] if is_reported else [("0000:01:00.0", 79)]
     gpu = Device("gpu:1", "gpu", "A100", address="0000:01:00.0")
