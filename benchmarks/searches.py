@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "tests"))  # after those of another checkout

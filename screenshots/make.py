@@ -128,7 +128,7 @@ SHOTS = {
         (MEDIUM,),
     ),
     "bench": Shot(lambda runs: runs.finished, BENCH, (SMALL, MEDIUM, LARGE), (MEDIUM,), is_quiet=True),
-    "race": Shot(None, ("<130 to 155>", "b", "<Again>"), (SMALL, MEDIUM, LARGE), (MEDIUM,), is_quiet=True),
+    "race": Shot(None, ("<130 to 155>", "b", "<Again>"), (MEDIUM, SMALL, LARGE), (MEDIUM,), is_quiet=True),
     "diagnostics-confusion": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "<recall>"), (SMALL, MEDIUM), (MEDIUM,)),
     "diagnostics-classes": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "2", "<lowest first>"), (MEDIUM,)),
     "diagnostics-scores": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "3", "<threshold>"), (SMALL, MEDIUM)),

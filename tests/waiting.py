@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-TIMEOUT = 120.0
+TIMEOUT = 300.0
 """Seconds after which a test fails."""
 
 PAUSE = 0.01

@@ -182,7 +182,7 @@ class Terminal:
                 return
         raise AssertionError(f"no {text!r} on the screen:\n{self.text}")
 
-    def wait_for(self, wanted: str | Callable[[str], Any], timeout: float = 120.0) -> str:
+    def wait_for(self, wanted: str | Callable[[str], Any], timeout: float = 300.0) -> str:
         """Wait until a text is on the screen, or a function of the screen's text is true.
 
         Returns:
@@ -203,7 +203,7 @@ class Terminal:
                 self._news.wait(min(left, 0.5))
             return text
 
-    def wait_closed(self, timeout: float = 120.0) -> int:
+    def wait_closed(self, timeout: float = 300.0) -> int:
         """Wait until the program has ended.
 
         Returns:

@@ -154,7 +154,7 @@ def test_killed_engine_is_shown_as_lost_and_resumed_from_its_checkpoint(
     terminal.send("R")
     wait_until(lambda: status(directory) is Status.RUNNING, "the run to be taken up", timeout=IMPORTING)
     terminal.wait_for("● training", timeout=IMPORTING)
-    wait_until(lambda: steps(directory) > lost_at, "more steps than before", timeout=120)
+    wait_until(lambda: steps(directory) > lost_at, "more steps than before")
     with closing(RunReader(directory)) as reader:
         starts = [event.first_step for event in reader.poll().events if event.kind() == "run_started"]  # type: ignore[attr-defined]
     assert starts[0] == 0

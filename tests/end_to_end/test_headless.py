@@ -40,7 +40,7 @@ def test_killed_engine_is_told_as_lost_and_its_run_goes_on_from_its_checkpoint(
         assert not any(isinstance(event, RunEnded) for event in said), (directory / "log.txt").read_text()
         return [event for event in said if isinstance(event, CheckpointSaved)]
 
-    wait_until(lambda: len(checkpoints()) >= 2, "two checkpoints", timeout=120)
+    wait_until(lambda: len(checkpoints()) >= 2, "two checkpoints")
     pid = reader.info().pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)

@@ -18,8 +18,8 @@ from accel_engine.plan import Plan
 from accel_engine.run import Annotations
 from accel_engine.run.store.database import RunDatabase
 from accel_tui import app as app_module
+from accel_tui.app_protocol import Screens
 from accel_tui.appearance.theme import DARK, LIGHT
-from accel_tui.host import Screens
 from accel_tui.screens.asking import Answer, QuestionScreen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.entry_screen import OptionsScreen

@@ -13,8 +13,8 @@ from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.run import runs_directory
 from accel_engine.run.runs.listing import find_run, summarize
 from accel_engine.trained.bench_runs import BenchRuns
+from accel_tui.app_protocol import Screens
 from accel_tui.cli.event_text import format_event
-from accel_tui.host import Screens
 from accel_tui.run_list.columns import COLUMNS
 from accel_tui.run_list.comparison import ComparedRun, compare_runs, compared_series_names, find_mixed_kinds
 from accel_tui.run_list.run_filter import matches, parse_filter

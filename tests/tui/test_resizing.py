@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen

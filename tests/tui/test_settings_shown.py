@@ -8,7 +8,7 @@ import pytest
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_tui.app import AccelApp
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.settings import user_settings as user
 from accel_tui.settings.user_settings import Settings, SettingSource
 from accel_tui.terminal.canvas import Canvas

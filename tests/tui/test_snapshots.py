@@ -32,7 +32,7 @@ from accel_engine.run.media import LoggedText, histogram_of
 from accel_engine.run.runs import creation
 from accel_engine.run.store.annotations import set_tags
 from accel_engine.search.study_paths import LOCK as STUDY_LOCK
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.plan import memory_text
 from accel_tui.screens import hosts_screen
 from accel_tui.screens.compare_screen import CompareScreen

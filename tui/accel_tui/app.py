@@ -26,9 +26,9 @@ from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
+from accel_tui.app_protocol import AppProtocol, Screens
 from accel_tui.appearance.theme import DARK, THEMES, counterpart, measure_colours
 from accel_tui.device_sampling import DeviceSampling, MakeSampler
-from accel_tui.host import ScreenHost, Screens
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record_device
@@ -330,7 +330,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             self.notify(f"{self.theme}, in {file}", title="Theme saved")
 
     def open_screen(self, screen: Screens, *subject: Any) -> None:
-        """Open a screen, or go back to it; see :meth:`accel_tui.host.ScreenHost.open_screen`."""
+        """Open a screen, or go back to it; see :meth:`accel_tui.app_protocol.AppProtocol.open_screen`."""
         if screen.asks_engines:
             self.expect_requests()
         is_back = screen.is_single and self._go_back_to(screen.kind)
@@ -344,14 +344,14 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             self.push_screen(self._made(screen, *subject))
 
     def expect_requests(self) -> None:
-        """See :meth:`accel_tui.host.ScreenHost.expect_requests`."""
+        """See :meth:`accel_tui.app_protocol.AppProtocol.expect_requests`."""
         if self._keeps_engine:
             from accel_engine.process.engine_call import warm_kept_engine  # imported later, see _import_remaining
 
             self.run_worker(warm_kept_engine, thread=True, exit_on_error=False, group="requests")
 
     async def ask_screen(self, screen: Screens, *subject: Any) -> Any:
-        """Open a screen; returns what is chosen there, see :meth:`accel_tui.host.ScreenHost.ask_screen`."""
+        """Open a screen; returns what is chosen there, see :meth:`accel_tui.app_protocol.AppProtocol.ask_screen`."""
         return await ask_user(self, self._made(screen, *subject))
 
     def _go_back_to(self, kind: type[Screen[Any]]) -> bool:
@@ -506,4 +506,4 @@ def key_bindings() -> dict[str, keymap.KeyBinding]:
 
 
 if TYPE_CHECKING:
-    _HOST: type[ScreenHost] = AccelApp  # the app is all that screens use of it
+    _PROTOCOL: type[AppProtocol] = AccelApp  # the app is all that screens use of it

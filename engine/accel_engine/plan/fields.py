@@ -443,13 +443,13 @@ class PlanFields:
     optimizer_state: str = _field(
         "device",
         FieldSpec(
-            "Where the optimizer's state is: on each device, divided over replicas, or in host memory",
+            "Where the optimizer's state is: on each device, divided, or in host memory",
             str,
             choices=STATE_PLACES,
         ),
         FieldWords(
             "Epochs, batches",
-            "sending it or the new weights takes time in each step",
+            "elsewhere, it or the new weights are sent in each step",
             synonyms=("ZeRO", "offload", "cpu_offload", "shard", "FSDP", "oom"),
         ),
         _of_training("memory", "speed", changed_by="continuation", replaced_by="train_step"),

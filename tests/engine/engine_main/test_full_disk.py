@@ -45,7 +45,7 @@ def test_an_engine_waits_goes_on_and_can_be_stopped(
         with filled(disk):
             wait_until(lambda: waiting(directory) is DiskProblem.FULL, "another wait")
             send_command(directory, "stop")
-            assert engines[0].wait(120) == 0
+            assert engines[0].wait(600) == 0
 
         events, losses = read(directory)
         assert last(directory).outcome is Outcome.STOPPED
@@ -58,5 +58,5 @@ def test_an_engine_waits_goes_on_and_can_be_stopped(
 def test_a_signal_ends_a_paused_run_on_a_full_disk(paused: Path, engines: list["subprocess.Popen[str]"]) -> None:
     with filled(paused.parent):  # what was sampled before the pause may still be written, and waits
         engines[0].send_signal(signal.SIGTERM)
-        assert engines[0].wait(120) == 0
+        assert engines[0].wait(600) == 0
     assert last(paused).outcome is Outcome.STOPPED

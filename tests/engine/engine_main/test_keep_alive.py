@@ -116,7 +116,7 @@ def test_a_preempted_engine_saves_and_is_started_again(
     saved = latest_checkpoint(directory)
     wait_until(lambda: steps(directory) > saved, "training to go on")
     engines[0].send_signal(signal.SIGTERM)
-    assert engines[0].wait(120) == 0
+    assert engines[0].wait(600) == 0
     wait_until(lambda: all_of(directory, Recovered), "the second engine")
 
     (ended,) = all_of(directory, RunEnded)
@@ -143,7 +143,7 @@ def test_a_machine_that_a_cloud_takes_away_is_left_with_a_checkpoint(
         wait_until(lambda: steps(directory) > 20, "training")
         watched(directory)
         server.answer("GET", GOOGLE, "TRUE")
-        assert engines[0].wait(120) == 0
+        assert engines[0].wait(600) == 0
 
     ended = last(directory)
     assert (ended.outcome, ended.temporary) == (Outcome.STOPPED, False)
@@ -159,7 +159,7 @@ def test_a_run_that_fails_for_good_ends(
 ) -> None:
     directory = run.create(PLAN.replace(optimizer="sgd", learning_rate=1e20, on_nan="stop"))
     engines.append(start_engine(directory))
-    assert engines[0].wait(120) == 1
+    assert engines[0].wait(600) == 1
     wait_until(lambda: is_over(directory), "the end")
 
     assert not all_of(directory, Recovered)
@@ -198,7 +198,7 @@ def test_several_workers_stop_at_a_loss_that_is_not_a_number(engines: list["subp
     directory = run.create(TOGETHER.replace(optimizer="sgd", learning_rate=1e20, keep_alive="off"))
     engines.append(start_engine(directory))
 
-    assert engines[0].wait(120) == 1
+    assert engines[0].wait(600) == 1
     for each in (directory, directory / "workers" / "1"):
         ended = last(each)
         assert ended.outcome is Outcome.FAILED

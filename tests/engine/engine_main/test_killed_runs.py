@@ -45,7 +45,7 @@ def test_a_killed_run_continues_with_the_next_batch_of_its_stream(
     )
     killed, whole = run.create(plan), run.create(plan)
     engines.append(start_engine(killed))
-    wait_until(lambda: steps(killed) > 20, "training", timeout=120)
+    wait_until(lambda: steps(killed) > 20, "training")
     number = run.send_command(killed, "checkpoint")
     wait_until(lambda: read_answer(killed, number), "a checkpoint")
     engines[0].kill()
@@ -91,7 +91,7 @@ def test_a_killed_run_with_a_recipe_has_the_losses_of_an_uninterrupted_one(
     )
     killed, whole = run.create(plan), run.create(plan)
     engines.append(start_engine(killed))
-    wait_until(lambda: latest_checkpoint(killed) >= 60, "checkpoints after layers were unfrozen", timeout=120)
+    wait_until(lambda: latest_checkpoint(killed) >= 60, "checkpoints after layers were unfrozen")
     engines[0].kill()
     engines[0].wait()
 

@@ -31,7 +31,7 @@ def test_the_engine_of_a_deleted_run_ends_and_leaves_nothing(
         wait_until(lambda: engine.status() == psutil.STATUS_STOPPED, "the engine to stop for a moment")
         shutil.rmtree(directory)
         engines[0].send_signal(signal.SIGCONT)
-        assert engines[0].wait(120) == 1
+        assert engines[0].wait(600) == 1
         assert not directory.exists()
         ended = reader.poll().events[-1]
         assert isinstance(ended, RunEnded)
@@ -43,5 +43,5 @@ def test_the_engine_of_a_run_that_is_moved_on_a_full_disk_ends(
 ) -> None:
     with filled(paused.parent):
         paused.rename(paused.with_name("moved"))
-        assert engines[0].wait(120) == 1
+        assert engines[0].wait(600) == 1
     assert not paused.exists()

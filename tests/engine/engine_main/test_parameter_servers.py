@@ -56,7 +56,7 @@ def test_one_worker_trains_like_one_process_and_records_its_schedule(
     alone = gym.train(ALONE.replace(**changes)).directory
     served = run.create(SERVED.replace(**changes))
     engines.append(start_engine(served))
-    assert engines[-1].wait(120) == 0, last(served)
+    assert engines[-1].wait(600) == 0, last(served)
 
     losses = read(served)[1]
     assert len(losses) == 100
@@ -85,7 +85,7 @@ def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
     plan = SERVED.replace(model="cnn", local_workers=2, epochs=100_000, validation="off")
     directory = run.create(plan)
     engines.append(start_engine(directory))
-    wait_until(lambda: run.list_runs()[0].steps > 50, "training", timeout=120.0)
+    wait_until(lambda: run.list_runs()[0].steps > 50, "training")
 
     for asked, obeyed in ((worker_runs_of(directory)["worker 0"], False), (directory, True)):
         number = run.send_command(asked, "learning_rate", 0.01)
@@ -102,7 +102,7 @@ def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
     wait_until(lambda: run.list_runs()[0].steps > reached + 50, "the other worker to go on")
 
     kill(directory, "parameter server 0")
-    assert engines[0].wait(120) == 1
+    assert engines[0].wait(600) == 1
     assert last(directory).reason.startswith("parameter server 0 (127.0.0.1:")
     assert "was lost" in last(directory).reason
     saved = latest_checkpoint(directory)
@@ -110,8 +110,8 @@ def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
 
     reopen(directory, plan.replace(local_workers=1))
     engines.append(start_engine(directory))
-    wait_until(lambda: said(directory, RunStarted)[-1].first_step == saved, "being taken up", timeout=120.0)
-    wait_until(lambda: run.list_runs()[0].steps > saved + 50, "going on", timeout=120.0)
+    wait_until(lambda: said(directory, RunStarted)[-1].first_step == saved, "being taken up")
+    wait_until(lambda: run.list_runs()[0].steps > saved + 50, "going on")
     servers = psutil.Process(engines[1].pid).children()
     engines[1].kill()  # without a word to those that serve it
     psutil.wait_procs(servers, 30)

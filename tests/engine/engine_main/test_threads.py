@@ -45,7 +45,7 @@ def train(plan: Plan, engines: Engines) -> tuple[Event, ...]:
     """Train a plan; returns the events of its run."""
     directory = run.create(plan)
     engines.append(start_engine(directory))
-    assert engines[-1].wait(120) == 0
+    assert engines[-1].wait(600) == 0
     return read(directory)[0]
 
 
@@ -78,7 +78,7 @@ def test_a_negative_number_fails_the_run_with_a_reason(
     directory = run.create(plan)
     engines.append(start_engine(directory))
 
-    assert engines[0].wait(120) == 1
+    assert engines[0].wait(600) == 1
 
     assert last(directory).outcome is Outcome.FAILED
     assert "must be at least 1" in last(directory).reason
@@ -116,7 +116,7 @@ def test_a_warm_engine_that_has_run_operations_is_replaced_by_one_with_the_plans
         assert engine.describe(plan).parameters == 650
         directory = run.create(plan.replace(threads=998))
         engine.train(directory)
-        wait_until(lambda: status(directory) is run.Status.FINISHED, "the end", timeout=120)
+        wait_until(lambda: status(directory) is run.Status.FINISHED, "the end")
         assert seen(tmp_path) == [998], "the process has the same id before and after"
         assert chosen(read(directory)[0]) == [(998, "plan")]
     finally:
@@ -128,7 +128,7 @@ def test_each_local_worker_has_the_plans_number(plan: Plan, engines: Engines, tm
     directory = run.create(plan.replace(strategy="multi-worker", local_workers=2, threads=1))
     engines.append(start_engine(directory))
 
-    assert engines[0].wait(120) == 0
+    assert engines[0].wait(600) == 0
 
     assert last(directory).outcome is Outcome.FINISHED
     assert seen(tmp_path) == [1, 1]

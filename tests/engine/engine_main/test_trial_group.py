@@ -156,4 +156,4 @@ def test_a_process_ends_with_its_input_whatever_it_does(does: str) -> None:
             Channel(process.stdout, process.stdin).send(TakeSteps(7))
             assert process.stdout.readline() == "7\n"
         process.stdin.close()
-        assert process.wait(120) == 0
+        assert process.wait(600) == 0

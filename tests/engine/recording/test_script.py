@@ -67,7 +67,7 @@ def test_the_run_of_a_script_that_ends_early_says_why(script: Path, how: str, st
 
 def test_the_run_of_a_script_that_is_killed_has_failed(script: Path, wait_until: Callable[..., None]) -> None:
     process = subprocess.Popen([sys.executable, script, "never"])
-    wait_until(lambda: [each for each in run.list_runs() if each.steps > 10], "steps", timeout=120.0)
+    wait_until(lambda: [each for each in run.list_runs() if each.steps > 10], "steps")
     assert run.list_runs()[0].status is Status.RUNNING
     process.kill()
     process.wait()

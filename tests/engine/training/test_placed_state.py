@@ -200,6 +200,22 @@ def test_an_optimizer_that_accumulates_on_each_replica_is_refused() -> None:
         learnt(lambda: optimizers.SGD(0.1, gradient_accumulation_steps=2), strategy, "sharded")
 
 
+def test_the_state_of_an_optimizer_that_was_built_is_divided_too() -> None:
+    with tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"], tf.distribute.ReductionToOneDevice()).scope():
+        weights = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)]).trainable_variables
+        adam, sgd = optimizers.Adam(), optimizers.SGD()  # SGD has two variables, as many as there are weights
+        for optimizer in (adam, sgd):
+            optimizer.build(weights)
+        divided = [PlacedState(Plan(optimizer_state="sharded"), each, weights) for each in (adam, sgd)]
+    assert {each.path: each.value.device[-5:] for each in divided[0].placed} == {
+        f"adam/{weight.path.replace('/', '_')}_{slot}": device
+        for weight, device in zip(weights, ("CPU:0", "CPU:1"), strict=True)
+        for slot in ("momentum", "velocity")
+    }
+    assert divided[1].placed == []
+    assert "has no effect: SGD has no large state" in divided[1].note
+
+
 def test_the_largest_weights_are_divided_first() -> None:
     assert owners([1, 5, 3, 4, 0], 2) == [0, 0, 1, 1, 0]
     assert owners([3, 3, 3], 1) == [0, 0, 0]

@@ -10,7 +10,7 @@ import pytest
 import damaged_runs
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from full_disk import read_only, small_disk
 from tui.stand_ins import StubApp, begun, hides, shows, until
 

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from accel_engine.devices.device_types import Device, Inventory
 from accel_tui.app import AccelApp
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.run_screen import RunScreen
 from tui.stand_ins import StubApp, until

@@ -15,7 +15,7 @@ from accel_engine.inference.measurement.percentiles import LiveWindow, Percentil
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import list_runs
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens import bench_screen
 from accel_tui.screens.bench_screen import BenchScreen, LatencyHistogram, ThroughputChart
 from accel_tui.widgets.chart.axes import LogAxis

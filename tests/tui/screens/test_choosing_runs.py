@@ -17,8 +17,8 @@ from accel_engine.plan import Plan
 from accel_engine.run import Annotations, list_runs
 from accel_engine.run.store.annotations import write_annotations
 from accel_engine.run.store.database import RunDatabase
+from accel_tui.app_protocol import Screens
 from accel_tui.formatting.table_columns import SortOrder
-from accel_tui.host import Screens
 from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.entry_screen import OptionsScreen

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
 from accel_engine.run.store.steps import THROUGHPUT
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens import compare_screen
 from accel_tui.screens.compare_many_screen import CompareManyScreen
 from accel_tui.screens.compare_screen import CompareScreen, CompareTable
@@ -16,7 +16,7 @@ from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartOptions
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
-from accel_tui.widgets.compared_runs_table import ResultsTable
+from accel_tui.widgets.compared_runs_table import ComparedRunsTable
 from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import BareApp, more, shows, text_of, until
@@ -171,14 +171,18 @@ async def test_the_table_is_scrolled_where_it_does_not_fit(home: Path) -> None:
     runs = [trained(Plan(name=f"the run number {seed}", seed=seed)) for seed in range(8)]
     async with BareApp().run_test(size=SMALL) as pilot:
         await open_comparison(pilot, *(run.directory for run in runs))
-        await shows(pilot, "━a", "status")
-        await pilot.press("tab")
-        assert isinstance(pilot.app.focused, CompareTable)
+        await shows(pilot, "━a", "seed")
+        await pilot.press("tab", "equals_sign")
+        table = pilot.app.focused
+        assert isinstance(table, CompareTable)
+        await until(pilot, lambda: len(table.shown) > 20, "what is equal in all runs")
         await pilot.press("end")
-        await shows(pilot, "devices", "━a")
+        last = table.shown[-1].row
+        assert last is not None
+        await shows(pilot, last.label, "━a")
         await pilot.press(*["right"] * 60)
         await shows(pilot, "━h")
-        assert "devices" in text_of(pilot)
+        assert last.label in text_of(pilot)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
 
@@ -270,7 +274,7 @@ async def test_results_are_sorted_with_bars_and_what_differs(home: Path) -> None
     better.close()
     async with BareApp().run_test(size=HUGE) as pilot:
         await open_comparison(pilot, worse.directory, better.directory)
-        results = pilot.app.screen.query_one(ResultsTable)
+        results = pilot.app.screen.query_one(ComparedRunsTable)
         await until(
             pilot, lambda: [row.run.directory for row in results.shown] == [better.directory, worse.directory], "all"
         )
@@ -294,7 +298,7 @@ async def test_many_runs_are_a_band_of_which_some_are_compared(home: Path, monke
         await pilot.press("ctrl+a", "c")
         await until(pilot, lambda: isinstance(pilot.app.screen, CompareManyScreen), "the comparison")
         await shows(pilot, "Compare 10 runs", "10-90%", "median", "learning rate  0.001 to 0.01", "seed")
-        results = pilot.app.screen.query_one(ResultsTable)
+        results = pilot.app.screen.query_one(ComparedRunsTable)
         await until(pilot, lambda: len(results.shown) == len(runs), "all results")
         assert pilot.app.screen.check_action("compare_selected", ()) is None
         await pilot.press("down", "space", "space")

@@ -16,7 +16,7 @@ from accel_engine.deployment.write_version import DeployStep
 from accel_engine.model_server.service import OutputComparison, ServedModelFile, Service, Tensor, UploadForm
 from accel_engine.requests.bench_service import BenchServiceRequest, ServiceLoads
 from accel_engine.requests.check_service import MeasuringService, ServiceLoad
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens import deploy_screen, deployments_screen
 from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.deploy_screen import DeployScreen

@@ -19,7 +19,7 @@ from accel_engine.requests.evaluate import (
     MetricDifference,
 )
 from accel_engine.requests.protocol.request import ExamplesDone
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens import job
 from accel_tui.screens.evaluate_screen import EvaluateScreen
 from accel_tui.widgets.jobs.option_form import OptionForm

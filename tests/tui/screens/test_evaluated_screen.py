@@ -13,7 +13,7 @@ from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
 from accel_engine.requests.evaluate import EvaluatedModel, Evaluation, EvaluationOptions, EvaluationRequest, Measurement
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport, read
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens import diagnostics_screen, evaluate_screen, job
 from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.evaluate_screen import EvaluatedScreen, EvaluateScreen

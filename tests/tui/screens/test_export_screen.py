@@ -13,7 +13,7 @@ from accel_engine.formats import Precision, savedmodel_format
 from accel_engine.model_export.export_options import FORMATS
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.request import ExamplesDone
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens import export_screen, job
 from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.export_screen import ExportScreen

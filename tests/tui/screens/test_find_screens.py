@@ -13,7 +13,7 @@ from accel_engine.errors import RunError
 from accel_engine.finders.learning_rate_finder import RampProgress
 from accel_engine.finders.throughput import SizeProgress
 from accel_engine.measure.trial_process import TrialCancelledError
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens import find_rate_screen, find_size_screen, finder_screen
 from accel_tui.screens.find_rate_screen import FindRateScreen
 from accel_tui.screens.find_size_screen import FindSizeScreen

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens import run_screen as run_screen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen

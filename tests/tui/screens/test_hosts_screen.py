@@ -14,7 +14,7 @@ from accel_engine.hosts.host_list import Host, add_host, read_hosts
 from accel_engine.hosts.reading import CheckedLink, HostReading
 from accel_engine.places import HERE
 from accel_engine.run import Status
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.run_list.host_rows import ENDED, HostView, joined_devices, summary_line
 from accel_tui.screens import hosts_screen
 from accel_tui.screens.asking import QuestionScreen

@@ -19,7 +19,7 @@ from accel_engine.process.engine_process import Installation
 from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.requests.describe_model import Description
 from accel_engine.run import RunReader, list_runs
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.plan.data_reading import Preview, PreviewReading
 from accel_tui.plan.form_groups import FIRST
 from accel_tui.screens.new_run_screen import NewRunScreen

@@ -21,7 +21,7 @@ from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens import job, predict_screen
 from accel_tui.screens.predict_screen import ExamplePictures, GrowingText, PredictScreen, pictures_of
 from accel_tui.widgets.text_table import TextTable

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from accel_engine.measure.trial_memory import MemoryBudget
 from accel_engine.plan import Plan
 from accel_engine.race.race import Race
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens import race_screen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.race_screen import RaceScreen

@@ -7,7 +7,7 @@ from textual.binding import Binding
 
 from accel_engine.plan import Plan
 from accel_tui.app import key_bindings
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens.bench_screen import BenchScreen
 from accel_tui.screens.run_actions import ACTIONS, RunActionsScreen, run_bindings
 from example_study import write_study

@@ -15,7 +15,7 @@ from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_engine.run import RunList, list_runs
 from accel_engine.run.store.database import DATABASE, RunDatabase
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen

@@ -20,7 +20,7 @@ from accel_engine.search.study_paths import LOCK
 from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import TrialState
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.new_run_screen import NewRunScreen

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.terminal import dirty_regions, textual_private
 from accel_tui.terminal.canvas import Canvas

@@ -12,7 +12,7 @@ from textual.events import Key
 from textual.geometry import Size
 from textual.screen import Screen
 
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.terminal import incremental_app, textual_private
 from accel_tui.terminal.incremental_app import QUERY_INTERVAL_BYTES
 from accel_tui.widgets.plan.field_finder import FieldFinder

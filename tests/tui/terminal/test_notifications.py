@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from accel_engine.events import Outcome
-from accel_tui.host import Screens
+from accel_tui.app_protocol import Screens
 from accel_tui.run_state.state import RunState
 from accel_tui.settings.user_settings import Settings
 from accel_tui.terminal.notifications import Notifier, has_title, notification, notification_line

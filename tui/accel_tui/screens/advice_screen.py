@@ -16,9 +16,9 @@ from accel_engine.errors import AccelError
 from accel_engine.plan.changed_plan import changed_plan, options_text
 from accel_engine.run.directory.run_paths import run_name
 from accel_engine.text import printable_line
+from accel_tui.app_protocol import Screens, app_of, open_screen
 from accel_tui.follower import Unreadable
 from accel_tui.formatting.advice import change_command, coverage_text, cure_text, failures_text, missing_text
-from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice, AdviceFollower
 from accel_tui.run_state.cure_trials import AdviceNotes
 from accel_tui.screens.asking import WorkingScreen, awaiting
@@ -80,7 +80,7 @@ class AdviceScreen(WorkingScreen):
 
     @cached_property
     def _notes(self) -> AdviceNotes:
-        return host_of(self).advice_notes.setdefault(self.directory, AdviceNotes())
+        return app_of(self).advice_notes.setdefault(self.directory, AdviceNotes())
 
     @cached_property
     def _runner(self) -> CureRunner:

@@ -20,7 +20,7 @@ from textual.widgets import Button, Label
 
 from accel_engine.text import printable
 from accel_engine.words import numbers
-from accel_tui.host import Screens, open_screen
+from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.terminal.textual_private import bind, is_being_removed
 
 _Answer = TypeVar("_Answer")

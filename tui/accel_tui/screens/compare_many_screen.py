@@ -14,14 +14,14 @@ from textual.widgets import Static
 
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.host import Screens, open_screen
+from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.run_list.columns import run_title
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, ComparedRow, ComparedRun, Comparison, compare_runs
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings, target_of
 from accel_tui.widgets.chart.plot import PlotView
 from accel_tui.widgets.chart_panels.run_band import RunCurve, band_plot, best_curve, compared_metric, read_curve
-from accel_tui.widgets.compared_runs_table import ResultRow, ResultsTable
+from accel_tui.widgets.compared_runs_table import ComparedRunsTable, ResultRow
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.visibility import has_shades, is_covered
@@ -41,7 +41,7 @@ class CompareManyScreen(RunActionsScreen):
     """
 
     CSS_PATH = "compare_many_screen.tcss"
-    AUTO_FOCUS = "ResultsTable"
+    AUTO_FOCUS = "ComparedRunsTable"
     BINDING_GROUP_TITLE = "Compare"
     PLACE = COMPARE
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,7 +52,7 @@ class CompareManyScreen(RunActionsScreen):
         *run_bindings(COMPARE),
     ]
 
-    _table = getters.query_one(ResultsTable)
+    _table = getters.query_one(ComparedRunsTable)
 
     def __init__(self, directories: Sequence[Path]) -> None:
         super().__init__()
@@ -62,8 +62,8 @@ class CompareManyScreen(RunActionsScreen):
     def compose(self) -> ComposeResult:
         yield TopBar(f"Compare {len(self._directories):,} runs")
         with Container(id="body"):
-            table = ResultsTable(selectable=True)
-            table.set_reactive(ResultsTable.differs, "plan")
+            table = ComparedRunsTable(selectable=True)
+            table.set_reactive(ComparedRunsTable.differs, "plan")
             yield table
             with Container(id="curves"):
                 plot = PlotView()
@@ -146,7 +146,7 @@ class CompareManyScreen(RunActionsScreen):
         self.query_one("#varies Static", Static).update(_variations(comparison))
         self._draw()
 
-    @on(ResultsTable.Moved)
+    @on(ComparedRunsTable.Moved)
     def _draw(self) -> None:
         """Draw the band, with the current run."""
         current = self._table.current

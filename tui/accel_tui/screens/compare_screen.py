@@ -18,13 +18,13 @@ from textual.widgets import Static
 from accel_engine.run import RunSummary
 from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_fields, printable_line
+from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.formatting.table_columns import GAP, Column
-from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compare_runs
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings, target_of
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts, letter, style_of
-from accel_tui.widgets.compared_runs_table import ResultRow, ResultsTable
+from accel_tui.widgets.compared_runs_table import ComparedRunsTable, ResultRow
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.table import Table
@@ -213,7 +213,7 @@ class CompareScreen(RunActionsScreen):
 
     def compose(self) -> ComposeResult:
         yield TopBar(f"Compare {len(self._directories)} runs")
-        yield ResultsTable(id="results")
+        yield ComparedRunsTable(id="results")
         with Container(id="body"):
             yield CompareCharts()
             with Container(id="comparison"):
@@ -266,7 +266,7 @@ class CompareScreen(RunActionsScreen):
         found = compare_runs(runs)
         self._charts.runs = runs
         self._table.comparison = found
-        results = self.query_one(ResultsTable)
+        results = self.query_one(ComparedRunsTable)
         results.rows = tuple(_result_row(at, found) for at in range(len(runs)))
         results.styles.height = len(runs) + 3  # with the header and the border
         self._describe()

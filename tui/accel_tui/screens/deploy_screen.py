@@ -28,8 +28,8 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import find_run, list_runs
 from accel_engine.run.directory.run_paths import checkpoint_steps, run_name
 from accel_engine.words import numbers
+from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.formatting.deployment import deployed_tables, equality, example_command, folder_lines
-from accel_tui.host import Screens, open_screen
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 
 from accel_engine.deployment.deployments import Deployment
 from accel_engine.deployment.status import StatusReader
-from accel_tui.host import Screens, open_screen
+from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.screens.asking import BackScreen
 from accel_tui.screens.deployments_screen import INTERVAL, DeploymentDetail, DeploymentsTable, columns_of
 from accel_tui.widgets.deployment_view import DeploymentCharts

@@ -25,9 +25,9 @@ from accel_engine.process.engine_call import ask
 from accel_engine.run.runs.listing import thinned
 from accel_engine.text import printable
 from accel_engine.words import numbers
+from accel_tui.app_protocol import Screens, app_of, open_screen
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.formatting.text import sparkline
-from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.screens.asking import CANCEL, DELETE, Answer, AskingScreen, QuestionScreen, awaiting
 from accel_tui.widgets.deployment_view import HEALTH_COLOURS, DeploymentCard, DeploymentCharts
 from accel_tui.widgets.key_bar import KeyBar, TopBar
@@ -224,7 +224,7 @@ class DeploymentsScreen(AskingScreen):
         self.query_one(DeploymentDetail).show_row(row)
         self.query_one(DeploymentCharts).show_row(row)
         since = numbers.ago(time.time() - row.since) if row and row.since else ""
-        inventory = host_of(self).inventory
+        inventory = app_of(self).inventory
         machine = (
             max((each.memory or 0 for each in inventory.devices if each.kind == "cpu"), default=0) if inventory else 0
         )

@@ -21,8 +21,8 @@ from accel_engine.run.directory.run_paths import run_name
 from accel_engine.run_queue.request_device import placed
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
+from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.formatting.evaluation import drawn_evaluation_tables, evaluation_headline
-from accel_tui.host import Screens, open_screen
 from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen

@@ -24,6 +24,7 @@ from accel_engine.requests.protocol.model_reference import ModelReference, check
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run.directory.run_paths import run_name
 from accel_engine.user_paths import user_path
+from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.formatting.model_export import (
     FASTEST,
     FASTEST_EXPORT,
@@ -36,7 +37,6 @@ from accel_tui.formatting.model_export import (
 )
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.formatting.table_columns import ResultTable
-from accel_tui.host import Screens, open_screen
 from accel_tui.plan.form import FieldChoice
 from accel_tui.screens.asking import QuestionScreen, overwrite_question
 from accel_tui.screens.job import Job

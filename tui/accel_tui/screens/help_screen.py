@@ -21,7 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from accel_tui import keymap
-from accel_tui.host import settings_of
+from accel_tui.app_protocol import settings_of
 from accel_tui.screens.asking import Dialog
 
 

@@ -24,7 +24,7 @@ from accel_engine.run.runs.listing import RunList
 from accel_engine.run_queue import queue
 from accel_engine.text import printable, printable_fields
 from accel_engine.words import numbers
-from accel_tui.host import Screens, host_of, open_screen
+from accel_tui.app_protocol import Screens, app_of, open_screen
 from accel_tui.run_list.host_rows import (
     ENDED,
     HostView,
@@ -252,7 +252,7 @@ class HostsScreen(AskingScreen):
             return
         async with self._reading_here:
             reading = await asyncio.to_thread(self._local.read)
-        inventory, meters = host_of(self).inventory, host_of(self).meters
+        inventory, meters = app_of(self).inventory, app_of(self).meters
         devices = inventory.devices if inventory else ()
         self._views[HERE] = HostView(printable_fields(replace(reading, devices=devices)), meters)
         self._show()

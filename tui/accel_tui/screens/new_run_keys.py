@@ -20,7 +20,7 @@ from accel_engine.search.definition import Parameter, SearchOptions
 from accel_engine.search.ranges import format_values
 from accel_engine.text import printable, printable_line
 from accel_engine.words import numbers
-from accel_tui.host import Screens, host_of, open_screen
+from accel_tui.app_protocol import Screens, app_of, open_screen
 from accel_tui.places.place_state import PlaceState
 from accel_tui.plan import field_labels, form
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user
@@ -171,7 +171,7 @@ async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device]
         machine: The machine's devices; ``None`` if they are not detected yet.
         asks: Whether to ask in any case.
     """
-    launcher = host_of(screen).launcher
+    launcher = app_of(screen).launcher
     busy = await launcher.busy_runs(plan, machine)
     if busy is None:
         return
@@ -257,7 +257,7 @@ async def _start_elsewhere(screen: Screen[None], where: "Where", plan: Plan, *, 
 
         return start_elsewhere(where, plan, warn, queued=queued)
 
-    await host_of(screen).launcher.start_elsewhere(start)
+    await app_of(screen).launcher.start_elsewhere(start)
 
 
 async def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
@@ -268,9 +268,9 @@ async def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
     size: int | None = None
     rate: float | None = None
     if answer == _RATE.id:
-        rate = await host_of(screen).ask_screen(Screens.FIND_RATE, plan)
+        rate = await app_of(screen).ask_screen(Screens.FIND_RATE, plan)
     elif answer == _SIZE.id:
-        size, rate = await host_of(screen).ask_screen(Screens.FIND_SIZE, plan) or (None, None)
+        size, rate = await app_of(screen).ask_screen(Screens.FIND_SIZE, plan) or (None, None)
     if size is not None:
         form.set("batch_size", str(size))
     if rate is not None:

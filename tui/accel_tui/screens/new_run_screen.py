@@ -20,8 +20,8 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter
 from accel_engine.words import numbers
+from accel_tui.app_protocol import Screens, app_of, open_screen, settings_of
 from accel_tui.formatting.text import shorten_lines
-from accel_tui.host import Screens, host_of, open_screen, settings_of
 from accel_tui.palette import PlanCommands
 from accel_tui.places.place_state import UNKNOWN, PlaceState
 from accel_tui.plan import field_labels, search_fields
@@ -248,7 +248,7 @@ class NewRunScreen(DirtyRegionScreen):
         if (filled := self._valid_plan()) is None:
             return
         if self._where is None:
-            await host_of(self).launcher.queue_run(filled.plan, self._machine)
+            await app_of(self).launcher.queue_run(filled.plan, self._machine)
         elif self._where.is_host:
             await queue_elsewhere(self, self._where, filled.plan)
         else:
@@ -391,7 +391,7 @@ class NewRunScreen(DirtyRegionScreen):
                 picker.finish()  # so that letters are keys
             self.query_one(SummaryPanel).refresh_measured()
         # Importing TensorFlow competes with the first paint.
-        self.call_after_refresh(host_of(self).launcher.warm_engine)
+        self.call_after_refresh(app_of(self).launcher.warm_engine)
         for table in self.query("RunsTable").results():
             cast("RunsTable", table).refresh_runs()
             self.form.refresh_folder()
@@ -466,7 +466,7 @@ class NewRunScreen(DirtyRegionScreen):
         if self._filled is None or bool(self._filled.errors) is not bool(filled.errors):
             self.refresh_bindings()
         self._filled = filled
-        host_of(self).launcher.clear_problem()
+        app_of(self).launcher.clear_problem()
         show_text(self.query_one("#command", Static), self._command(filled))
         self._show_status()
         self.query_one(SummaryPanel).preview(

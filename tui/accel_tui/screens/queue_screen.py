@@ -17,9 +17,9 @@ from accel_engine.errors import AccelError
 from accel_engine.run_queue import queue
 from accel_engine.text import printable
 from accel_engine.words import numbers
+from accel_tui.app_protocol import Screens, app_of, open_screen
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
-from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_list.columns import SYMBOLS
 from accel_tui.run_list.queue_rows import QueueList, QueueReader, QueueRow
 from accel_tui.run_list.queue_times import PlannedRun, planned_runs
@@ -240,7 +240,7 @@ class QueueScreen(RunActionsScreen):
     async def _read(self) -> None:
         try:
             await asyncio.to_thread(queue.ensure_waiter)
-            inventory = host_of(self).inventory
+            inventory = app_of(self).inventory
             devices = inventory.devices if inventory else ()
             self._show(await asyncio.to_thread(self._reader.read, devices))
         except AccelError as error:

@@ -18,9 +18,9 @@ from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race, RaceOptions, RaceTime
 from accel_engine.text import printable
 from accel_engine.words import numbers
+from accel_tui.app_protocol import Screens, open_screen, settings_of
 from accel_tui.formatting import race
 from accel_tui.formatting.runs import device_warnings
-from accel_tui.host import Screens, open_screen, settings_of
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen

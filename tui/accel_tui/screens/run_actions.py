@@ -21,7 +21,7 @@ from accel_engine.run.runs.removal import Contents, count_contents, remove
 from accel_engine.run.store.annotations import TagChanges, set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
-from accel_tui.host import Screens, host_of, open_screen
+from accel_tui.app_protocol import Screens, app_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.columns import has_model
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, MOST_RUNS_OF_BAND, find_mixed_kinds
@@ -307,13 +307,13 @@ async def _change_rate(screen: RunActionsScreen, runs: Runs) -> None:
 
 
 async def _find_rate(screen: RunActionsScreen, runs: Runs) -> None:
-    rate = await host_of(screen).ask_screen(Screens.FIND_RATE, runs[0].directory)
+    rate = await app_of(screen).ask_screen(Screens.FIND_RATE, runs[0].directory)
     if rate is not None:
         await screen.send(runs[0], "learning_rate", rate)
 
 
 async def _continue(screen: RunActionsScreen, runs: Runs) -> None:
-    host_of(screen).launcher.continue_run(runs[0].directory)
+    app_of(screen).launcher.continue_run(runs[0].directory)
 
 
 async def _train_longer(screen: RunActionsScreen, runs: Runs) -> None:
@@ -322,7 +322,7 @@ async def _train_longer(screen: RunActionsScreen, runs: Runs) -> None:
     if run.info and run.info.plan and screen.is_active:
         epochs = await screen.ask(TrainLongerScreen(TrainedRun(run.info, run.info.plan, run.epochs)))
         if epochs is not None:
-            host_of(screen).launcher.continue_run(run.directory, epochs)
+            app_of(screen).launcher.continue_run(run.directory, epochs)
 
 
 async def _compare(screen: RunActionsScreen, runs: Runs) -> None:

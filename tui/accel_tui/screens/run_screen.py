@@ -16,9 +16,9 @@ from textual.reactive import reactive
 from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
 from accel_engine.run.directory.run_paths import reference
+from accel_tui.app_protocol import app_of, settings_of
 from accel_tui.follower import Unreadable
 from accel_tui.formatting.runs import DIRECTORY_LOST
-from accel_tui.host import host_of, settings_of
 from accel_tui.run_state.advice import AdviceFollower
 from accel_tui.run_state.run_devices import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
@@ -134,7 +134,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
 
     def on_unmount(self) -> None:
         self._follower.stop()
-        host_of(self).notifier.restore()
+        app_of(self).notifier.restore()
 
     @work(exclusive=True, group="news")
     async def _listen(self) -> None:
@@ -191,22 +191,22 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             self._update_layout()
         self._show_devices(state)
         self._offer_next_steps(state)
-        host_of(self).notifier.show(state)
+        app_of(self).notifier.show(state)
         if state.info and before.info is None:
             self.call_after_refresh(self._listen_to_advice)
         elif state.live is not before.live:
             self._advice.read()
         self._show_evidence()
         if state.has_ended and not before.has_ended:
-            host_of(self).expect_requests()
+            app_of(self).expect_requests()
         if before.info is None:
             self.refresh_bindings()  # earlier notices are not repeated
             return
         self._notify_notices(before, state)
         if state.has_ended and not before.has_ended:
             if state.info and state.info.memory_loss:
-                host_of(self).launcher.restart_with_less_memory(self.directory)
-            notify_end(self, host_of(self).notifier, state)
+                app_of(self).launcher.restart_with_less_memory(self.directory)
+            notify_end(self, app_of(self).notifier, state)
             self.pending_commands = ()
             self.withdraw_question()  # it was about a live run
         if any(getattr(before, name) != getattr(state, name) for name in OFFERED_BY):
@@ -247,12 +247,12 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
 
     def _show_devices(self, state: RunState) -> None:
         """Update the devices, which change once a second."""
-        shown = (state.info, state.devices, state.meters, state.workers, host_of(self).inventory)
+        shown = (state.info, state.devices, state.meters, state.workers, app_of(self).inventory)
         if any(new is not old for new, old in zip(shown, self._shown_devices, strict=True)):
             self._shown_devices = shown
             self._devices.set_class(not state.live, "-ended")
             local = state.info is not None and state.info.host == socket.gethostname()
-            self._devices.inventory = inventory_of(state, host_of(self).inventory if local else None)
+            self._devices.inventory = inventory_of(state, app_of(self).inventory if local else None)
             self._devices.meters = meters_of(state, self._devices.inventory)
 
     def _notify_notices(self, before: RunState, state: RunState) -> None:

@@ -15,8 +15,8 @@ from textual.widgets import Input, Label
 from accel_engine.run import RunSummary, Status, runs_directory
 from accel_engine.text import printable
 from accel_engine.words import numbers
+from accel_tui.app_protocol import Screens, change_setting, open_screen, settings_of
 from accel_tui.formatting.runs import lost_reason
-from accel_tui.host import Screens, change_setting, open_screen, settings_of
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.screens.asking import awaiting
 from accel_tui.screens.run_actions import ACTIONS, RUNS, RunActionsScreen, TargetRun, run_bindings, target_of

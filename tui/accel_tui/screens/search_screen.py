@@ -20,8 +20,8 @@ from accel_engine.search import launch
 from accel_engine.search.trial import Trial
 from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.text import printable_line
+from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.follower import Unreadable
-from accel_tui.host import Screens, open_screen
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
 from accel_tui.screens.run_actions import SEARCH, RunActionsScreen, TargetRun
 from accel_tui.screens.run_questions import STOP as STOP_TRIAL

@@ -9,7 +9,7 @@ from textual.containers import Container
 from textual.events import ScreenResume
 
 from accel_engine.text import printable
-from accel_tui.host import Screens, open_screen
+from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.screens.asking import BackScreen
 from accel_tui.study_state.study_list import COLUMNS, ListedStudy, StudyList
 from accel_tui.widgets.key_bar import KeyBar, TopBar

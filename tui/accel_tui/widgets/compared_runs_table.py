@@ -38,16 +38,16 @@ class ResultRow:
     """How its plan differs from the plan of the first run."""
 
 
-class ResultsTable(Table[ResultRow]):
+class ComparedRunsTable(Table[ResultRow]):
     """The results of runs. The best result has a star."""
 
     DEFAULT_CSS = """
-    ResultsTable {
+    ComparedRunsTable {
         border: round $border;
         border-title-color: $foreground;
         border-title-style: bold;
     }
-    ResultsTable:focus { border: round $accent; }
+    ComparedRunsTable:focus { border: round $accent; }
     """
     BINDING_GROUP_TITLE = "Results"
     opens: ClassVar[bool] = False

@@ -9,7 +9,7 @@ from textual.scroll_view import ScrollView
 from textual.widget import Widget
 from textual.widgets import OptionList
 
-from accel_tui.host import settings_of
+from accel_tui.app_protocol import settings_of
 
 LIST_KEYS = (
     Binding("j,down", "move(1)", id="list.down", tooltip="Next line"),

@@ -9,8 +9,8 @@ from textual.color import Color
 from textual.strip import Strip
 from textual.widget import Widget
 
+from accel_tui.app_protocol import settings_of
 from accel_tui.appearance.colours import Colour
-from accel_tui.host import settings_of
 from accel_tui.terminal.pixel_images import PixelImages
 from accel_tui.widgets.styled_text import TextSpan
 from accel_tui.widgets.visibility import has_shades

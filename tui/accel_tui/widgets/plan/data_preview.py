@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.text import printable_fields, printable_line
-from accel_tui.host import settings_of
+from accel_tui.app_protocol import settings_of
 from accel_tui.plan import field_labels
 from accel_tui.plan.data_text import DATA_FIELDS, SurveySubject, survey_subject
 from accel_tui.widgets.list_keys import ItemList

@@ -20,7 +20,7 @@ from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_fields
 from accel_engine.words import numbers
-from accel_tui.host import host_of
+from accel_tui.app_protocol import app_of
 from accel_tui.places.place_state import UNKNOWN, PlaceState
 from accel_tui.plan import plan_preview
 from accel_tui.plan.data_text import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey_form, survey_subject
@@ -151,7 +151,7 @@ class SummaryPanel(Widget, can_focus=False):
             self._check_ports(filled)
         if self._where and (self._travels is None or self._travels[0] is not filled):
             self._read_travels(filled, self._where, self._place)
-        inventory = host_of(self).inventory  # found after the first frame, which must not wait for an import
+        inventory = app_of(self).inventory  # found after the first frame, which must not wait for an import
         is_measured = self._measured is not None and self._measured[0] is filled
         if inventory is not None and self._where is None and not is_measured:
             self._read_measured(filled, inventory)

@@ -140,7 +140,8 @@ def test_masked_tokens_do_not_count() -> None:
     assert totals.numpy().sum() == 5
 
 
-def test_a_language_model_writes_text() -> None:
+def test_a_language_model_writes_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequence, "SECONDS", 600.0)
     vocabulary = tuple("abc ")
     order = {0: 1, 1: 2, 2: 3, 3: 0}  # abc abc ...
     inputs = np.array([[0, 1, 2, 3, 0, 1], [1, 2, 3, 0, 1, 2]], np.int32)

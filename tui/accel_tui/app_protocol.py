@@ -1,4 +1,4 @@
-"""The app as screens and widgets use it, which do not import it, and the screens by their names."""
+"""What screens and widgets use of the app, which they do not import, and the names of the screens."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -76,7 +76,7 @@ class Screens(Enum):
         )
 
 
-class ScreenHost(Protocol):
+class AppProtocol(Protocol):
     """The app, as screens use it."""
 
     settings: Settings
@@ -105,14 +105,14 @@ class ScreenHost(Protocol):
         """Open a screen in which a value is chosen; returns the value, ``None`` if none was."""
 
 
-def host_of(node: MessagePump) -> ScreenHost:
+def app_of(node: MessagePump) -> AppProtocol:
     """The app of a screen or widget."""
-    return cast(ScreenHost, node.app)
+    return cast(AppProtocol, node.app)
 
 
 def open_screen(node: MessagePump, screen: Screens, *subject: Any) -> None:
-    """Open a screen from another screen or a widget; see :meth:`ScreenHost.open_screen`."""
-    host_of(node).open_screen(screen, *subject)
+    """Open a screen from another screen or a widget; see :meth:`AppProtocol.open_screen`."""
+    app_of(node).open_screen(screen, *subject)
 
 
 def settings_of(node: MessagePump) -> Settings:
@@ -126,7 +126,7 @@ def change_setting(node: MessagePump, name: str, value: str | tuple[str, ...]) -
 
     settings = settings_of(node)
     changed: dict[str, Any] = {ATTRIBUTES[name]: value}
-    host_of(node).settings = replace(settings, **changed)
+    app_of(node).settings = replace(settings, **changed)
     try:
         file = settings.source.path or settings_path()
         save_setting(file, name, value if isinstance(value, str) else list(value) or "auto")
