@@ -41,7 +41,12 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal("field:tpu", "*", "requires strategy", "`--tpu` without `--strategy tpu`"),
     Refusal("strategy:tpu", "*", "needs a TPU in this machine", "`--strategy tpu` without a TPU"),
     Refusal("choice:reduction=nccl", "*", "requires GPUs", "`--reduction nccl` without GPUs"),
-    Refusal("field:memory_growth", "*", "only for GPUs; a CPU trains", "`--memory-growth off` without GPUs"),
+    Refusal(
+        "field:memory_growth field:memory_limit",
+        "*",
+        "only for GPUs; a CPU trains",
+        "`--memory-growth off` or `--memory-limit` without GPUs",
+    ),
     Refusal(
         "field:steps_per_epoch application:Inception* application:Xception",
         "find-rate find-rate-of-run",
