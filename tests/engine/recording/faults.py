@@ -30,7 +30,7 @@ MODULES = {
 OF_LOOPS = {name for name in MODULES if name.startswith("loop_")} | {"value_snapshots"}
 """The modules that only a loop's recorder uses."""
 
-OF_BOTH = {"recorder_thread", "run_link", "watch_hint", "wire"}
+OF_BOTH = {"recorder_thread", "run_link", "watch_hint", "recorder_messages"}
 """The modules that both recorders use."""
 
 ESCAPE = {"guarded", "_on_error", "warn", "observe", "FitCall.__init__"}
