@@ -117,11 +117,18 @@ def test_the_best_value_stands_beside_what_a_constant_prediction_reaches(
 
 
 @pytest.mark.parametrize(
-    ("reached", "examples", "validations", "may_be_chance"),
-    [(0.3, 100, 1, True), (0.3, 2000, 1, False), (0.275, 2000, 1, False), (0.275, 2000, 180, True)],
+    ("reached", "examples", "validations", "task", "may_be_chance"),
+    [
+        (0.3, 100, 1, "", True),
+        (0.3, 100, 1, "classification", True),
+        (0.3, 100, 1, "segmentation", False),  # pixels, of which there are more than images
+        (0.3, 2000, 1, "", False),
+        (0.275, 2000, 1, "", False),
+        (0.275, 2000, 180, "", True),
+    ],
 )
 def test_the_best_of_few_or_many_validations_may_be_chance(
-    reached: float, examples: int, validations: int, may_be_chance: bool
+    reached: float, examples: int, validations: int, task: str, may_be_chance: bool
 ) -> None:
     metrics, baseline = {"accuracy": reached}, {"accuracy": 0.25}
     validated = Validated(time=9.0, epoch=1, step=300, metrics=metrics, seconds=0.1, baseline=baseline)
@@ -146,6 +153,7 @@ def test_the_best_of_few_or_many_validations_may_be_chance(
         precision="float32",
         xla=False,
         feed="",
+        task=task,
     )
     ended = RunEnded(time=9.0, outcome=Outcome.FINISHED, steps=600, epochs=2, seconds=83.0, metrics={})
     info = RunInfo("k7m2", Path("k7m2"), None, {}, 0.0, "h", 1, Status.FINISHED)

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.screen import Screen
 
+from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.events import CommandAnswered, Event, Outcome, Recovered, RunEnded, Warned
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo
@@ -166,9 +167,10 @@ def _chance(state: RunState, found: _Reached) -> float:
     """By how much the best share of right predictions of several validations is above its mean by chance.
 
     Two standard errors for one validation. For several, as many as all of them stay below with the same probability
-    (Bonferroni's bound, so that validations need not be independent). 0 for other metrics.
+    (Bonferroni's bound, so that validations need not be independent). 0 for other metrics, and for several answers for
+    an example, such as a mask's pixels: how they depend on each other is unknown.
     """
-    examples = state.built.validation_examples if state.built else None
+    examples = state.built.validation_examples if state.built and state.built.task in ("", *OF_CLASSES) else None
     if not examples or not found.metric.endswith("accuracy") or not 0 < found.baseline < 1:
         return 0.0
     errors = -NormalDist().inv_cdf(NormalDist().cdf(-2) / found.validations)
