@@ -203,7 +203,7 @@ def test_an_optimizer_that_accumulates_on_each_replica_is_refused() -> None:
 def test_the_state_of_an_optimizer_that_was_built_is_divided_too() -> None:
     with tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"], tf.distribute.ReductionToOneDevice()).scope():
         weights = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)]).trainable_variables
-        adam, sgd = optimizers.Adam(), optimizers.SGD()  # SGD has two variables, as many as there are weights
+        adam, sgd = optimizers.Adam(name="adam"), optimizers.SGD()  # which has two variables, too
         for optimizer in (adam, sgd):
             optimizer.build(weights)
         divided = [PlacedState(Plan(optimizer_state="sharded"), each, weights) for each in (adam, sgd)]

@@ -233,7 +233,7 @@ TITLE_WIDTH = 26
 TITLE = "configuration"
 """The header of the titles."""
 
-LEAST_BAR, BAR_BESIDE_MARKS = 4, 12
+LEAST_BAR, BAR_BESIDE_MARKS = 4, 8
 """The fewest columns of a bar, and of one that leaves room for marks."""
 
 LEAST_SPREAD = 3
@@ -271,7 +271,7 @@ def race_columns(
     titles = max(titles, cell_len(title))
     figures = _figures(results, width)
     room = width - titles - GAP - sum(each.width + GAP for each in figures)
-    wanted = MARKS if has_two and room - MARKS - GAP >= BAR_BESIDE_MARKS else 13
+    wanted = MARKS if has_two else 13
     marks_width = wanted if room - wanted - GAP >= BAR_BESIDE_MARKS else 0
     bar = max(room - (marks_width and marks_width + GAP), LEAST_BAR)
     longest = max((each.between[1] for each in results if each.between and each.is_measured), default=0.0)
