@@ -34,7 +34,7 @@ PLACES = {
     "logged": (("r", "enter", "w", "5"), "sentence  step 150"),
     "layers": (("r", "enter", "w", "6"), "1,500 parameters"),
     "advice": (("r", "A"), "It fell to 0.41"),
-    "comparison": (("r", "space", "space", "c"), "results"),
+    "comparison": (("r", "space", "space", "c"), "differs from a"),
     "bench": (("r", "b"), "The most that p99 may be"),
     "export": (("r", "E"), "by format"),
     "predict": (("r", "P"), "File or folder with the examples"),
