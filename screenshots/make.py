@@ -13,13 +13,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir, contextmanager, nullcontext
+from contextlib import chdir, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 from textual.pilot import Pilot
 
+from accel_engine.errors import RunError
 from accel_engine.hosts.host_list import Host, add_host, remove_host
 from accel_engine.hosts.runs_there import start
 from accel_engine.plan import Plan
@@ -350,7 +351,8 @@ def hosts(home: Path) -> Iterator[None]:
     wait(lambda: all(validations(each) for each in live), "the runs on hosts to be validated")
     yield
     for directory in live:
-        send_command(directory, "stop_now")
+        with suppress(RunError):  # it has ended by itself
+            send_command(directory, "stop_now")
     wait(lambda: not any(status(each).live for each in live), "the runs on hosts to end")
     for name in ("lab1", "lab2", "far"):
         remove_host(name)
