@@ -337,11 +337,13 @@ async def test_an_ended_run_is_validated_in_the_background(
         await pilot.press("V")
         await shows(pilot, "Validating the last checkpoint on the CPU: 256 of 1,000 examples")
         await pilot.press("V", "2", "1")  # once at a time, and the screen does all else meanwhile
+        notes = pilot.app._notifications
+        await until(pilot, lambda: [each.message for each in notes] == ["A validation is in progress."], "why not")
         stub_question.goes_on.set()
         await shows(pilot, "accuracy 0.9709 (300 of 309) after step 300")
         await hides(pilot, "Validating")
         told = ["A validation is in progress.", "the [training] examples have changed"]
-        assert [each.message for each in pilot.app._notifications] == told
+        assert [each.message for each in notes] == told
         assert stub_question.asked == [RevalidationRequest(engine.directory)]
         assert pilot.app.screen.check_action("validate", ())
 
