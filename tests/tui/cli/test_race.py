@@ -205,6 +205,8 @@ def test_two_marks_are_whole_at_80_columns() -> None:
     assert lines[0].rstrip().endswith("fastest, least memory")
     assert all(len(line) == 79 for line in lines)
     assert [line.count("━") for line in lines] == [7, 7]
+    narrow = ["".join(text for text, _ in line) for line in race_text.bars([one, other], 74)]
+    assert narrow[0].rstrip().endswith("MiB  fastest"), "the first, if not both have room"
     assert race_text.marks_text(list(Best)) == "best in all three"
     assert race_text.marks_text([Best.LEAST_MEMORY, Best.LEAST_ENERGY]) == "least memory, energy"
 

@@ -271,7 +271,7 @@ def race_columns(
     titles = max(titles, cell_len(title))
     figures = _figures(results, width)
     room = width - titles - GAP - sum(each.width + GAP for each in figures)
-    wanted = MARKS if has_two else 13
+    wanted = MARKS if has_two and room - MARKS - GAP >= BAR_BESIDE_MARKS else 13
     marks_width = wanted if room - wanted - GAP >= BAR_BESIDE_MARKS else 0
     bar = max(room - (marks_width and marks_width + GAP), LEAST_BAR)
     longest = max((each.between[1] for each in results if each.between and each.is_measured), default=0.0)
@@ -288,10 +288,15 @@ def race_columns(
     def drawn(result: ConfigurationResult, _: float) -> str:
         return _bar(result, bar, longest) if _has_bar(result) else state_text(result)
 
+    def note(result: ConfigurationResult, _: float) -> str:
+        own = marks.get(result.title, ())
+        text = marks_text(own)
+        return (text if cell_len(text) <= marks_width else own[0]) or _note(result)
+
     noted: Column[ConfigurationResult] = Column(
         "",
         marks_width,
-        lambda each, _: marks_text(marks.get(each.title, ())) or _note(each),
+        note,
         colour=lambda each: "success" if marks.get(each.title) else "note",
     )
     return [
