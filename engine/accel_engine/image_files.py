@@ -188,9 +188,9 @@ def read_example(
     height, width, channels = shape
     dtype = _DTYPES.get((low, high))
     pixels, header = read_pixels(source, (height, width, min(channels, 3)), dtype)
-    before = f"from {header.height}x{header.width} "
     found = changes_of(header, (height, width, pixels.shape[2]), pixels.dtype.name)
-    notes = [f"{verb} {before * (verb == 'resized')}{detail}" for verb, detail in found]
+    size = f"from {header.height}x{header.width} "
+    notes = [f"{verb} {size if verb == 'resized' else ''}{detail}" for verb, detail in found]
     largest = np.iinfo(pixels.dtype).max
     if channels == 4:
         pixels = np.concatenate([pixels, np.full((height, width, 1), largest, pixels.dtype)], axis=2)

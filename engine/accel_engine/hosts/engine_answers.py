@@ -15,6 +15,7 @@ from accel_engine.hosts.answers import directory_of
 from accel_engine.hosts.encoded_message import from_text, to_text
 from accel_engine.hosts.host_requests import (
     FOLDER,
+    PLAN,
     RUNS,
     AskedMessage,
     AskedResult,
@@ -36,9 +37,6 @@ from accel_engine.requests.protocol.request import Doing, Problem, Send, find_re
 from accel_engine.run.directory.run_paths import home, runs_directory
 from accel_engine.run.store.database import DATABASE
 from accel_engine.run_queue.request_device import placed
-
-PLAN = "plan.json"
-"""The plan of a command, in its folder."""
 
 _PART = 1 << 18
 """Bytes of a part of a file."""

@@ -365,7 +365,7 @@ class CommandRequest(HostRequest[CommandEnded]):
     words: tuple[str, ...]
     """The command; :data:`FOLDER` stands for a folder there, which has the plan."""
     plan: Mapping[str, JsonValue] | None = None
-    """The plan in ``plan.json``; ``None`` for none."""
+    """The plan in the file :data:`PLAN` of the folder; ``None`` for none."""
     function: ClassVar[str] = "accel_engine.hosts.engine_answers:run_command"
     result: ClassVar[type] = CommandEnded
     parts: ClassVar[tuple[type, ...]] = (PrintedLine,)
@@ -385,6 +385,9 @@ RUNS = "@accel-tui-runs@"
 
 FOLDER = "@accel-tui-folder@"
 """Stands for the folder of a request on the host, whose files come back."""
+
+PLAN = "plan.json"
+"""The plan of a command, in that folder."""
 
 
 @dataclass(frozen=True, slots=True)

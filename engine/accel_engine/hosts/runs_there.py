@@ -16,6 +16,7 @@ from accel_engine.hosts.engine_requests import fetch_file
 from accel_engine.hosts.host_list import read_hosts
 from accel_engine.hosts.host_requests import (
     FOLDER,
+    PLAN,
     CommandRequest,
     CureRequest,
     CureResult,
@@ -94,7 +95,7 @@ def command_there(
     """
     link, key, is_over = link_to(host), secrets.token_hex(8), threading.Event()
     carried = None if plan is None else {name: _carried(link, name, value) for name, value in plan.items()}
-    request = CommandRequest(key, (*words, *(() if plan is None else (f"{FOLDER}/plan.json",))), carried)
+    request = CommandRequest(key, (*words, *(() if plan is None else (f"{FOLDER}/{PLAN}",))), carried)
 
     def watch() -> None:
         sent = 0

@@ -99,8 +99,9 @@ def _whole(name: str, array: Array, wanted: np.dtype[Any]) -> Array:
     if not array.size:
         return array.astype(wanted)
     low, high = array.min(), array.max()
-    if array.dtype.kind == "f" and (array != np.floor(array)).any() | ~np.isfinite(array).all():
-        wrong = "fractions" if np.isfinite(array).all() else "NaN or infinity"
+    are_finite = array.dtype.kind != "f" or np.isfinite(array).all()
+    if array.dtype.kind == "f" and not (are_finite and (array == np.floor(array)).all()):
+        wrong = "fractions" if are_finite else "NaN or infinity"
         raise RequestError(f"input {name} takes whole numbers from {limits.min} to {limits.max}, not {wrong}")
     if int(low) < limits.min or int(high) > limits.max:
         wrong = low if int(low) < limits.min else high

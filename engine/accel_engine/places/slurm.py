@@ -8,12 +8,13 @@ import secrets
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.deploy_folder.rendering import Block, Value, clean, dns_label, rendered, shell_text
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import RunError, UsageError, file_errors
 from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.places.place import (
     JobState,
@@ -274,11 +275,8 @@ def _new_folder(parent: Path) -> Path:
         RunError: It cannot be made.
     """
     for number in itertools.count(1):
-        try:
-            (parent / str(number)).mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise RunError(f"cannot make {parent / str(number)}: {error.strerror}") from error
-        return parent / str(number)
+        folder = parent / str(number)
+        with file_errors(f"cannot make {folder}"), suppress(FileExistsError):
+            folder.mkdir(parents=True)
+            return folder
     raise AssertionError

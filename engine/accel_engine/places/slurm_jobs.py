@@ -1,7 +1,7 @@
 """What Slurm says of jobs: whether they wait, where and why, or how they have ended."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from accel_engine.deploy_folder.rendering import clean
@@ -40,8 +40,8 @@ _REASONS = {
 }
 """Slurm's reasons, in words."""
 
-_answers: dict[str, tuple[float, str]] = {}
-"""What Slurm has said of a job or partition, and when."""
+_answers: dict[tuple[str, ...], tuple[float, str]] = {}
+"""When each command was run last, and what it printed."""
 
 
 def state_of_job(job: str) -> JobState:
@@ -66,9 +66,10 @@ def forget_answers() -> None:
 
 def _position(job: str, partition: str) -> str:
     """The place of a job among those that wait in its partition, by priority."""
-    command = ["squeue", "--noheader", "--states=PENDING", f"--partition={partition}", "--sort=-p,i", "--format=%i"]
     with suppress(RunError):
-        printed = _recent(partition, lambda: run_tool(command, PACKAGE))
+        printed = _recent_answer(
+            "squeue", "--noheader", "--states=PENDING", f"--partition={partition}", "--sort=-p,i", "--format=%i"
+        )
         waiting = [*dict.fromkeys(line.strip().partition("_")[0] for line in printed.splitlines())]
         number = job.partition("_")[0]
         if number in waiting and len(waiting) > 1:
@@ -76,20 +77,19 @@ def _position(job: str, partition: str) -> str:
     return ""
 
 
-def _recent(key: str, ask: Callable[[], str]) -> str:
+def _recent_answer(*command: str) -> str:
     """An answer of Slurm that is at most :data:`RECENT_SECONDS` old: the tasks of an array are asked for together."""
     now = time.monotonic()
-    if key not in _answers or now - _answers[key][0] > RECENT_SECONDS:
-        _answers[key] = now, ask()
-    return _answers[key][1]
+    if command not in _answers or now - _answers[command][0] > RECENT_SECONDS:
+        _answers[command] = now, run_tool(command, PACKAGE)
+    return _answers[command][1]
 
 
 def _row_of(job: str) -> list[str]:
     """State, reason, partition and nodes of a job or of a task of an array; empty texts if Slurm does not have it."""
-    command = ["squeue", "--noheader", "--array", "--jobs", job.partition("_")[0], "--format", "%i|%T|%r|%P|%N"]
-    printed = ""
+    number, printed = job.partition("_")[0], ""
     with _unknown_job():
-        printed = _recent(command[4], lambda: run_tool(command, PACKAGE))
+        printed = _recent_answer("squeue", "--noheader", "--array", "--jobs", number, "--format", "%i|%T|%r|%P|%N")
     rows = (line.strip().split("|") for line in printed.splitlines())
     return next((row[1:] for row in rows if row[0] == job and len(row) == 5), [""] * 4)
 

@@ -189,8 +189,8 @@ def _optimizer_state(training: Training) -> MemoryPart:
     if training.kind != "cpu":
         own = slot_bytes_on_device(plan, size.trainable, size.widest, replicas)
         return MemoryPart("optimizer state", *own)
-    copies = replicas if plan.optimizer_state == "device" else 1
-    return _exact("optimizer state", copies * slot_bytes(plan, size.trainable) // replicas)
+    parts = 1 if plan.optimizer_state == "device" else replicas
+    return _exact("optimizer state", slot_bytes(plan, size.trainable) // parts)
 
 
 def _of_largest_stage(training: Training) -> list[MemoryPart]:

@@ -10,8 +10,9 @@ from accel_engine.errors import AccelError
 from accel_engine.search.command_handlers import handle_commands
 from accel_engine.search.confirmation import ConfirmingRuns
 from accel_engine.search.progress import trials_done
-from accel_engine.search.results import best_trial, search_ended
+from accel_engine.search.results import best_trial
 from accel_engine.search.scheduler import Scheduler
+from accel_engine.search.search_events import search_ended
 from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial_runs import TrialRuns
 

@@ -1,15 +1,13 @@
-"""What a search has found: the best trial, the front of several objectives, what matters, and its last line of JSON."""
+"""What a search has found: the best trial, the front of several objectives, and what matters."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.errors import AccelError, PlanError
-from accel_engine.search.definition import Confirmation, Objective, Parameter, StudyDefinition
+from accel_engine.search.definition import Objective, Parameter, StudyDefinition
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.search.trial_runs import RunMetrics
@@ -82,58 +80,6 @@ def trial_command(definition: StudyDefinition, trial: Trial) -> str:
         return plan_to_train(definition, trial).command()
     except PlanError:
         return ""
-
-
-def search_ended(
-    definition: StudyDefinition,
-    trials: Sequence[Trial],
-    outcome: str,
-    reason: str,
-    confirmation: Confirmation | None = None,
-) -> dict[str, Any]:
-    """The object of the last line of JSON.
-
-    Args:
-        definition: The search.
-        trials: All its trials.
-        outcome: ``finished``, ``stopped`` or ``failed``.
-        reason: Why it ended.
-        confirmation: Of the best plan.
-    """
-    best = best_trial(definition, trials)
-    own = [each for each in trials if each.duplicate_of is None]
-    counts = Counter(str(each.state) for each in own)
-    found: dict[str, Any] = {
-        "event": "search_ended",
-        "search": definition.name,
-        "outcome": outcome,
-        "reason": reason,
-        "trials": len(own),
-        "states": dict(sorted(counts.items())),
-        "best": _trial_object(definition, best) if best else None,
-    }
-    if len(definition.objectives) > 1:
-        found["front"] = [_trial_object(definition, each) for each in front(definition, trials)]
-    if confirmation is not None and confirmation.mean is not None:
-        found["confirmation"] = {
-            "runs": list(confirmation.runs),
-            "values": list(confirmation.values),
-            "mean": confirmation.mean,
-            "spread": confirmation.spread,
-        }
-    return found
-
-
-def _trial_object(definition: StudyDefinition, trial: Trial) -> dict[str, Any]:
-    """A trial as an object of JSON."""
-    return {
-        "trial": trial.number,
-        "run": trial.run,
-        **({"machine": trial.machine} if trial.machine else {}),
-        "values": dict(trial.values),
-        "objectives": dict(trial.objectives),
-        "command": trial_command(definition, trial),
-    }
 
 
 def importance(parameters: Sequence[Parameter], objective: Objective, trials: Iterable[Trial]) -> dict[str, float]:

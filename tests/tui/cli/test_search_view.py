@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from accel_engine.search.definition import Confirmation, Objective
-from accel_engine.search.results import best_trial, search_ended
+from accel_engine.search.results import best_trial
+from accel_engine.search.search_events import events_between, search_ended
 from accel_engine.search.trial import Trial, TrialState
-from accel_engine.search.trial_events import events_between
 from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text, summary
 from accel_tui.study_state.study_texts import objective_text
 from engine.search.searching import ACCURACY, define

@@ -8,7 +8,7 @@ import pytest
 from accel_engine.plan import Plan
 from accel_engine.run import create
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.search.results import search_ended
+from accel_engine.search.search_events import search_ended
 from accel_engine.search.storage import create_study
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, study_directory

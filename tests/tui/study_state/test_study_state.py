@@ -8,7 +8,7 @@ import pytest
 
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.definition import Objective
-from accel_engine.search.results import search_ended
+from accel_engine.search.search_events import search_ended
 from accel_engine.search.study_paths import LOCK, LOG
 from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.study_writer import StudyWriter

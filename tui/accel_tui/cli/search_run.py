@@ -23,9 +23,9 @@ from accel_engine.search import launch, new_study
 from accel_engine.search.definition import SearchOptions
 from accel_engine.search.progress import check_enough
 from accel_engine.search.ranges import format_over, parse_all
+from accel_engine.search.search_events import events_between, report_event
 from accel_engine.search.search_table import split_table
 from accel_engine.search.study_paths import find_study
-from accel_engine.search.trial_events import events_between, report_event
 from accel_engine.search.trial_plan import without_effect
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.host_run import check_asked, chosen_host, command_on, run_on_host

@@ -118,8 +118,10 @@ class SoundForm(ClassFileForm[SoundHeader]):
             for verb in (found := self.changes_of(header)):
                 counts[verb] += count
             total += count * length
-            lost += count * max(0, length - self.samples) * ("cut" in found)
-            windows += count * len(self.windows_of("", header)) * ("divided" in found)
+            if "cut" in found:
+                lost += count * (length - self.samples)
+            if "divided" in found:
+                windows += count * len(self.windows_of("", header))
         all_are = f"{self.samples:,} samples, {self._seconds}"
         details: dict[Verb, str] = {
             "mixed": "their channels into one",

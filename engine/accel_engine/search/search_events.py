@@ -1,8 +1,11 @@
-"""What happens to the trials of a search, as objects for JSON lines."""
+"""What happens in a search, as objects for JSON lines."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from accel_engine.search.definition import Confirmation, StudyDefinition
+from accel_engine.search.results import best_trial, front, trial_command
 from accel_engine.search.trial import Trial, TrialReport, TrialState
 
 _ENDED = {
@@ -53,3 +56,55 @@ def report_event(report: TrialReport, name: str) -> dict[str, Any]:
 def _event(kind: str, trial: Trial, details: dict[str, Any], time: float) -> dict[str, Any]:
     machine = {"machine": trial.machine} if trial.machine else {}
     return {"event": kind, "time": time, "trial": trial.number, "run": trial.run, **machine, **details}
+
+
+def search_ended(
+    definition: StudyDefinition,
+    trials: Sequence[Trial],
+    outcome: str,
+    reason: str,
+    confirmation: Confirmation | None = None,
+) -> dict[str, Any]:
+    """The object of the last line of JSON.
+
+    Args:
+        definition: The search.
+        trials: All its trials.
+        outcome: ``finished``, ``stopped`` or ``failed``.
+        reason: Why it ended.
+        confirmation: Of the best plan.
+    """
+    best = best_trial(definition, trials)
+    own = [each for each in trials if each.duplicate_of is None]
+    counts = Counter(str(each.state) for each in own)
+    found: dict[str, Any] = {
+        "event": "search_ended",
+        "search": definition.name,
+        "outcome": outcome,
+        "reason": reason,
+        "trials": len(own),
+        "states": dict(sorted(counts.items())),
+        "best": _trial_object(definition, best) if best else None,
+    }
+    if len(definition.objectives) > 1:
+        found["front"] = [_trial_object(definition, each) for each in front(definition, trials)]
+    if confirmation is not None and confirmation.mean is not None:
+        found["confirmation"] = {
+            "runs": list(confirmation.runs),
+            "values": list(confirmation.values),
+            "mean": confirmation.mean,
+            "spread": confirmation.spread,
+        }
+    return found
+
+
+def _trial_object(definition: StudyDefinition, trial: Trial) -> dict[str, Any]:
+    """A trial as an object of JSON."""
+    return {
+        "trial": trial.number,
+        "run": trial.run,
+        **({"machine": trial.machine} if trial.machine else {}),
+        "values": dict(trial.values),
+        "objectives": dict(trial.objectives),
+        "command": trial_command(definition, trial),
+    }
