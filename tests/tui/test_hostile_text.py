@@ -37,7 +37,7 @@ WALKS = {
     "logged": (("r", "enter", "w", "5", "down"), "characters"),
     "layers": (("r", "enter", "w", "6"), "1,500 parameters"),
     "advice": (("r", "A"), "Looked at"),
-    "comparison": (("r", "space", "space", "c"), "results"),
+    "comparison": (("r", "space", "space", "c"), "differs from a"),
     "deletion": (("r", "delete"), "This cannot be undone"),
     "labels": (("r", "e"), "Edit "),
     "palette": (("r", "ctrl+p", *"open"), "open "),
