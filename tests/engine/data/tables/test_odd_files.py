@@ -183,6 +183,18 @@ def test_a_row_of_many_megabytes_is_refused(tmp_path: Path) -> None:
         values(written(tmp_path, "a,b\n1,2\n3," + "x" * 9_000_000 + "\n"))
 
 
+def test_only_what_is_read_of_a_file_with_odd_quotes_is_converted(tmp_path: Path) -> None:
+    row = b'1,"say \\"x\\" to %s"\n' % (b"y" * 1000)
+    path = written(tmp_path, b"a,b\n" + row * 6000 + b"2,\xe4\n")
+    assert read_columns(path, DataOptions(), limit=2).row_changes == ()
+    assert "from Windows-1252" in str(read_columns(path, DataOptions()).row_changes[0])
+
+
+def test_a_quote_that_does_not_close_in_a_large_file_is_found_within_a_row(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"line 3: the quote does not close"):
+        values(written(tmp_path, 'a,b\n1,"x \\"y\\""\n2,"z\n' + "3,z\n" * 1_100_000 + '4,"w"\n'))
+
+
 def test_many_columns_are_described_and_loaded_as_one_matrix(tmp_path: Path) -> None:
     rows = [[*(f"{(row * number) % 7}.5" for number in range(3000)), "ab"[row % 2]] for row in range(12)]
     names = [*(f"n{number}" for number in range(3000)), "kind"]
