@@ -18,7 +18,7 @@ from accel_engine.places import PlaceName, PlaceRequest, parse_place
 from accel_engine.places.kubernetes import Kubernetes
 from accel_engine.places.launched import LaunchedPlace
 from accel_engine.places.own_process import is_to_start_again, may_start_again, set_place
-from accel_engine.places.place import JobState, Place, PlacedJob
+from accel_engine.places.place import ArrayPlace, JobState, Place, PlacedJob
 from accel_engine.places.ray_cluster import RayCluster
 from accel_engine.places.slurm import Slurm
 from accel_engine.places.ssh_hosts import SshHosts
@@ -177,7 +177,7 @@ def hand_over_together(
     Raises:
         RunError: The place does not take some of them, or they cannot be written.
     """
-    if len(runs) == 1 or not place.has_arrays:
+    if len(runs) == 1 or not isinstance(place, ArrayPlace):
         for directory, resolved in runs.items():
             hand_over(place, request, resolved, directory)
         return

@@ -10,7 +10,7 @@ from typing import Any
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.places import HOST, PlaceName, PlaceRequest
-from accel_engine.places.place import JobState, Place
+from accel_engine.places.place import ArrayPlace, JobState, Place
 from accel_engine.places.placed_runs import (
     check,
     cluster_environment,
@@ -90,7 +90,7 @@ class RunsAtPlace(EngineRuns):
 
     def ahead(self) -> int:
         """How many trials may wait there besides those that train."""
-        return AHEAD if self._place.has_arrays else 0
+        return AHEAD if isinstance(self._place, ArrayPlace) else 0
 
     def observe(self, run: str) -> Observation:
         """Look at a run; one that its place starts again waits, and one whose job somebody has cancelled is stopped."""
@@ -159,7 +159,7 @@ class _PlaceStarter:
             raise DataError(f"run {directory.name} has no plan that can be trained here")
         is_new = directory not in self._gathered
         self._gathered[directory] = check(self._place, self._request, info.plan, self._devices)
-        if is_new and self._place.has_arrays:
+        if is_new and isinstance(self._place, ArrayPlace):
             return ""
         together = {each: plan for each, plan in self._gathered.items() if _is_to_start(each)}
         self._gathered.clear()
