@@ -16,7 +16,7 @@ _MODULES = """
     data.tables.csv_text data.tables.dates data.tables.last_windows data.tables.number_texts
     data.tables.preprocessing data.tables.raw_inputs data.tables.rows_to_predict data.tables.table
     data.tables.table_file data.tables.table_series data.tables.targets data.tables.valid_rows data.targets
-    data.texts data.texts.characters data.texts.tokens errors files formats formats.onnx_format
+    data.texts data.texts.characters data.texts.tokens data.unread_files errors files formats formats.onnx_format
     formats.savedmodel_format formats.tflite_format image_files inference inference.origin
     inference.output_differences inference.output_prediction inference.runtime inference.savedmodel_runtime
     inference.text_encoding json_values memory model_server model_server.__main__ model_server.access

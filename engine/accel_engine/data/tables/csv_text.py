@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accel_engine.data.unread_files import known_by_bytes
 from accel_engine.errors import DataError
 from accel_engine.words import numbers
 
@@ -33,22 +34,6 @@ _COMMENTS = re.compile(r"(?:(?:[#%]|//|; )[^\r\n]*[\r\n]+)+")
 
 _ROWS_OF_BLANKS = 20
 """Rows that are looked at for blanks between columns."""
-
-_PACKED = "; unpack it first"
-_OTHERS = {
-    b"\x1f\x8b": f"packed with gzip{_PACKED}",
-    b"bzh": f"packed with bzip2{_PACKED}",
-    b"\xfd7zxz": f"packed with xz{_PACKED}",
-    b"\x28\xb5\x2f\xfd": f"packed with zstd{_PACKED}",
-    b"pk\x03\x04": "a ZIP archive or a workbook of a spreadsheet, no text: unpack it, or save it as CSV",
-    b"\xd0\xcf\x11\xe0": "a workbook of a spreadsheet, no text: save it as CSV",
-    b"par1": "a Parquet file: name it .parquet",
-    b"<!doctype": "a web page, no table",
-    b"<html": "a web page, no table",
-    b"<?xml": "XML, no table",
-    b"version https://git-lfs": "a pointer of Git LFS instead of the file: git lfs pull fetches it",
-}
-"""What files with other names often are, by how they begin, in lower case."""
 
 csv.field_size_limit(MOST_BYTES_OF_ROW)  # where a quote does not close, the rest of a file is one field
 
@@ -91,7 +76,7 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
     """
     with path.open("rb") as file:
         head = file.read(MOST_BYTES_OF_ROW)
-    if found := next((what for begin, what in _OTHERS.items() if head[:99].lstrip().lower().startswith(begin)), ""):
+    if found := known_by_bytes(head):
         raise DataError(f"{path} is {found}")
     text = codecs.getincrementaldecoder(encoding)().decode(head).removeprefix("\ufeff")
     if len(head) == MOST_BYTES_OF_ROW and "\n" not in text and "\r" not in text:
