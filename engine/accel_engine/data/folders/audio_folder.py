@@ -174,5 +174,5 @@ class AudioFolder(ClassFolderSource):
 
 def _divided(split: SplitFiles[str], headers: Mapping[str, SoundHeader], form: Any) -> SplitFiles[str]:
     windows = [form.windows_of(file, headers.get(file)) for file in split.files]
-    parts = split.select(np.repeat(np.arange(len(split)), [len(each) for each in windows]))
-    return replace(parts, files=tuple(chain.from_iterable(windows)))
+    file_of = np.repeat(np.arange(len(split)), [len(each) for each in windows])
+    return replace(split.select(file_of), files=tuple(chain.from_iterable(windows)), file_of=file_of)

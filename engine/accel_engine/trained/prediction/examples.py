@@ -186,7 +186,7 @@ def sound_example(path: Path, spec: ArraySpec, rate: int, *, divides: bool) -> E
         "mixed": f"from {header.channels} channels into one",
         "resampled": f"from {header.rate:,} to {rate:,} samples per second",
         "padded": f"with silence {samples}",
-        "divided": f"into {len(windows):,} windows of {form.samples:,} samples; the prediction is their mean",
+        "divided": f"into {len(windows):,} windows of {form.samples:,} samples; the prediction is the mean of theirs",
         "cut": f"{samples}, where it is loudest",
     }
     notes = tuple(f"{path}: {verb} {details[verb]}" for verb in form.changes_of(header))
