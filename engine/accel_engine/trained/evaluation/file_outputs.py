@@ -25,7 +25,7 @@ def first_windows(examples: Examples, task: Task) -> Rows | None:
 
 
 def outputs_of_files(source: TrainedModel, first: Rows, on_done: Callable[[int], object]) -> Floats:
-    """The output of a classifier for each file, ``[files, units]``; see :func:`joined_outputs`.
+    """The output of a classifier for each file, ``[files, units]``; see :func:`join_windows`.
 
     Args:
         source: The model and the windows.
@@ -36,10 +36,10 @@ def outputs_of_files(source: TrainedModel, first: Rows, on_done: Callable[[int],
     for rows, raw in batches(source.examples, source.plan.batch_size):
         found.append(np.asarray(only_array(source.outputs_of(raw.inputs)), np.float64))
         on_done(int(rows[-1]) + 1)
-    return joined_outputs(np.concatenate(found), first, source.task)
+    return join_windows(np.concatenate(found), first, source.task)
 
 
-def joined_outputs(outputs: Floats, first: Rows, task: Task) -> Floats:
+def join_windows(outputs: Floats, first: Rows, task: Task) -> Floats:
     """Outputs whose probabilities are the means of the probabilities of each file's windows.
 
     Logits are joined as logits: of one window they stay as they are, of several their softmax is that mean.

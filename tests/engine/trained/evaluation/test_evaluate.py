@@ -20,7 +20,7 @@ from accel_engine.run import diagnostics
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.evaluation.evaluate import evaluate
 from accel_engine.trained.evaluation.example_states import ClassLabels, ExampleStates, class_scores
-from accel_engine.trained.evaluation.file_outputs import joined_outputs
+from accel_engine.trained.evaluation.file_outputs import join_windows
 from accel_engine.trained.evaluation.resampling import share_interval
 from accel_engine.training.core.task import Task
 
@@ -315,14 +315,14 @@ def test_a_long_sound_counts_once_by_the_mean_of_its_windows(gym: Gym, tmp_path:
 
 def test_outputs_of_windows_are_joined_as_what_they_are() -> None:
     first, halves = np.array([0, 2], np.int32), np.array([[0.2, 0.8], [0.6, 0.4], [0.1, 0.9]])
-    joined = joined_outputs(halves, first, Task("classification"))
+    joined = join_windows(halves, first, Task("classification"))
     assert joined == pytest.approx(np.array([[0.4, 0.6], [0.1, 0.9]]))
-    logits = joined_outputs(np.log(halves) + 7, first, Task("classification", logits=True))
+    logits = join_windows(np.log(halves) + 7, first, Task("classification", logits=True))
     assert logits == pytest.approx(np.log([[0.4, 0.6], [0.1, 0.9]]) + 7)
     sure = np.array([[800.0], [-800.0], [3.0]])
-    binary = joined_outputs(sure, first, Task("classification", logits=True, binary=True))
+    binary = join_windows(sure, first, Task("classification", logits=True, binary=True))
     assert binary == pytest.approx(np.array([[0.0], [3.0]]))
-    assert joined_outputs(halves[:, 1:], first, Task("classification", binary=True))[0] == pytest.approx(0.6)
+    assert join_windows(halves[:, 1:], first, Task("classification", binary=True))[0] == pytest.approx(0.6)
 
 
 LENGTHS = """
