@@ -14,7 +14,7 @@ import numpy as np
 
 from accel_engine.data.characters import decoded, tokens_of_text
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.folders.sound_files import read_sound, resampled_length, sound_header, window_starts
+from accel_engine.data.folders.sound_files import read_sound, resampled_length, sound_header, sound_window_starts
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data.tables.raw_inputs import arrays_of
 from accel_engine.data.tables.rows_to_predict import (
@@ -139,7 +139,7 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
                     )
                 samples, rate = spec.shape[0] or 0, form.sample_rate
                 length = resampled_length(header.samples, header.rate, rate)
-                starts = window_starts(length, samples) if form.window else [None]
+                starts = sound_window_starts(length, samples) if form.window else [None]
                 windows = np.array([read_sound(path, samples, rate, first)[0] for first in starts])
             return FileExamples([name], {single: windows[..., np.newaxis].astype(spec.dtype)}, {})
         case "language":
