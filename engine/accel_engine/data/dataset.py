@@ -69,6 +69,8 @@ class Split:
     """The same; ``None`` if there are no targets."""
     weights: Structure = None
     """Sample weights; ``None`` if all examples weigh the same."""
+    file_of: npt.NDArray[np.intp] | None = None
+    """The number of the file that each example is a window of, in order; ``None`` if files are not divided."""
 
     def __len__(self) -> int:
         return len(self.arrays[0])

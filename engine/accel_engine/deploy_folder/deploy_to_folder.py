@@ -40,7 +40,7 @@ class WrittenFolder:
     """Warnings for the user."""
 
 
-def check(run: Path, options: DeployOptions, folder: FolderOptions) -> None:
+def check_folder_deploy(run: Path, options: DeployOptions, folder: FolderOptions) -> None:
     """Raise what can be told before TensorFlow starts.
 
     Raises:
@@ -87,7 +87,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
     Raises:
         AccelError: It cannot be written, or does not answer as the trained model does.
     """
-    check(run, options, folder)
+    check_folder_deploy(run, options, folder)
     if options.format == AUTO and folder.formats:
         options = replace(options, format=folder.formats[0])
     path, notes = Path(folder.to).absolute(), list[str]()

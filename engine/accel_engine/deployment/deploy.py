@@ -58,7 +58,7 @@ from accel_engine.model_server.access import check_tls, read_token
 from accel_engine.model_server.service import (
     OutputComparison,
     Service,
-    compare,
+    compare_outputs,
     load_examples,
     read_service,
     write_service,
@@ -336,7 +336,7 @@ class Deployer:
         service = read_service(folder)
         inputs, expected = load_examples(folder)
         runtime = RestV2(transport_of(deployment), deployment.name, binary=True)
-        found = compare(service, expected, runtime.run(inputs))
+        found = compare_outputs(service, expected, runtime.run(inputs))
         if found.problem:
             raise DeployError(f"the server does not answer as the trained model: {found.problem}")
         return service, found, measured_load(runtime, inputs, 1, LOAD_SECONDS)

@@ -284,7 +284,7 @@ class OutputComparison:
     """Why they are not equal; empty if they are, within the tolerance."""
 
 
-def compare(
+def compare_outputs(
     service: Service, expected: Mapping[str, npt.NDArray[Any]], found: Mapping[str, npt.NDArray[Any]]
 ) -> OutputComparison:
     """Compare a server's outputs with the trained model's, as the export did.

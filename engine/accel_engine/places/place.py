@@ -105,9 +105,6 @@ class Place(ABC):
         name: Its name.
     """
 
-    has_arrays = False
-    """Whether :meth:`submit_together` gives it several runs as one job."""
-
     def __init__(self, name: PlaceName) -> None:
         self.name = name
 
@@ -177,19 +174,6 @@ class Place(ABC):
             RunError: It does not take the run.
         """
 
-    def submit_together(self, jobs: Sequence[PlacedJob], folder: Path, at_once: int) -> Iterator[tuple[PlacedJob, str]]:  # noqa: ARG002
-        """Give several runs to the place's engine; yields each with what that calls it, once it has taken the run.
-
-        Args:
-            jobs: The runs.
-            folder: Where files that concern several of them are written.
-            at_once: Most of them that run at the same time.
-
-        Raises:
-            RunError: It does not take the runs, or the files cannot be written.
-        """
-        raise UsageError(f"{self.name} has no arrays of jobs")
-
     @abstractmethod
     def state(self, job: str) -> JobState:
         """What the place's engine says about a job.
@@ -204,6 +188,23 @@ class Place(ABC):
 
         Raises:
             RunError: It cannot be asked.
+        """
+
+
+class ArrayPlace(Place):
+    """One that takes several runs as one job, an array."""
+
+    @abstractmethod
+    def submit_together(self, jobs: Sequence[PlacedJob], folder: Path, at_once: int) -> Iterator[tuple[PlacedJob, str]]:
+        """Give several runs to the place's engine; yields each with what that calls it, once it has taken the run.
+
+        Args:
+            jobs: The runs.
+            folder: Where files that concern several of them are written.
+            at_once: Most of them that run at the same time.
+
+        Raises:
+            RunError: It does not take the runs, or the files cannot be written.
         """
 
 

@@ -17,7 +17,7 @@ from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress, is_skipped, no_progress, or_skip
 from accel_engine.data.dataset import LazyRows, Split, fits_in_memory
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.data.structure import ArraySpec, map_structure
+from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.errors import DataError
 
 T = TypeVar("T")
@@ -323,7 +323,8 @@ def _without_damaged(split: Split, read: dict[int, tuple[Any, Problems]]) -> Spl
             return values
         return values.select(valid) if isinstance(values, FileArray) else values[valid]
 
-    return Split(*map_structure(kept, split.batch))
+    batch: Batch = map_structure(kept, split.batch)
+    return Split(*batch, None if split.file_of is None else split.file_of[valid])
 
 
 @cache

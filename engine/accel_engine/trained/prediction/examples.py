@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from accel_engine.data.array_file import ArrayFile, Header, opened
 from accel_engine.data.changes import Verb
+from accel_engine.data.characters import UTF_8, decoded, encoding_name
 from accel_engine.data.folders.audio_folder import SoundForm
 from accel_engine.data.structure import ArraySpec, Structure, map_structure, named_leaves
-from accel_engine.data.texts.characters import UTF_8, decoded, encoding_name
 from accel_engine.errors import AccelError, DataError
 from accel_engine.image_files import read_example
 from accel_engine.run.diagnostics import InputSpec
@@ -186,7 +186,7 @@ def sound_example(path: Path, spec: ArraySpec, rate: int, *, divides: bool) -> E
         "mixed": f"from {header.channels} channels into one",
         "resampled": f"from {header.rate:,} to {rate:,} samples per second",
         "padded": f"with silence {samples}",
-        "divided": f"into {len(windows):,} windows of {form.samples:,} samples; the prediction is their mean",
+        "divided": f"into {len(windows):,} windows of {form.samples:,} samples; the prediction is the mean of theirs",
         "cut": f"{samples}, where it is loudest",
     }
     notes = tuple(f"{path}: {verb} {details[verb]}" for verb in form.changes_of(header))
