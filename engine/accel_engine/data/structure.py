@@ -3,7 +3,7 @@
 ``None`` stands for "nothing", for example no targets; it is not an array. Without TensorFlow.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -37,6 +37,12 @@ class ArraySpec:
         """Such as ``float32 28x28x1``."""
         sides = "x".join("?" if side is None else str(side) for side in self.shape)
         return f"{self.dtype} {sides}" if sides else self.dtype
+
+    def fits(self, shape: Sequence[int | None]) -> bool:
+        """Whether an array of one example may have a shape."""
+        return len(shape) == len(self.shape) and all(
+            side in (None, own) for side, own in zip(self.shape, shape, strict=True)
+        )
 
 
 def flatten(structure: Structure) -> list[Any]:
