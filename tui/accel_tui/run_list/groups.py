@@ -13,7 +13,7 @@ from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.bench_figures import bench_figure
-from accel_tui.formatting.table_columns import Column
+from accel_tui.formatting.table_columns import Column, SortKey
 from accel_tui.formatting.text import base_name
 from accel_tui.run_list.columns import COLUMNS, METRIC_COLUMNS, SYMBOLS, RunColumn, named_in_plan, plan_value
 from accel_tui.run_list.run_filter import searched_text
@@ -56,6 +56,11 @@ class Result(NamedTuple):
     def text(self) -> str:
         """The value."""
         return bench_figure(self.series).text(self.value)
+
+    @property
+    def sort_key(self) -> SortKey | None:
+        """The best value comes last; ``None`` without a number."""
+        return None if self.value != self.value else (-self.value if self.lower else self.value, "")
 
     @property
     def title(self) -> str:
@@ -461,11 +466,8 @@ def _of_group(
     def metric(run: RunSummary, _: float) -> str:
         return short_metric_name(found.series) if (found := known_result(run)) else ""
 
-    def sort_key(run: RunSummary) -> tuple[float, str] | None:
-        found = known_result(run)
-        return (
-            None if found is None or found.value != found.value else (-found.value if found.lower else found.value, "")
-        )
+    def sort_key(run: RunSummary) -> SortKey | None:
+        return found.sort_key if (found := known_result(run)) else None
 
     def drawn(run: RunSummary, _: float) -> str:
         group, found = group_of(run), result(run)
