@@ -50,6 +50,11 @@ def flatten(structure: Structure) -> list[Any]:
     return [leaf for _, leaf in named_leaves(structure)]
 
 
+def texts_of(array: Any) -> list[str]:
+    """The texts of an array of texts or UTF-8 bytes, one after the other."""
+    return [text.decode() if isinstance(text, bytes) else str(text) for text in array.reshape(-1).tolist()]
+
+
 def only_array(structure: Structure) -> Structure:
     """The array of a structure that has only one; otherwise the structure."""
     leaves = flatten(structure)
