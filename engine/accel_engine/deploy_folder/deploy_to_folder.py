@@ -60,6 +60,9 @@ def check_folder_deploy(run: Path, options: DeployOptions, folder: FolderOptions
         raise UsageError(f"--format {wanted}: a folder for {where} takes {', '.join(folder.formats)}")
     if folder.target == LITERT and wanted not in (AUTO, "tflite"):
         raise UsageError(f"--format {wanted}: a folder for {LITERT} has all precisions of tflite, leave it out")
+    takes = (*folder.formats, "onnx")[0] if wanted == AUTO else wanted
+    if folder.storage and takes != "savedmodel":
+        raise UsageError("--storage is where KServe finds a SavedModel: give --format savedmodel")
     if options.target_latency is not None and not folder.has_server:
         raise UsageError(f"--target-latency is measured with accel-tui's server; a folder for {folder.target} has none")
     check_folder(Path(folder.to), replaces=folder.replace)
