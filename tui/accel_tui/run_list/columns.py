@@ -187,7 +187,7 @@ COLUMNS: tuple[RunColumn, ...] = (
         lambda run: (_STATUS_ORDER[run.status], ""),
         colour=lambda run: SYMBOLS[run.status][1],
     ),
-    Column("run", 21, lambda run, _: run_title(run), _words(run_title), widest=40),
+    Column("run", 21, lambda run, _: run_title(run), _words(run_title), widest=40, middle=True),
     Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=11),
     *PLAN_COLUMNS,
     Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=12),
