@@ -12,6 +12,7 @@ from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.folders.layout import find_folder_reader
 from accel_engine.data.source import Source
+from accel_engine.data.unread_files import cure_by_suffix
 from accel_engine.errors import PlanError
 from accel_engine.files import regular
 from accel_engine.text import suggestion
@@ -71,7 +72,7 @@ _FILE_READERS = {
     ".parquet": "tables:TableSource",
     ".jsonl": "tables:TableSource",
     ".ndjson": "tables:TableSource",
-    ".txt": "texts.language_text:LanguageText",
+    ".txt": "language_text:LanguageText",
     ".tfrecord": "prepared.tfrecord:TFRecord",
     ".tfrecords": "prepared.tfrecord:TFRecord",
 }
@@ -79,15 +80,6 @@ _FILE_READERS = {
 
 FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
-
-_OTHER_FILES = {
-    (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz", ".7z", ".rar"): "unpack it first",
-    (".xlsx", ".xls", ".ods"): "save it as CSV",
-    (".json",): "write an object per line, and name it .jsonl",
-    (".feather", ".arrow", ".orc"): "save it as Parquet",
-    (".tab", ".dat", ".data", ".psv"): "name a table .csv, whatever separates its columns",
-}
-"""What helps with files that are not read, by their suffixes."""
 
 CLOUD_STORAGE = "gs://"
 """The beginning of an address in Google Cloud Storage."""
@@ -132,7 +124,7 @@ def find(spec: str) -> DatasetEntry:
     if path.suffix == ".py":
         raise PlanError("data", spec, f"add the function that returns the data, e.g. {spec}:load")
     if "/" in spec or exists(path):
-        hint = next((f"; {what}" for ends, what in _OTHER_FILES.items() if path.suffix.lower() in ends), "")
+        hint = f"; {cure}" if (cure := cure_by_suffix(path.suffix.lower())) else ""
         raise PlanError("data", spec, f"not a folder, nor a file that ends with {', '.join(_FILE_READERS)}{hint}")
     raise PlanError("data", spec, f"no such dataset or file; {suggestion(spec, CATALOGUE)}")
 

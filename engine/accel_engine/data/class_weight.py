@@ -75,7 +75,7 @@ def weighted(dataset: Dataset, options: DataOptions) -> Dataset:
     weighted_train: Examples
     if isinstance(train, Split):
         assert labels is not None  # noqa: S101 (they were just read)
-        weighted_train = Split(train.inputs, train.targets, _multiplied(train.weights, _look_up(table, labels)))
+        weighted_train = replace(train, weights=_multiplied(train.weights, _look_up(table, labels)))
     else:
         weighted_train = WeightedStream(train, table)
     note = f"class weights of training examples: {_listed(by_index, dataset.class_names)}"

@@ -69,6 +69,8 @@ class Split:
     """The same; ``None`` if there are no targets."""
     weights: Structure = None
     """Sample weights; ``None`` if all examples weigh the same."""
+    file_of: npt.NDArray[np.intp] | None = None
+    """The number of the file that each example is a window of, in order; ``None`` if files are not divided."""
 
     def __len__(self) -> int:
         return len(self.arrays[0])
@@ -223,6 +225,11 @@ def spec_of(array: npt.NDArray[Any] | LazyArray) -> ArraySpec:
 def take_rows(array: npt.NDArray[Any] | LazyArray, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
     """Read some rows of an array or a lazy array."""
     return array[rows] if isinstance(array, np.ndarray) else array.take(rows)
+
+
+def spread_rows(count: int, most: int) -> npt.NDArray[np.intp]:
+    """The rows of ``count``, or as many of them as are wanted at equal distances, the first and the last included."""
+    return np.unique(np.linspace(0, max(count - 1, 0), min(count, most)).astype(np.intp))
 
 
 def fits_in_memory(nbytes: int) -> bool:

@@ -32,6 +32,7 @@ from accel_engine.hosts.host_requests import (
     RunFilesRequest,
 )
 from accel_engine.process.engine_call import EngineCall
+from accel_engine.process.polled_command import PolledCommand
 from accel_engine.requests.export_model import ExportTarget
 from accel_engine.requests.protocol.request import Doing, Problem, Send, find_request
 from accel_engine.run.directory.run_paths import home, runs_directory
@@ -75,13 +76,12 @@ def answer(request: AskRequest, send: Send) -> AskedResult:
 
 def run_command(request: CommandRequest, send: Send) -> CommandEnded:
     """Run a command of the program, and pass on what it prints."""
-    from accel_engine.places.place import program_command  # these are seldom needed
-    from accel_engine.places.ray_process import NodeCommand
+    from accel_engine.places.place import program_command  # seldom needed
 
     folder = _new_folder(request.key)
     if request.plan is not None:
         (folder / PLAN).write_text(json.dumps(request.plan), "utf-8")
-    command = NodeCommand()
+    command = PolledCommand()
     command.start(program_command([_replaced(word, {FOLDER: str(folder)}) for word in request.words]), str(folder))
     with _ended_by(request.key, command.end):
         while True:

@@ -18,8 +18,8 @@ from accel_engine.requests.check_service import (
 from accel_engine.requests.export_model import ExportTarget
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import Send, reports, unheard
-from accel_engine.run.directory.run_paths import checkpoint_steps, plain_name
-from accel_engine.service_client.find_service import ServedRun, find_service, parse_url, served_run
+from accel_engine.run.directory.run_paths import checkpoint_steps
+from accel_engine.service_client.find_service import ServedRun, find_service_of_run
 from accel_engine.service_client.service_load import measured_load
 from accel_engine.trained.open_trained import open_trained
 
@@ -42,12 +42,8 @@ def check_service(request: CheckServiceRequest, send: Send = unheard) -> Service
         AccelError: The trained model cannot be restored or used.
     """
     options = request.options
-    url = parse_url(request.url)
     reference = request.reference
-    told = served_run(url, token=request.token, ca=options.ca)
-    own = (told.name,) if told else ()
-    names = (*own, plain_name(reference.path), reference.path.name, reference.path.stem, "model", "default")
-    service = find_service(url, names, options.protocol, token=request.token, ca=options.ca)
+    told, service = find_service_of_run(reference.path, request.url, options, request.token)
     trained = open_trained(
         reference.model,
         split=options.split,
@@ -121,10 +117,10 @@ def _checkpoint(wanted: str, reference: ModelReference, told: ServedRun | None) 
 def _kind_of(platform: str) -> tuple[str, str]:
     """The format and the precision of what a service runs, by its platform; of an unknown one, those of ONNX.
 
-    This program's own server calls them ``onnx``, ``tflite-int8`` and so on; others ``onnx_onnxv1`` or
-    ``tensorflow_savedmodel``.
+    This program's own server calls them ``onnxruntime_onnx``, ``litert_tflite-int8`` and so on; others ``onnx_onnxv1``
+    or ``tensorflow_savedmodel``.
     """
-    exact = [kind for kind in FORMATS if target_name(*kind) == platform]
+    exact = [kind for kind in FORMATS if target_name(*kind) == platform.rpartition("_")[2]]
     if exact:
         return exact[0]
     if platform.startswith(("tensorflow", "savedmodel")):

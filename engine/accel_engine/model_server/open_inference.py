@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from accel_engine.data.structure import ArraySpec
+from accel_engine.formats import target_name
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.back_end_process import Outputs
 from accel_engine.model_server.protocols import BINARY, DATATYPES, OWN_SERVER, from_bytes, to_bytes
@@ -209,11 +210,12 @@ def server_metadata() -> dict[str, Any]:
 
 def metadata(service: Service) -> dict[str, Any]:
     """The metadata of the model."""
-    platforms = {"onnx": "onnxruntime_onnx", "tflite": "litert_tflite", "savedmodel": "tensorflow_savedmodel"}
+    runtimes = {"onnx": "onnxruntime", "tflite": "litert", "savedmodel": "tensorflow"}
+    model = service.model
     return {
         "name": service.name,
         "versions": [service.version],
-        "platform": platforms.get(service.model.format, service.model.format),
+        "platform": f"{runtimes.get(model.format, 'other')}_{target_name(model.format, model.quantize)}",
         "inputs": [_described(each) for each in service.inputs],
         "outputs": [_described(each) for each in service.outputs],
     }

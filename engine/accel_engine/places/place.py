@@ -105,9 +105,6 @@ class Place(ABC):
         name: Its name.
     """
 
-    has_arrays = False
-    """Whether :meth:`submit_together` gives it several runs as one job."""
-
     def __init__(self, name: PlaceName) -> None:
         self.name = name
 
@@ -177,19 +174,6 @@ class Place(ABC):
             RunError: It does not take the run.
         """
 
-    def submit_together(self, jobs: Sequence[PlacedJob], folder: Path, at_once: int) -> Iterator[tuple[PlacedJob, str]]:  # noqa: ARG002
-        """Give several runs to the place's engine; yields each with what that calls it, once it has taken the run.
-
-        Args:
-            jobs: The runs.
-            folder: Where files that concern several of them are written.
-            at_once: Most of them that run at the same time.
-
-        Raises:
-            RunError: It does not take the runs, or the files cannot be written.
-        """
-        raise UsageError(f"{self.name} has no arrays of jobs")
-
     @abstractmethod
     def state(self, job: str) -> JobState:
         """What the place's engine says about a job.
@@ -207,6 +191,23 @@ class Place(ABC):
         """
 
 
+class ArrayPlace(Place):
+    """One that takes several runs as one job, an array."""
+
+    @abstractmethod
+    def submit_together(self, jobs: Sequence[PlacedJob], folder: Path, at_once: int) -> Iterator[tuple[PlacedJob, str]]:
+        """Give several runs to the place's engine; yields each with what that calls it, once it has taken the run.
+
+        Args:
+            jobs: The runs.
+            folder: Where files that concern several of them are written.
+            at_once: Most of them that run at the same time.
+
+        Raises:
+            RunError: It does not take the runs, or the files cannot be written.
+        """
+
+
 def room_on(machines: int, gpus: int, request: PlaceRequest) -> int:
     """How many runs some machines can train at the same time: one each, or as many as their GPUs are enough for.
 
@@ -218,9 +219,13 @@ def room_on(machines: int, gpus: int, request: PlaceRequest) -> int:
     return max(1, machines // (request.nodes or 1) * max(1, gpus // (request.gpus or gpus or 1)))
 
 
-def machine_devices(gpus: int, model: str = "") -> tuple[Device, ...]:
-    """The devices of a machine with some GPUs, of which nothing else is known."""
-    return (Device("cpu:0", "cpu", "CPU"), *(Device(f"gpu:{index}", "gpu", model or "GPU") for index in range(gpus)))
+def machine_devices(gpus: int, model: str = "", *, tpus: int = 0) -> tuple[Device, ...]:
+    """The devices of a machine with some GPUs or TPU chips, of which nothing else is known."""
+    return (
+        Device("cpu:0", "cpu", "CPU"),
+        *(Device(f"gpu:{index}", "gpu", model or "GPU") for index in range(gpus)),
+        *(Device(f"tpu:{index}", "tpu", "TPU", cores=1) for index in range(tpus)),
+    )
 
 
 def program_command(words: Sequence[str], python: str = sys.executable) -> list[str]:

@@ -17,7 +17,8 @@ from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LaunchedPlace, Member
 from accel_engine.places.place import PlacedJob, machine_devices, program_command, room_on
-from accel_engine.places.ray_process import NodeCommand, NodeProcess
+from accel_engine.places.ray_process import NodeProcess
+from accel_engine.process.polled_command import PolledCommand
 from accel_engine.run.directory.run_paths import home
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.version import __version__
@@ -103,7 +104,7 @@ class RayCluster(LaunchedPlace):
         try:
             if not self._reserve(ray, job, gpus, tell):
                 return INTERRUPTED
-            actor = self._actor(ray, job, gpus, 0, NodeCommand)
+            actor = self._actor(ray, job, gpus, 0, PolledCommand)
             ray.get(actor.start.remote(program_command(words), os.getcwd()))
             is_told, status = False, None
             while status is None:

@@ -17,8 +17,8 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError, file_errors
 from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.places.place import (
+    ArrayPlace,
     JobState,
-    Place,
     PlacedJob,
     machine_devices,
     program_command,
@@ -67,14 +67,12 @@ class _Node:
     """The number of nodes."""
 
 
-class Slurm(Place):
+class Slurm(ArrayPlace):
     """A partition of the Slurm cluster that this machine belongs to; its default one without a detail.
 
     Args:
         name: Its name.
     """
-
-    has_arrays = True
 
     def __init__(self, name: PlaceName) -> None:
         super().__init__(name)
@@ -127,7 +125,7 @@ class Slurm(Place):
         return _submitted(job.directory / SCRIPT)
 
     def submit_together(self, jobs: Sequence[PlacedJob], folder: Path, at_once: int) -> Iterator[tuple[PlacedJob, str]]:
-        """See :meth:`Place.submit_together`: an array for runs that need the same, whose tasks they are.
+        """See :meth:`ArrayPlace.submit_together`: an array for runs that need the same, whose tasks they are.
 
         An array has a folder of its own with its script, and a link to the run of each task.
         """

@@ -231,6 +231,8 @@ class FieldWords:
     """The module whose ``CATALOGUE`` has further values by name."""
     takes_files: bool = False
     """Whether a path is completed."""
+    tells_runs_apart: bool = False
+    """Whether it is a text by which lists, cards and titles tell runs apart."""
     first: tuple[int, int] | None = None
     """Its panel and row among the fields that New run always shows; it shows others where they are not at their
     default, and finds them by typing."""
@@ -258,3 +260,8 @@ class FieldUse:
     """What replaces it in a model with a custom ``train_step``: that, or the model's several optimizers."""
     fits_tasks: bool = False
     """Whether its value fits some tasks only, and is left out for other ones."""
+    is_autotuned: bool = False
+    """Whether a run that leaves it open chooses its value by measuring while it trains."""
+    in_trials: Any = None
+    """Its value in trials of a search whose plan leaves it out: a cure would change what is compared, and trials are
+    many; ``None`` for its default."""

@@ -135,6 +135,7 @@ class PlanFields:
             suggestions=(("auto", "the default model for the data and its task"),),
             catalogue="accel_engine.models",
             takes_files=True,
+            tells_runs_apart=True,
             first=(1, 0),
         ),
         _of_model("learning", "speed", "memory"),
@@ -148,6 +149,7 @@ class PlanFields:
             synonyms=("dataset", "input", "csv"),
             catalogue="accel_engine.data",
             takes_files=True,
+            tells_runs_apart=True,
             first=(0, 0),
         ),
         _of_model("data", "speed", "memory", fixed=_OTHER_EXAMPLES),
@@ -204,7 +206,13 @@ class PlanFields:
     name: str = _field(
         "",
         FieldSpec("Name of the run", str, example="first-try"),
-        FieldWords("Model and data", "the run's id is enough to find it", placeholder="none", first=(2, 0)),
+        FieldWords(
+            "Model and data",
+            "the run's id is enough to find it",
+            placeholder="none",
+            tells_runs_apart=True,
+            first=(2, 0),
+        ),
         _of_model(changed_by="continuation", fixed=_SET_BY_SEARCH),
     )
     # Columns
@@ -405,7 +413,7 @@ class PlanFields:
             label="micro-batches",
             synonyms=("gradient_accumulation_steps", "accumulate"),
         ),
-        _of_training("memory", "speed", "steps", changed_by="continuation"),
+        _of_training("memory", "speed", "steps", changed_by="continuation", is_autotuned=True),
     )
     remat: str = _field(
         "auto",
@@ -1053,7 +1061,7 @@ class PlanFields:
             label="checkpoints",
             synonyms=("max_to_keep", "ModelCheckpoint"),
         ),
-        _of_training(changed_by="continuation", fixed=_SET_BY_SEARCH),
+        _of_training(changed_by="continuation", fixed=_SET_BY_SEARCH, in_trials=1),
     )
     on_oom: str = _field(
         "adapt",
@@ -1067,7 +1075,7 @@ class PlanFields:
             "the effective batch, the schedule and the steps stay the same",
             synonyms=("oom", "out of memory", "ResourceExhaustedError", "micro-batches"),
         ),
-        _of_training(changed_by="continuation", fixed=_SET_BY_SEARCH),
+        _of_training(changed_by="continuation", fixed=_SET_BY_SEARCH, in_trials="fail"),
     )
     on_nan: str = _field(
         "rollback",
@@ -1081,7 +1089,7 @@ class PlanFields:
             "the steps after it would be wasted",
             synonyms=("nan", "TerminateOnNaN", "infinite", "diverged", "exploding", "callbacks"),
         ),
-        _of_training(changed_by="continuation"),
+        _of_training(changed_by="continuation", in_trials="stop"),
     )
     skip_steps: tuple[str, ...] = _field(
         (),
@@ -1247,7 +1255,7 @@ class PlanFields:
             synonyms=("jit_compile", "compile"),
             next=7,
         ),
-        _of_training("speed", "memory", changed_by="continuation"),
+        _of_training("speed", "memory", changed_by="continuation", is_autotuned=True),
     )
     layer_kernels: str = _field(
         "auto",
@@ -1276,7 +1284,7 @@ class PlanFields:
             "TensorFlow's own, unless earlier runs were faster with another",
             synonyms=("intra_op_parallelism_threads", "TF_NUM_INTRAOP_THREADS", "cores"),
         ),
-        _of_training("speed", "memory", changed_by="continuation"),
+        _of_training("speed", "memory", changed_by="continuation", is_autotuned=True),
         only_for=purposes.CPUS,
     )
     reduction: str = _field(
@@ -1361,3 +1369,6 @@ def affecting(effect: Effect) -> frozenset[str]:
 
 PATH_FIELDS = tuple(name for name, words in WORDS.items() if words.takes_files)
 """The fields that may have the path of a file or a folder, perhaps with a function after a colon."""
+
+RUN_TEXTS = tuple(name for name, words in WORDS.items() if words.tells_runs_apart)
+"""The fields by which runs are told apart."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.plan import DEFAULTS, USES, Plan
 from accel_engine.plan.field_rules import Need
 from accel_engine.plan.interval import parse_interval
 from accel_engine.plan.monitor import is_better_lower
@@ -14,8 +14,8 @@ from accel_engine.plan.plan_checks import NEEDS, valid_fields, without_ignored
 from accel_engine.search.definition import Parameter, StudyDefinition
 from accel_engine.search.trial import Trial
 
-TRIAL_DEFAULTS = {"on_oom": "fail", "on_nan": "stop", "keep_checkpoints": 1}
-"""Fields of trials unless the search's plan has them: a cure would change what is compared, and trials are many."""
+TRIAL_DEFAULTS = {name: use.in_trials for name, use in USES.items() if use.in_trials is not None}
+"""Fields of trials unless the search's plan has them."""
 
 MOST_COMBINED = 1000
 """The most combinations of values in which is looked for what a parameter needs."""

@@ -3,10 +3,13 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from accel_engine.errors import UsageError
 from accel_engine.model_server.protocols import OWN_SERVER
+from accel_engine.requests.check_service import CheckOptions
+from accel_engine.run.directory.run_paths import plain_name
 from accel_engine.service_client.grpc_channel import GrpcChannel
 from accel_engine.service_client.rest_v1 import RestV1
 from accel_engine.service_client.rest_v2 import RestV2, has_binary, server_name
@@ -110,6 +113,29 @@ def served_run(url: ServiceUrl, *, token: str = "", ca: str = "") -> ServedRun |
         return None
 
 
+def find_service_of_run(
+    path: Path, text: str, options: CheckOptions, token: str
+) -> tuple[ServedRun | None, ServiceRuntime]:
+    """Find the service that should serve a trained model, and what this program's own server tells of it.
+
+    Args:
+        path: The run's directory, or the model's file.
+        text: The URL.
+        options: How it is asked.
+        token: See :func:`find_service`.
+
+    Raises:
+        ServiceError: It cannot be reached, or has no such model.
+        UsageError: The text is no URL of a service, or the protocol is not for it.
+    """
+    url = parse_url(text)
+    _check_protocol(url, options.protocol)
+    told = served_run(url, token=token, ca=options.ca)
+    own = (told.name,) if told else ()
+    names = (*own, plain_name(path), path.name, path.stem, "model", "default")
+    return told, find_service(url, names, options.protocol, token=token, ca=options.ca)
+
+
 def find_service(
     url: ServiceUrl, names: Sequence[str], protocol: str = "auto", *, token: str = "", ca: str = ""
 ) -> ServiceRuntime:
@@ -126,11 +152,7 @@ def find_service(
         ServiceError: It cannot be reached, or has no such model.
         UsageError: The protocol is not for the URL, or gRPC is not installed.
     """
-    if url.is_grpc != protocol.startswith("grpc") and protocol != "auto":
-        raise UsageError(
-            f"--protocol {protocol} does not go with {url.scheme}://: "
-            "gRPC has another port, such as grpc://127.0.0.1:9000"
-        )
+    _check_protocol(url, protocol)
     if url.is_grpc:
         channel = GrpcChannel(url.address, token=token, is_secure=url.scheme == "grpcs", ca=ca)
         from accel_engine.service_client.grpc_v1 import GrpcV1  # which import what the channel has found to be there
@@ -153,6 +175,14 @@ def find_service(
     if not wanted.startswith("v2"):
         tries += [(name, lambda name: RestV1(transport, name, url.version)) for name in candidates]
     return _first(url, tries)
+
+
+def _check_protocol(url: ServiceUrl, protocol: str) -> None:
+    if url.is_grpc != protocol.startswith("grpc") and protocol != "auto":
+        raise UsageError(
+            f"--protocol {protocol} does not go with {url.scheme}://: "
+            "gRPC has another port, such as grpc://127.0.0.1:9000"
+        )
 
 
 def _first(url: ServiceUrl, tries: Sequence[tuple[str, Callable[[str], ServiceRuntime]]]) -> ServiceRuntime:

@@ -1,6 +1,7 @@
 """TensorFlow Serving's protocol over gRPC: ``PredictionService``."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.grpc_messages import TYPE_NAMES, DecodeError, message
 from accel_engine.model_server.protocols import (
+    INFERENCE,
     METADATA,
     PREDICTION,
     TENSORFLOW_TYPES,
@@ -53,6 +55,8 @@ class GrpcV1(ServiceRuntime):
         except (KeyError, ValueError, DecodeError) as error:
             raise ServiceError(f"{model} does not describe the signature {SIGNATURE}") from error
         self.version = str(answer.model_spec.version.value or "")
+        with suppress(ServiceError):  # TensorFlow Serving does not speak the other protocol
+            self.platform = channel.ask(INFERENCE, "ModelMetadata", name=model).platform or self.platform
 
     def prepare(self, inputs: Arrays) -> bytes:
         """The message of a request."""

@@ -51,26 +51,33 @@ class PredictedOutput:
     chances: list[npt.NDArray[np.float32]] = field(default_factory=list)
     """The probability of each class in ``values`` of tokens and pixels."""
 
-    def add(self, form: OutputForm, output: Any) -> None:
+    def add(self, form: OutputForm, output: Any, *, of_windows: bool = False) -> None:
         """Add the outputs for a batch, ``[batch, ...]``.
+
+        Args:
+            form: What they mean.
+            output: The outputs.
+            of_windows: Whether the batch is one example, whose prediction is the mean of its windows': the mean of
+                their probabilities, or of their numbers.
 
         Raises:
             ModelError: They are texts.
         """
-        task = form.task.name
-        if task in OF_CLASSES or task in OF_PARTS:
-            probabilities = probabilities_of(tf.convert_to_tensor(output), form.task).numpy()
-            if task in OF_CLASSES:
-                self.values.append(probabilities.reshape(len(probabilities), -1))
-                return
-            self.values.append(probabilities.argmax(-1).astype(np.int32))
-            self.chances.append(probabilities.max(-1))
-            return
-        array = tf.convert_to_tensor(output)
+        task, array = form.task.name, tf.convert_to_tensor(output)
         if array.dtype == tf.string:
             raise ModelError(f"the output {form.name} of the model is text: only numbers can be predicted")
-        is_half = array.dtype in (tf.float16, tf.bfloat16)
-        values = (tf.cast(array, tf.float32) if is_half else array).numpy()
+        if task in OF_CLASSES or task in OF_PARTS:
+            array = probabilities_of(array, form.task)
+        elif array.dtype in (tf.float16, tf.bfloat16):
+            array = tf.cast(array, tf.float32)
+        values = (tf.reduce_mean(array, 0, keepdims=True) if of_windows else array).numpy()
+        if task in OF_CLASSES:
+            self.values.append(values.reshape(len(values), -1))
+            return
+        if task in OF_PARTS:
+            self.values.append(values.argmax(-1).astype(np.int32))
+            self.chances.append(values.max(-1))
+            return
         if task == "regression" and form.shape is not None and values[0].size == math.prod(form.shape):
             values = values.reshape(len(values), *form.shape)
         self.values.append(values if form.units is None else form.units.restore(values))

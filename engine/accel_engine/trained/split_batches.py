@@ -15,16 +15,20 @@ PROGRESS_SECONDS = 0.2
 """How often progress is reported."""
 
 
-def batches(examples: Examples, size: int = EXAMPLES_AT_A_TIME) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:
+def batches(
+    examples: Examples, size: int = EXAMPLES_AT_A_TIME, chosen: npt.NDArray[np.int32] | None = None
+) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:
     """Yield the indices of the examples of each batch, and the batch.
 
     Args:
         examples: The examples.
         size: Examples of a batch; the batches of a stream have their own sizes.
+        chosen: The indices of some examples of a split; all by default.
     """
     if isinstance(examples, Split):
-        for first in range(0, len(examples), size):
-            rows = np.arange(first, min(first + size, len(examples)), dtype=np.int32)
+        every = np.arange(len(examples), dtype=np.int32) if chosen is None else chosen
+        for first in range(0, len(every), size):
+            rows = every[first : first + size]
             yield rows, examples.take(rows)
         return
     first = 0

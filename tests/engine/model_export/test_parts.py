@@ -17,7 +17,23 @@ from accel_engine.formats.tflite_format import write_tflite
 from accel_engine.inference.output_differences import Differences, Divisor, OutputScale
 from accel_engine.model_export.artefacts import MAX_STEPS, is_recurrent, unrolled
 from accel_engine.model_export.proof import median_seconds, worsened
+from accel_engine.model_export.service_check import _kind_of
 from accel_engine.protobuf import Message
+
+
+@pytest.mark.parametrize(
+    ("platform", "kind"),
+    [
+        ("onnxruntime_onnx", ("onnx", "none")),
+        ("litert_tflite-int8", ("tflite", "int8")),
+        ("tflite-dynamic", ("tflite", "dynamic")),
+        ("tensorflow_serving", ("savedmodel", "none")),
+        ("onnx_onnxv1", ("onnx", "none")),
+        ("", ("onnx", "none")),
+    ],
+)
+def test_the_tolerance_of_a_service_is_of_its_format_and_precision(platform: str, kind: tuple[str, str]) -> None:
+    assert _kind_of(platform) == kind
 
 
 def test_warm_up_requests_are_records_of_prediction_logs(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_a_check_speaks_it_where_it_is_asked_to(numbers: Server) -> None:
     url = parse_url(f"grpc://127.0.0.1:{numbers.state['grpc_port']}/small")
     service = find_service(url, (), "grpc-v1")
     assert (service.name, service.version, str(service.inputs["x"])) == ("v1 gRPC", "1", "float32 4")
+    assert service.platform == "onnxruntime_onnx"  # as over the other protocol, so that its tolerance is known
     np.testing.assert_allclose(service.run({"x": X})["probabilities"], probabilities(X), atol=1e-6)
 
 

@@ -122,6 +122,12 @@ def test_of_many_classes_the_largest_and_the_smallest_are_shown(run_command, npz
     assert table[-1].split()[:2] == ["0", "1"]
 
 
+def test_data_of_which_nothing_is_found_is_shown(run_command, tmp_path):
+    table = tmp_path / "cars.csv"
+    table.write_text("power,price,size\n" + "".join(f"{n / 8},{n % 40},{'ab'[n % 2]}\n" for n in range(100)))
+    assert run_command(f"data {table} --target price,size").status == 0
+
+
 def test_a_script_gets_all_as_json(run_command, npz, monkeypatch):
     survey_is(monkeypatch, HOUSES)
     [line] = run_command(f"data {npz} --json").lines

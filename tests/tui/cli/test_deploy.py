@@ -10,6 +10,7 @@ from accel_engine.deployment import server_control
 from accel_engine.deployment.deployments import DeployedVersion, Deployment, changing, serve_version, write_deployment
 from accel_engine.requests.check_service import CheckServiceRequest, ServiceCheck, ServiceLoad
 from accel_engine.requests.export_model import MeasuredModel
+from accel_engine.service_client.find_service import find_service_of_run
 from accel_tui.cli import deploy
 
 VERSION = DeployedVersion(1, "k3fp-cnn", 69, "onnx", 1.0)
@@ -77,6 +78,8 @@ def test_a_stopped_deployment_is_listed_shown_and_removed(run_command, digits) -
         ("deploy last --host 0.0.0.0", "give --token-file FILE"),
         ("deploy last --target-rate 500", "--target-rate needs --target-latency"),
         ("deploy RUN --to folder --port 9000", "--port is for a server that is started here: leave out --to"),
+        ("deploy RUN --token-file /nowhere/token", "cannot read the token in /nowhere/token: no such file"),
+        ("deploy RUN --tls-key /nowhere/key --tls-certificate /nowhere/c", "for TLS: no such file"),
         ("deploy check foo:bar last", "'foo:bar' is no URL of a service"),
         ("deploy check http://h last --protocol v3", "--protocol"),
     ],
@@ -106,6 +109,8 @@ def checked(monkeypatch, new_run) -> list[CheckServiceRequest]:
     asked: list[CheckServiceRequest] = []
     new_run()
     monkeypatch.setattr(deploy, "ask", lambda request: asked.append(request) or CHECKS[-1])
+    monkeypatch.setattr(deploy, "find_service_of_run", lambda *_: None)
+    monkeypatch.setattr(CheckServiceRequest, "check", lambda _: None)
     return asked
 
 
@@ -129,6 +134,22 @@ def test_a_check_shows_the_service_beside_the_trained_model(run_command, checked
     assert found.lines[-1].split() == ["service", "0.2500", "0.9000", "2e-7", "2.00", "ms"]
     assert "a note" in found.err
     assert (checked[0].url, checked[0].token, checked[0].options.seconds) == ("http://h", "secret", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ("http://127.0.0.1:1 last --protocol grpc", 2, "--protocol grpc does not go with http://"),
+        ("http://127.0.0.1:1 last", 1, "http://127.0.0.1:1 cannot be reached: Connection refused"),
+    ],
+)
+def test_a_service_that_cannot_be_asked_is_told_before_an_engine_starts(
+    run_command, checked, monkeypatch, words, status, said
+) -> None:
+    monkeypatch.setattr(deploy, "find_service_of_run", find_service_of_run)
+    found = run_command(f"deploy check {words}")
+    assert (found.status, checked) == (status, [])
+    assert said in found.err
 
 
 def test_a_service_that_answers_otherwise_is_an_error(run_command, checked, monkeypatch) -> None:

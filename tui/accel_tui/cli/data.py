@@ -121,8 +121,9 @@ def _page(known: DescribedData) -> Iterator[str]:
         yield table(("EXAMPLE", "VALUES"), [(name, shorten(text, _SAMPLE)) for name, text in samples])
     if known.picture:
         yield from _pictures(picture)
-        yield ""
-        yield from _rows(_findings(picture))
+        if findings := _findings(picture):
+            yield ""
+            yield from _rows(findings)
     for note in remarks(entry.notes, entry.changes):
         yield f"\nNote: {note}"
 

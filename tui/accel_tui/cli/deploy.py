@@ -21,7 +21,7 @@ from accel_engine.requests.protocol.model_reference import ModelReference, check
 from accel_engine.requests.protocol.request import EngineRequest
 from accel_engine.run import find_run
 from accel_engine.run_queue.request_device import placed
-from accel_engine.service_client.find_service import parse_url
+from accel_engine.service_client.find_service import find_service_of_run, parse_url
 from accel_engine.service_client.transport import read_client_token
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import json_option, print_to_stderr, table, write, write_json
@@ -254,6 +254,8 @@ def check(url: str, run: str, options: CheckOptions, as_json: bool) -> int:
     directory = find_run(run)
     check_steps((directory,), options.checkpoint)
     request = CheckServiceRequest(ModelReference.of(directory), url, options, read_client_token(options.token_file))
+    request.check()
+    find_service_of_run(directory, url, options, request.token)  # what cannot be asked is told before TensorFlow starts
     found = ask(request)
     for note in found.notes:
         print_to_stderr(note)

@@ -53,6 +53,8 @@ class Column(Generic[T]):
     """Whether a text that is too wide is cut in the middle, as names that begin alike are."""
     drop_priority: int = 0
     """The highest is hidden first where there is no room; 0 never."""
+    only_chosen: bool = False
+    """Whether it is shown only where the user has chosen it."""
     widest: int = 0
     """Cells to which it grows where there is room."""
     header: str | None = None

@@ -39,7 +39,7 @@ from accel_tui.widgets.chart.figure_files import figure_style, svg_of
 from accel_tui.widgets.chart.value_axis import axis_of
 from accel_tui.widgets.chart_panels.run_panels import Panel, panel_format, panel_series, panels_of
 from accel_tui.widgets.chart_panels.shared_axis import BatchAxis
-from accel_tui.widgets.run.run_details import facts_of
+from accel_tui.widgets.run.run_details import facts_of, machine_facts
 from accel_tui.widgets.run.run_outcome import outcome_text
 
 MOST_CHARTS = 24
@@ -49,8 +49,6 @@ _SIZE = 560.0, 230.0
 """Width and height of a chart in points; the page makes it as wide as fits."""
 
 _ROWS = 9  # of a chart in cells, which decide how many labels its axis has
-_OF_ENVIRONMENT = ("strategy", "devices", "address", "threads", "workers", "all-reduce", "FLOPs per step", "peak")
-"""Details of a run that are about the machine."""
 
 
 def write_report(directory: Path, path: Path) -> None:
@@ -73,9 +71,8 @@ def report_of(directory: Path) -> str:
     state = _state_of_run(directory)
     assert state.info is not None  # noqa: S101 (it was read)
     found = read_diagnostics(directory, DiagnosticsReading()).diagnostics
-    facts = [fact for fact in facts_of(state) if fact[0] != "checkpoint"]
-    about = [fact for fact in facts if fact[0] not in _OF_ENVIRONMENT]
-    machine = [fact for fact in facts if fact[0] in _OF_ENVIRONMENT]
+    machine = machine_facts(state)
+    about = [fact for fact in facts_of(state) if fact not in machine and fact[0] != "checkpoint"]
     return page(
         f"{state.info.title} - accel-tui",
         _style(),

@@ -96,7 +96,10 @@ def _words(text: Callable[[RunSummary], str]) -> Callable[[RunSummary], SortKey 
     return lambda run: (0.0, words) if (words := text(run).lower()) else None
 
 
-def _metric(title: str, width: int, name: str, drop_priority: int = 0, *, descending: bool = False) -> RunColumn:
+def _metric(title: str) -> RunColumn:
+    """The column of the last value of a metric."""
+    name = METRIC_COLUMNS[title]
+
     def value(run: RunSummary) -> float | None:
         return (run.metrics or {}).get(name)
 
@@ -107,14 +110,30 @@ def _metric(title: str, width: int, name: str, drop_priority: int = 0, *, descen
         found = value(run)
         return None if found is None or math.isnan(found) else (found, "")
 
-    return Column(title, width, text, sort_key, right=True, drop_priority=drop_priority, descending=descending)
+    return Column(
+        title,
+        8,
+        text,
+        sort_key,
+        right=True,
+        drop_priority=_DROPPED.get(title, 0),
+        only_chosen=title not in ("loss", "val loss"),
+        descending=title in _HIGHER_IS_BETTER,
+    )
 
 
-def _plan(title: str, width: int, drop_priority: int) -> RunColumn:
+def _plan(title: str, width: int, drop_priority: int = 0, *, only_chosen: bool = False) -> RunColumn:
     def text(run: RunSummary, _: float) -> str:
         return shorten_start(named_in_plan(run, title), width)
 
-    return Column(title, width, text, _words(lambda run: named_in_plan(run, title)), drop_priority=drop_priority)
+    return Column(
+        title,
+        width,
+        text,
+        _words(lambda run: named_in_plan(run, title)),
+        drop_priority=drop_priority,
+        only_chosen=only_chosen,
+    )
 
 
 def named_in_plan(run: RunSummary, field: str) -> str:
@@ -147,9 +166,8 @@ def _count(number: int) -> str:
     return numbers.count(number) if number < 1_000_000 else numbers.compact(number)
 
 
-def _batch(run: RunSummary) -> SortKey | None:
-    size = run.info.plan_values.get("batch_size") if run.info else None
-    return (float(size), "") if isinstance(size, int) else None
+def _batch(run: RunSummary) -> str:
+    return plan_value(run, "batch_size")
 
 
 _SMALL_CHANGE = 0.05  # share of a value that fills the height of a curve at least
@@ -165,19 +183,9 @@ METRIC_COLUMNS: Mapping[str, str] = {
 }
 """The columns of the last values of metrics, with their series."""
 
-_DROPPED = {"accuracy": 14, "val loss": 5, "val acc": 6, "val mae": 6, "val rmse": 8, "val r²": 7}
+_DROPPED = {"val acc": 3, "val mae": 5, "val loss": 6, "loss": 12}
 _HIGHER_IS_BETTER = ("accuracy", "val acc", "val r²")
 
-
-def _metrics(*titles: str) -> tuple[RunColumn, ...]:
-    return tuple(
-        _metric(each, 8, METRIC_COLUMNS[each], _DROPPED.get(each, 0), descending=each in _HIGHER_IS_BETTER)
-        for each in titles
-    )
-
-
-PLAN_COLUMNS = (_plan("model", 16, 1), _plan("data", 14, 4), _plan("strategy", 10, 10))
-"""The columns of plan fields, by whose values runs are found, too."""
 
 COLUMNS: tuple[RunColumn, ...] = (
     Column(
@@ -188,25 +196,36 @@ COLUMNS: tuple[RunColumn, ...] = (
         colour=lambda run: SYMBOLS[run.status][1],
     ),
     Column("run", 21, lambda run, _: run_title(run), _words(run_title), widest=40, middle=True),
-    Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=11),
-    *PLAN_COLUMNS,
-    Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=12),
-    Column("tags", 12, lambda run, _: _tags(run), _words(_tags), drop_priority=13),
+    Column("name", 16, lambda run, _: _name(run), _words(_name), only_chosen=True),
+    _plan("model", 16, 2),
+    _plan("data", 14, 11),
+    _plan("strategy", 10, only_chosen=True),
+    Column(
+        "batch",
+        6,
+        lambda run, _: _batch(run),
+        lambda run: (float(size), "") if (size := _batch(run)).isdecimal() else None,
+        right=True,
+        drop_priority=13,
+    ),
+    Column("tags", 12, lambda run, _: _tags(run), _words(_tags), drop_priority=10),
     Column(
         "steps",
         7,
         lambda run, _: _count(steps) if (steps := run_steps(run)) else "—",
         lambda run: (steps, "") if (steps := run_steps(run)) else None,
         right=True,
+        drop_priority=8,
         descending=True,
     ),
-    *_metrics("loss"),
+    _metric("loss"),
     Column(
         "best",
         8,
         lambda run, _: best_value_text(run) or "—",
         lambda run: None if run.best is None else (-run.best if _is_better_lower(run) else run.best, ""),
         right=True,
+        only_chosen=True,
         descending=True,
     ),
     Column(
@@ -215,25 +234,27 @@ COLUMNS: tuple[RunColumn, ...] = (
         lambda run, _: "—" if (value := _baseline_value(run)) is None else numbers.metric(value),
         lambda run: None if (value := _baseline_value(run)) is None else (value, ""),
         right=True,
-        drop_priority=9,
+        only_chosen=True,
     ),
     Column(
         "curve",
         8,
         lambda run, _: _curve(run, 8),
         lambda _: None,
-        drop_priority=3,
+        drop_priority=4,
         colour=lambda run: "secondary" if _is_better_lower(run) else "success",
     ),
-    Column("monitor", 12, lambda run, _: monitor_of(run, 12), _words(lambda run: monitor_of(run, 99)), drop_priority=2),
-    *_metrics("accuracy", "val loss", "val acc", "val mae", "val rmse", "val r²"),
+    Column(
+        "monitor", 12, lambda run, _: monitor_of(run, 12), _words(lambda run: monitor_of(run, 99)), only_chosen=True
+    ),
+    *(_metric(title) for title in METRIC_COLUMNS if title != "loss"),
     Column(
         "duration",
         8,
         lambda run, _: numbers.duration(run.seconds) if run.seconds else "—",
         lambda run: (run.seconds, "") if run.seconds else None,
         right=True,
-        drop_priority=4,
+        drop_priority=7,
     ),
     Column(
         "created",
@@ -241,6 +262,7 @@ COLUMNS: tuple[RunColumn, ...] = (
         lambda run, now: numbers.ago(now - run.info.created) if run.info and run.info.created else "",
         lambda run: (run.info.created, "") if run.info else None,
         right=True,
+        drop_priority=1,
         descending=True,
     ),
 )

@@ -13,10 +13,11 @@ from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.bench_figures import bench_figure
-from accel_tui.formatting.table_columns import Column
+from accel_tui.formatting.table_columns import Column, SortKey
 from accel_tui.formatting.text import base_name
 from accel_tui.run_list.columns import COLUMNS, METRIC_COLUMNS, SYMBOLS, RunColumn, named_in_plan, plan_value
 from accel_tui.run_list.run_filter import searched_text
+from accel_tui.settings.user_settings import RUN_COLUMNS
 
 GroupPath = tuple[str, ...]
 """What identifies a group: its name after the names of the groups that it is in."""
@@ -55,6 +56,11 @@ class Result(NamedTuple):
     def text(self) -> str:
         """The value."""
         return bench_figure(self.series).text(self.value)
+
+    @property
+    def sort_key(self) -> SortKey | None:
+        """The best value comes last; ``None`` without a number."""
+        return None if self.value != self.value else (-self.value if self.lower else self.value, "")
 
     @property
     def title(self) -> str:
@@ -374,24 +380,8 @@ METRIC, RESULT, BAR = "metric", "result", "bar"
 _WORDS_OF_STATUS = 96
 """Cells of a list from which the status is in words."""
 
-_AUTOMATIC = (
-    "status", "run", "model", RESULT, BAR, "val loss", "curve", "data", "tags", "batch", "loss", "steps", "duration",
-    "created",
-)  # fmt: skip
 _OF_SEVERAL_METRICS = ("val acc", "val mae", "examples/s")
-"""What stands in place of the result where a list without groups has results of several metrics."""
-
-_RECENT = (
-    "status", "run", "data", "model", METRIC, RESULT, BAR, "val loss", "curve", "tags", "batch", "loss", "steps",
-    "duration", "created",
-)  # fmt: skip
-"""The columns of recent runs, which no heading says the data and the metric of."""
-
-_PRIORITIES = {
-    "created": 1, "model": 2, BAR: 3, "curve": 4, "val acc": 3, "val mae": 5, "val loss": 6, "duration": 7,
-    "steps": 8, "examples/s": 9, "tags": 10, "data": 11, "loss": 12, "batch": 13,
-}  # fmt: skip
-"""The highest is hidden first where there is no room; 0 never."""
+"""What stands in place of the result and its bar where a list without groups has results of several metrics."""
 
 _BAR_WIDTH = 8
 
@@ -435,15 +425,16 @@ def run_columns(
     known["model"] = _plan_column(known["model"], 8, 16)
     if chosen:
         return [replace(column, drop_priority=at) for at, column in enumerate(known[each] for each in chosen)]
-    if grouping == RECENT:
-        known["data"] = _plan_column(known["data"], 12, 20)
-        priorities = _PRIORITIES | {"data": 2}
-        return [replace(known[each], drop_priority=priorities.get(each, 0)) for each in _RECENT]
-    several = not title and grouping == "none"
-    titles = [each for each in _AUTOMATIC if each != grouping and not (several and each in (RESULT, BAR))]
-    if several:
-        titles[3:3] = _OF_SEVERAL_METRICS
-    return [replace(known[each], drop_priority=_PRIORITIES.get(each, 0)) for each in titles]
+    titles = [each for each in RUN_COLUMNS if each != grouping and not known[each].only_chosen]
+    if grouping == RECENT:  # no heading says the data and the metric
+        known["data"] = replace(_plan_column(known["data"], 12, 20), drop_priority=2)
+        titles.remove("data")
+        titles.insert(titles.index("model"), "data")
+        titles.insert(titles.index(RESULT), METRIC)
+    elif not title and grouping == "none":
+        at = titles.index(RESULT)
+        titles[at : at + 2] = _OF_SEVERAL_METRICS
+    return [known[each] for each in titles]
 
 
 def _plan_column(column: RunColumn, width: int, widest: int) -> RunColumn:
@@ -485,11 +476,8 @@ def _of_group(
     def metric(run: RunSummary, _: float) -> str:
         return short_metric_name(found.series) if (found := known_result(run)) else ""
 
-    def sort_key(run: RunSummary) -> tuple[float, str] | None:
-        found = known_result(run)
-        return (
-            None if found is None or found.value != found.value else (-found.value if found.lower else found.value, "")
-        )
+    def sort_key(run: RunSummary) -> SortKey | None:
+        return found.sort_key if (found := known_result(run)) else None
 
     def drawn(run: RunSummary, _: float) -> str:
         group, found = group_of(run), result(run)
@@ -505,6 +493,7 @@ def _of_group(
             BAR,
             _BAR_WIDTH,
             drawn,
+            drop_priority=3,
             colour=lambda run: bar_colour(group.series) if (group := group_of(run)) else "",
             header="",
         ),
@@ -514,6 +503,8 @@ def _of_group(
             lambda run, _: found.text if (found := throughput(run)) else "—",
             lambda run: (found.value, "") if (found := throughput(run)) else None,
             right=True,
+            drop_priority=9,
+            only_chosen=True,
             descending=True,
         ),
     }

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from accel_engine.plan import DEFAULTS
+from accel_engine.plan import DEFAULTS, RUN_TEXTS
 from accel_engine.run import RunSummary, Status
 from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.text import suggestion
-from accel_tui.run_list.columns import PLAN_COLUMNS, plan_value
+from accel_tui.run_list.columns import plan_value
 
 _TERM = re.compile(r'(?:(\w+):)?(?:"([^"]*)"?|(\S+))')
 
@@ -103,8 +103,8 @@ def _plan(field: str) -> Callable[[RunSummary], tuple[str, ...]]:
 _TEXTS: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
     "id": lambda run: (run.id.lower(),),
     "kind": lambda run: (run.info.kind if run.info else "",),
+    **{field: _plan(field) for field in (*RUN_TEXTS, "strategy")},
     "name": lambda run: (run.info.name.lower() if run.info else "",),
-    **{column.title: _plan(column.title) for column in PLAN_COLUMNS},
     "status": lambda run: (str(run.status or "unreadable"),),
     "tag": lambda run: tuple(tag.lower() for tag in run.info.annotations.tags) if run.info else (),
     "note": lambda run: (run.info.annotations.note.lower() if run.info else "",),

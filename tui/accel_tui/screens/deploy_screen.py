@@ -16,7 +16,7 @@ from accel_engine.deploy_folder import deploy_to_folder
 from accel_engine.deploy_folder.deploy_to_folder import WrittenFolder
 from accel_engine.deploy_folder.folder_options import WITH_SERVER, FolderOptions
 from accel_engine.deployment.deploy import Deployed, Deployer, check_deploy
-from accel_engine.deployment.deploy_options import DeployOptions
+from accel_engine.deployment.deploy_options import OF_SERVERS, DeployOptions
 from accel_engine.deployment.deployments import Deployment
 from accel_engine.deployment.server_control import choose_port
 from accel_engine.deployment.write_version import DeployStep
@@ -39,7 +39,7 @@ from accel_tui.widgets.text_table import ResultTables
 HERE = "here"
 """Instead of what a folder is for: a server on this machine."""
 
-_OF_SERVERS, _OF_FOLDERS = ("port", "grpc_port"), ("to", "image", "licence")
+_PORTS, _OF_FOLDERS = ("port", "grpc_port"), ("to", "image", "licence")
 _FOLDERS = specs_of(FolderOptions)["target"].notes
 _FOR = replace(
     specs_of(FolderOptions)["target"],
@@ -65,10 +65,7 @@ def _check(options: Any) -> None:
 DeployForm: Any = dataclasses.make_dataclass(
     "DeployForm",
     joined_options(
-        (
-            DeployOptions,
-            ("name", "format", "checkpoint", *_OF_SERVERS, "threads", "target_latency", "target_rate", "device"),
-        ),
+        (DeployOptions, [name for name in specs_of(DeployOptions) if name in _PORTS or name not in OF_SERVERS]),
         (FolderOptions, (*_OF_FOLDERS, "target")),
     ),
     namespace={"__post_init__": _check},
@@ -157,11 +154,11 @@ class DeployScreen(_DeployingScreen):
     def make_form(self) -> OptionForm:
         """Where to, name and format; and what servers or folders have."""
         known = specs_of(DeployForm)
-        specs = {name: replace(known[name], goes_with=("target", (HERE,))) for name in _OF_SERVERS}
+        specs = {name: replace(known[name], goes_with=("target", (HERE,))) for name in _PORTS}
         specs |= {name: replace(known[name], goes_with=("target", tuple(_FOLDERS))) for name in _OF_FOLDERS}
         specs["image"] = replace(known["image"], goes_with=("target", WITH_SERVER))
         specs["to"] = replace(specs["to"], label="folder", is_required=True, hint="such as ./service")
-        order = ("target", "to", "name", "format", "checkpoint", *_OF_SERVERS, "threads", "target_latency")
+        order = ("target", "to", "name", "format", "checkpoint", *_PORTS, "threads", "target_latency")
         return OptionForm(
             DeployForm,
             (*order, "target_rate", "device", "image", "licence"),
@@ -179,7 +176,7 @@ class DeployScreen(_DeployingScreen):
             choose_port(server.host, server.port)
             return server, None
         folder = replace(part_of(FolderOptions, options), replace=True)  # which is asked before
-        deploy_to_folder.check(self._directory, server, folder)
+        deploy_to_folder.check_folder_deploy(self._directory, server, folder)
         return server, folder
 
     def question(self, prepared: tuple[DeployOptions, FolderOptions | None]) -> QuestionScreen | None:

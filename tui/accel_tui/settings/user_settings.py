@@ -55,7 +55,7 @@ RUN_COLUMNS = (
     *("loss", "accuracy", "val acc", "val mae", "val rmse", "val r²", "examples/s", "best", "monitor", "baseline"),
     *("steps", "duration", "created"),
 )
-"""Settings for the columns of the list of runs."""
+"""Settings for the columns of the list of runs, in their order in the list."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from accel_engine.errors import AccelError
+from accel_engine.plan import RUN_TEXTS
 from accel_engine.run import RunInfo, RunReader, RunSummary, Status
 from accel_engine.run.directory.run_paths import host_of_run, trained_model
 from accel_engine.run.history.history import best_point
@@ -56,7 +57,6 @@ _SHORT = 12  # lines of a card below which it is short
 _NAME = 26  # cells of the names of a group's best runs
 _CHARTS = 2
 _CORNERS, _LEAST_NAME = 6, 8  # cells of the frame beside its title, and of a name in it
-_SHOWN_ELSEWHERE = frozenset({"name", "model", "data"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -315,7 +315,7 @@ def _facts(run: RunSummary, info: RunInfo, content: CardContent) -> Iterator[tup
         changed = (
             f"{field_labels.label(name)} {_value(value)}"
             for name, value in values.items()
-            if name not in _SHOWN_ELSEWHERE and not isinstance(value, dict)
+            if name not in RUN_TEXTS and not isinstance(value, dict)
         )
         yield "plan", " · ".join([base_name(model), *changed])
     if data := str(info.plan_values.get("data") or ""):

@@ -41,6 +41,8 @@ class SplitFiles(Generic[F]):
     """The files of each example."""
     labels: npt.NDArray[np.int32] | None = None
     """Class index of each, int32; ``None`` if they have none."""
+    file_of: npt.NDArray[np.intp] | None = None
+    """The number of the file that each is a window of; ``None`` if files are not divided."""
 
     def select(self, rows: npt.NDArray[np.intp]) -> Self:
         """The files at ``rows``."""
@@ -141,7 +143,7 @@ class FolderSource(Source, Generic[F]):
         for use, examples in self.examples.items():
             files = zip(self.files_of(examples), forms, headers, strict=True)
             inputs, *targets = (FileArray(each, form, seen) for each, form, seen in files)
-            lazy[use] = Split(inputs, targets[0] if targets else examples.labels)
+            lazy[use] = Split(inputs, targets[0] if targets else examples.labels, file_of=examples.file_of)
         splits, warnings = read_splits(lazy, self.options, progress)
         class_names = self.finish(splits, progress)
         changes = (change for form, seen in zip(forms, headers, strict=True) for change in form.changes(seen))

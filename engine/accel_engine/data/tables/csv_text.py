@@ -5,19 +5,26 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import SEEK_END, BytesIO, StringIO, TextIOWrapper
+from io import BufferedReader, RawIOBase, StringIO
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from accel_engine.data.unread_files import known_by_bytes
 from accel_engine.errors import DataError
 from accel_engine.words import numbers
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _SEPARATORS = "\t;|,"
 """In the order of preference: a comma may as well be before a fraction, or in a name."""
 
-_HEAD = 1 << 22
-"""Bytes in which the first two rows must end."""
+MOST_BYTES_OF_ROW = 1 << 22
+"""The largest row that can be read; also the bytes in which the first two rows must end."""
+
+_CONVERTED = 1024
+"""Rows that are converted at a time."""
 
 _SPECIAL = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)', re.IGNORECASE)
 """The first line of a file that names its separator to Excel."""
@@ -28,23 +35,7 @@ _COMMENTS = re.compile(r"(?:(?:[#%]|//|; )[^\r\n]*[\r\n]+)+")
 _ROWS_OF_BLANKS = 20
 """Rows that are looked at for blanks between columns."""
 
-_PACKED = "; unpack it first"
-_OTHERS = {
-    b"\x1f\x8b": f"packed with gzip{_PACKED}",
-    b"bzh": f"packed with bzip2{_PACKED}",
-    b"\xfd7zxz": f"packed with xz{_PACKED}",
-    b"\x28\xb5\x2f\xfd": f"packed with zstd{_PACKED}",
-    b"pk\x03\x04": "a ZIP archive or a workbook of a spreadsheet, no text: unpack it, or save it as CSV",
-    b"\xd0\xcf\x11\xe0": "a workbook of a spreadsheet, no text: save it as CSV",
-    b"par1": "a Parquet file: name it .parquet",
-    b"<!doctype": "a web page, no table",
-    b"<html": "a web page, no table",
-    b"<?xml": "XML, no table",
-    b"version https://git-lfs": "a pointer of Git LFS instead of the file: git lfs pull fetches it",
-}
-"""What files with other names often are, by how they begin, in lower case."""
-
-csv.field_size_limit(1 << 30)  # where a quote does not close, the rest of a file is one field
+csv.field_size_limit(MOST_BYTES_OF_ROW)  # where a quote does not close, the rest of a file is one field
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +75,12 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
         UnicodeDecodeError: It is in another encoding.
     """
     with path.open("rb") as file:
-        head = file.read(_HEAD)
-    if found := next((what for begin, what in _OTHERS.items() if head[:99].lstrip().lower().startswith(begin)), ""):
+        head = file.read(MOST_BYTES_OF_ROW)
+    if found := known_by_bytes(head):
         raise DataError(f"{path} is {found}")
     text = codecs.getincrementaldecoder(encoding)().decode(head).removeprefix("\ufeff")
-    if len(head) == _HEAD and "\n" not in text and "\r" not in text:
-        raise DataError(f"{path} has no line end in its first {numbers.size(_HEAD)}: it is no table")
+    if len(head) == MOST_BYTES_OF_ROW and "\n" not in text and "\r" not in text:
+        raise DataError(f"{path} has no line end in its first {numbers.size(MOST_BYTES_OF_ROW)}: it is no table")
     special = _SPECIAL.match(text)
     start = special.end() if special else 0
     rest = text[start:].lstrip("\r\n")
@@ -189,18 +180,41 @@ def _read_rows(lines: Iterable[str], separator: str, dialect: Mapping[str, Any])
             yield row[:-1] if separator == " " and not row[-1] else row
 
 
-def in_standard_form(path: Path, head: CsvHead) -> BytesIO:
-    """A file with another dialect in that of RFC 4180 and in UTF-8, with as many lines before its first row."""
-    made = BytesIO(b"\n" * head.skipped)
-    made.seek(0, SEEK_END)
+def in_standard_form(path: Path, head: CsvHead) -> BufferedReader:
+    """A file with another dialect in that of RFC 4180 and in UTF-8, with as many lines before its first row.
+
+    It is converted as it is read.
+    """
+    return BufferedReader(_StandardForm(path, head), MOST_BYTES_OF_ROW)
+
+
+class _StandardForm(RawIOBase):
+    def __init__(self, path: Path, head: CsvHead) -> None:
+        self._parts = _standard_parts(path, head)
+        self._part = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        self._part = self._part or memoryview(next(self._parts, b""))
+        room = memoryview(buffer)
+        count = min(len(room), len(self._part))
+        room[:count], self._part = self._part[:count], self._part[count:]
+        return count
+
+
+def _standard_parts(path: Path, head: CsvHead) -> Iterator[bytes]:
+    if head.skipped:
+        yield b"\n" * head.skipped
     with path.open(encoding=head.encoding, newline="") as file:
         for _ in range(head.skipped):
             file.readline()
-        text = TextIOWrapper(made, "utf-8", newline="")
-        csv.writer(text, delimiter=head.separator).writerows(_read_rows(file, head.separator, head.dialect))
-        text.detach()
-    made.seek(0)
-    return made
+        rows = _read_rows(file, head.separator, head.dialect)
+        while some := list(islice(rows, _CONVERTED)):
+            text = StringIO(newline="")
+            csv.writer(text, delimiter=head.separator).writerows(some)
+            yield text.getvalue().encode()
 
 
 def _is_header(first: Sequence[str]) -> bool:
@@ -229,7 +243,7 @@ def check_quotes(path: Path, head: CsvHead) -> None:
 
     Raises:
         DataError: It is in a field of several lines, and the file ends before another quote, or that opens another
-            field.
+            field, or none of its next :data:`MOST_BYTES_OF_ROW` closes it.
     """
     if line := next((line for line, is_open in _rows(path, head) if is_open), 0):
         raise DataError(

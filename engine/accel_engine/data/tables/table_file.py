@@ -1,5 +1,6 @@
 """Reads the cells of CSV, TSV, Parquet and JSON lines files with PyArrow; without TensorFlow."""
 
+import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,9 +11,16 @@ from typing import Any
 
 from accel_engine.arrow import import_pyarrow
 from accel_engine.data.changes import Change
+from accel_engine.data.characters import UTF_8, WESTERN, encoding_name, encoding_of
 from accel_engine.data.data_options import Progress, no_progress
-from accel_engine.data.tables.csv_text import CsvHead, check_quotes, in_standard_form, line_of_row, read_head
-from accel_engine.data.texts.characters import UTF_8, WESTERN, encoding_name, encoding_of
+from accel_engine.data.tables.csv_text import (
+    MOST_BYTES_OF_ROW,
+    CsvHead,
+    check_quotes,
+    in_standard_form,
+    line_of_row,
+    read_head,
+)
 from accel_engine.errors import DataError
 from accel_engine.files import regular
 from accel_engine.memory import available_memory
@@ -28,11 +36,8 @@ MISSING = (
 SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
 """The suffixes of tables."""
 
-_BLOCK = 1 << 22
-"""Bytes of a CSV file that are parsed at a time: the largest row that can be read."""
-
 _FIRST_BLOCK = 1 << 20
-"""The same, where only the first rows are read."""
+"""Bytes of a CSV file that are parsed at a time, where only the first rows are read; otherwise as many as a row has."""
 
 _BATCH = 1 << 16
 """Rows of a Parquet file read at a time."""
@@ -269,7 +274,7 @@ def _read_csv(
                 skip_rows=head.skipped,
                 skip_rows_after_names=int(head.has_header),
                 use_threads=False,
-                block_size=_BLOCK if limit is None else _FIRST_BLOCK,
+                block_size=MOST_BYTES_OF_ROW if limit is None else _FIRST_BLOCK,
                 encoding="utf8" if head.dialect or encoding == UTF_8 else encoding,  # which is not decoded twice
             ),
             parse_options=arrow_csv.ParseOptions(
@@ -284,12 +289,12 @@ def _read_csv(
             if limit is not None and done >= limit:
                 complete, done = done == limit and not any(reader), limit
                 break
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, csv.Error) as error:
         check_quotes(path, head)
-        if "straddling" in str(error):
+        if "straddling" in str(error) or isinstance(error, csv.Error):
             if path.stat().st_size <= _FIRST_BLOCK:  # a header alone, whose line has no end
                 raise DataError(f"{path} has no rows") from error
-            raise DataError(f"{path} has a row of more than {numbers.size(_BLOCK)}") from error
+            raise DataError(f"{path} has a row of more than {numbers.size(MOST_BYTES_OF_ROW)}") from error
         if not invalid or skip_invalid:
             raise
         raise _wrong_row(path, head, invalid[-1]) from None

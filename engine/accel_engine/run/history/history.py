@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from accel_engine import events
-from accel_engine.events import CURE, NOT_A_NUMBER, UNDO, Event, Outcome, Phase
+from accel_engine.events import CURE, KINDS, NOT_A_NUMBER, UNDO, Event, Outcome, Phase
 from accel_engine.plan import Plan
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run.store.database import RunDatabase, reading
@@ -21,20 +21,6 @@ Points = tuple[tuple[int, float], ...]
 
 _PAUSED_AFTER = {"pause": True, "resume": False, "stop": False, "stop_now": False}
 """Whether training is paused after each command."""
-
-_LATEST: dict[type[Event], str] = {
-    events.PhaseChanged: "phase",
-    events.WorkersMet: "workers_met",
-    events.DevicesFound: "devices",
-    events.ModelBuilt: "built",
-    events.CheckpointSaved: "checkpoint",
-    events.ThreadsChosen: "threads",
-    events.XlaTried: "xla",
-    events.MicroBatchesTried: "micro_batches",
-    events.WorkCounted: "work",
-    events.RunEnded: "ended",
-}
-"""The field for the latest event of a kind."""
 
 _GROWING = ("ended_epochs", "validations", "parts", "learning_rates")
 """The fields that are lists while events are added to them."""
@@ -218,6 +204,11 @@ class History:
             chosen["threads"] = self.threads.threads
         return plan.replace(**chosen)
 
+
+_LATEST = {
+    kind: name for name, hint in get_type_hints(History).items() for kind in KINDS.values() if hint == kind | None
+}
+"""The field for the latest event of a kind."""
 
 H = TypeVar("H", bound=History)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from accel_engine.json_values import Count, JsonValue, Number, Text, convert, decode
-from accel_engine.plan import SPECS
+from accel_engine.plan import RUN_TEXTS, SPECS
 from accel_engine.plan.plan_checks import without_ignored
 from accel_engine.run.store.database import RunDatabase
 from accel_engine.versioned_database import MAX_TIME, Time
@@ -95,8 +95,6 @@ _JSON: Mapping[str, Any] = {
     HOST_STATE: HostState,
 }
 
-_PLAN_TEXTS = ("model", "data", "name")
-
 _PLAN_TEXT: Any = Text | None
 
 _PLAN_VALUE: Any = Text | int | _Finite | bool | tuple[Text, ...] | None
@@ -113,7 +111,7 @@ def stored_plan(text: str) -> Mapping[str, Any]:
     values = decode(text, dict[str, JsonValue])
     for name, value in values.items():
         if name in SPECS:
-            convert(value, _PLAN_TEXT if name in _PLAN_TEXTS else _PLAN_VALUE)
+            convert(value, _PLAN_TEXT if name in RUN_TEXTS else _PLAN_VALUE)
     return values
 
 

@@ -28,6 +28,7 @@ from accel_engine.requests.evaluate import (
 from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.trained.evaluation.example_states import ClassLabels, ExampleStates, class_scores
+from accel_engine.trained.evaluation.file_outputs import first_windows, outputs_of_files
 from accel_engine.trained.evaluation.resampling import (
     ConfidenceInterval,
     Floats,
@@ -68,6 +69,7 @@ class _Measured:
         metrics: The metrics over all examples, in the order of their names, computed of whole batches as Keras does.
         is_mean: Whether each of them is the same computed of single examples; only then can these be resampled.
         block: Examples in a row that are drawn and swapped together, as they depend on each other.
+        windows: Windows of the files that are the examples; 0 if each example stands alone.
         resampled: The metrics of resamples, ``[resamples, metrics]``: the same draws for all models; NaN where they
             differ from the metrics of whole batches.
     """
@@ -80,6 +82,7 @@ class _Measured:
     metrics: Floats
     is_mean: npt.NDArray[np.bool_]
     block: int
+    windows: int
     resampled: Floats
 
 
@@ -134,7 +137,9 @@ def _measure(
     model, examples = source.model, source.examples
     if has_custom_train_step(model):
         raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
-    count = number_of_examples(examples)
+    windows = number_of_examples(examples)
+    first = first_windows(examples, source.task)
+    count = windows if first is None else len(first)
     names = SeriesNames(*STEP_SERIES)
     limit = max(1, MAX_BYTES // (8 * max(count, options.resamples)))
     states = ExampleStates(model, source.metrics, names, limit)
@@ -142,9 +147,11 @@ def _measure(
     own_data = source.step > 0 and not options.data
     baseline = baseline_of(source.task, source.dataset, source.outputs, is_training_data=own_data)
 
-    def measure(raw: Batch) -> tuple[tf.Tensor, ...]:
+    def measure(raw: Batch, of_files: tf.Tensor | None) -> tuple[tf.Tensor, ...]:
         batch = source.prepare(raw)
         outputs = call_model(model, batch.inputs, training=False)
+        if of_files is not None:  # the call is for losses that the model's layers add
+            outputs = map_structure(lambda each: tf.cast(of_files, each.dtype), outputs)
         pairs = labels.measure(batch, outputs) if labels else tf.zeros([0, 2], tf.int32)
         mask = tf.ones([tf.shape(flatten(batch)[0])[0]])
         beside = baseline.measure(batch, outputs, mask) if baseline else tf.zeros([0])
@@ -153,13 +160,16 @@ def _measure(
     takes_any = fixed_batch(model) is None
     traced = tf.function(measure, autograph=False, reduce_retracing=takes_any)  # sequences may differ in length, too
     doing("evaluating")
-    values, classes, sums, reports = [], [], np.zeros(states.width), ProgressReports(on_progress, count)
+    values: list[npt.NDArray[np.float32]] = []
+    classes, sums, reports = [], np.zeros(states.width), ProgressReports(on_progress, windows)
     baseline_sums = np.zeros(baseline.width if baseline else 0)
-    for rows, raw in batches(examples, source.plan.batch_size):
-        tensors = map_structure(tf.convert_to_tensor, raw)
+    of_files = None if first is None else outputs_of_files(source, first, reports.add)
+    for rows, raw in batches(examples, source.plan.batch_size, first):
+        joined = None if of_files is None else of_files[len(values) * source.plan.batch_size :][: len(rows)]
+        tensors = map_structure(tf.convert_to_tensor, (raw, joined))
         # One graph for batches of any size, as the last one is smaller.
-        run = traced.get_concrete_function(map_structure(_of_any_size, tensors)) if takes_any else traced
-        found, pairs, whole, beside = run(tensors)
+        run = traced.get_concrete_function(*map_structure(_of_any_size, tensors)) if takes_any else traced
+        found, pairs, whole, beside = run(*tensors)
         values.append(found.numpy())
         classes.append(pairs.numpy())
         sums += whole.numpy()
@@ -175,7 +185,8 @@ def _measure(
     resampled = states.values(bootstrap_sums(every, options.resamples, options.seed, block))
     resampled = np.where(is_mean, resampled, np.nan)
     reached = baseline.result(baseline_sums) if baseline else None
-    return _Measured(source, states, every, labels, reached, metrics, is_mean, block, resampled)
+    divided = 0 if first is None else windows
+    return _Measured(source, states, every, labels, reached, metrics, is_mean, block, divided, resampled)
 
 
 def _of_any_size(batch: tf.Tensor) -> tf.TensorSpec:
@@ -214,6 +225,7 @@ def _described(measured: _Measured, options: EvaluationOptions) -> EvaluatedMode
         *measured.source.notes,
         *_evaluation_notes(measured.source, measured.states.left_out, coupled),
         *_block_notes(len(measured.values), measured.block),
+        *_window_notes(len(measured.values), measured.windows),
     )
     return EvaluatedModel(
         measured.source.name,
@@ -299,3 +311,12 @@ def _block_notes(examples: int, block: int) -> Iterator[str]:
     yield f"windows of a series overlap: intervals and P are from blocks of {block:,} windows in a row"
     if examples < _FEWEST_BLOCKS * block:
         yield f"{examples:,} windows are few such blocks: intervals and P are too small"
+
+
+def _window_notes(files: int, windows: int) -> Iterator[str]:
+    """How files that are divided were counted."""
+    if windows:
+        yield (
+            f"{windows:,} windows of {files:,} sounds: each sound counts once, by the mean of the probabilities of its "
+            "windows, as predict gives it"
+        )

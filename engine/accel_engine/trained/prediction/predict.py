@@ -177,4 +177,4 @@ def _add(
                 each.add(form, output)
         progress(min(start + rows, count), count)
     for each, form, *outputs in zip(found, model.output_forms, *windows, strict=True) if windows else ():
-        each.add(form, tf.reduce_mean(tf.concat(outputs, 0), 0, keepdims=True))
+        each.add(form, tf.concat(outputs, 0), of_windows=True)

@@ -19,6 +19,7 @@ from accel_engine.doctor.tf_probe import xla_flags_problem
 from accel_engine.errors import AccelError, RunError
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.measure.cache import Cache, key_of
+from accel_engine.plan import USES
 from accel_engine.private_names.keras_names import unseeded_generator, use_unseeded_generator
 from accel_engine.training.autotuning.mode_choice import ModeChoice, TrialSpeeds, alternative_mode, plan_mode
 from accel_engine.training.core.assembly import Assembly
@@ -45,7 +46,7 @@ COMPILE_FACTOR = 5.0
 _DATA = ("data", "batch_size")
 """Fields instead of which a trial depends on the form of the data, and on each replica's batch."""
 
-_TRIED = ("xla", "micro_batches", "threads")
+_AUTOTUNED = tuple(name for name, use in USES.items() if use.is_autotuned)
 """Fields instead of which a trial depends on the modes, and on the threads in use."""
 
 
@@ -279,7 +280,7 @@ def _report_trial(
 
 def trial_key(assembly: Assembly, hardware: tuple[str, ...], alternative: ExecutionMode) -> str:
     """Everything that a trial's rates depend on, as JSON."""
-    plan = {name: value for name, value in assembly.plan.to_mapping().items() if name not in (*_DATA, *_TRIED)}
+    plan = {name: value for name, value in assembly.plan.to_mapping().items() if name not in (*_DATA, *_AUTOTUNED)}
     return key_of(
         hardware,
         plan,

@@ -104,8 +104,8 @@ ERRORS: dict[str, tuple[str | bytes, str]] = {
     "closed by another row": ('a,b\n1,x\n2,"y\n' + "3,z\n" * 150 + '4,"w"\n5,v\n', "line 3: the quote does not"),
     "closed by a quote, other fields": ('a,b\n"1,x\n' + "3,z\n" * 150 + '"4",w\n5,v\n', "line 2: the quote does not"),
     "no line ends": (b"x" * 5_000_000, "has no line end in its first 4.0 MiB"),
-    "packed": (b"\x1f\x8b\x08\0\0\0\0\0", "is packed with gzip; unpack it first"),
-    "a workbook": (b"PK\x03\x04\x14\0", "a workbook of a spreadsheet, no text: unpack it, or save it as CSV"),
+    "packed": (b"\x1f\x8b\x08\0\0\0\0\0", "is packed with gzip: unpack it first"),
+    "a workbook": (b"PK\x03\x04\x14\0", "a workbook of a spreadsheet: unpack it, or save it as CSV"),
     "a web page": ("\n<!DOCTYPE html>\n<html></html>\n", "is a web page, no table"),
     "a pointer of Git": ("version https://git-lfs.github.com/spec/v1\n", "git lfs pull fetches it"),
     "a quote in the header": ('a,"b\n1,2\n3,4\n', "line 1: the quote does not close"),
@@ -181,6 +181,18 @@ def test_headers_of_any_length(tmp_path: Path) -> None:
 def test_a_row_of_many_megabytes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"odd.csv has a row of more than 4.0 MiB"):
         values(written(tmp_path, "a,b\n1,2\n3," + "x" * 9_000_000 + "\n"))
+
+
+def test_only_what_is_read_of_a_file_with_odd_quotes_is_converted(tmp_path: Path) -> None:
+    row = b'1,"say \\"x\\" to %s"\n' % (b"y" * 1000)
+    path = written(tmp_path, b"a,b\n" + row * 6000 + b"2,\xe4\n")
+    assert read_columns(path, DataOptions(), limit=2).row_changes == ()
+    assert "from Windows-1252" in str(read_columns(path, DataOptions()).row_changes[0])
+
+
+def test_a_quote_that_does_not_close_in_a_large_file_is_found_within_a_row(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"line 3: the quote does not close"):
+        values(written(tmp_path, 'a,b\n1,"x \\"y\\""\n2,"z\n' + "3,z\n" * 1_100_000 + '4,"w"\n'))
 
 
 def test_many_columns_are_described_and_loaded_as_one_matrix(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Evaluations of runs and files give Keras' metrics, on the examples that were asked for."""
 
+import wave
 from dataclasses import astuple
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from accel_engine.run import diagnostics
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.evaluation.evaluate import evaluate
 from accel_engine.trained.evaluation.example_states import ClassLabels, ExampleStates, class_scores
+from accel_engine.trained.evaluation.file_outputs import join_windows
+from accel_engine.trained.evaluation.resampling import share_interval
 from accel_engine.training.core.task import Task
 
 from ...training.conftest import Gym
@@ -272,6 +276,53 @@ def test_intervals_of_classes_are_by_one_method() -> None:
     assert astuple(before[0].f1) == pytest.approx([36 / 38, 0.8229, 0.9859], abs=1e-4)  # 2 J / (1 + J) of 18 of 20
     assert astuple(after[0].f1) == pytest.approx([1.0, 0.9124, 1.0], abs=1e-4)  # of 20 of 20: J is above 0.8389
     assert astuple(before[2].f1) == (None, None, None)
+
+
+SOUNDS = """
+import keras
+
+def build(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(classes)])
+"""
+
+
+def test_a_long_sound_counts_once_by_the_mean_of_its_windows(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "sounds.py").write_text(SOUNDS)
+    rng, sounds, labels = np.random.default_rng(0), [], []
+    for split, number, label in product(("train", "val"), range(20), (0, 1)):
+        sound = rng.normal(400 * label, 1500, 80 * (1 + number % 4)).astype("<i2")
+        path = tmp_path / "tones" / split / f"class {label}" / f"{number:02}.wav"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with wave.open(str(path), "wb") as file:
+            file.setparams((1, 2, 2000, len(sound), "NONE", ""))
+            file.writeframes(sound.tobytes())
+        if split == "val":
+            sounds.append((sound / 32768).astype(np.float32).reshape(-1, 80, 1))
+            labels.append(label)
+    plan = Plan(model=f"{tmp_path / 'sounds.py'}:build", data=str(tmp_path / "tones"), window=80, epochs=3)
+    directory = gym.train(plan.replace(batch_size=16, learning_rate=0.1, validation="end")).directory
+    found, model = evaluated(directory), keras.saving.load_model(trained_model(directory))
+    chances = np.array([keras.ops.softmax(model(sound)).numpy().mean(0) for sound in sounds])[range(40), labels]
+    right, loss = int((chances > 0.5).sum()), float(-np.log(chances).mean())
+    assert found.examples == 40
+    assert 20 < right < 40
+    assert values(found) == pytest.approx({"loss": loss, "accuracy": right / 40}, rel=1e-4)
+    accuracy = found.models[0].metrics["accuracy"]
+    assert (accuracy.low, accuracy.high) == pytest.approx(share_interval(right, 40, 0.95))
+    assert sum(each.examples for each in found.models[0].classes) == 40
+    assert "100 windows of 40 sounds: each sound counts once" in "\n".join(found.models[0].notes)
+
+
+def test_outputs_of_windows_are_joined_as_what_they_are() -> None:
+    first, halves = np.array([0, 2], np.int32), np.array([[0.2, 0.8], [0.6, 0.4], [0.1, 0.9]])
+    joined = join_windows(halves, first, Task("classification"))
+    assert joined == pytest.approx(np.array([[0.4, 0.6], [0.1, 0.9]]))
+    logits = join_windows(np.log(halves) + 7, first, Task("classification", logits=True))
+    assert logits == pytest.approx(np.log([[0.4, 0.6], [0.1, 0.9]]) + 7)
+    sure = np.array([[800.0], [-800.0], [3.0]])
+    binary = join_windows(sure, first, Task("classification", logits=True, binary=True))
+    assert binary == pytest.approx(np.array([[0.0], [3.0]]))
+    assert join_windows(halves[:, 1:], first, Task("classification", binary=True))[0] == pytest.approx(0.6)
 
 
 LENGTHS = """

@@ -232,11 +232,21 @@ def test_sounds_are_padded_and_resampled(gym: Gym, tmp_path: Path, predicted) ->
     assert arrays["values 0"].shape == (2, 2)
 
 
-def test_the_prediction_of_a_long_sound_is_the_mean_of_its_windows(gym: Gym, tmp_path: Path, predicted) -> None:
+LOGITS = """
+import keras
+
+def build(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(classes)])
+"""
+
+
+def test_the_probabilities_of_a_long_sound_are_the_means_of_its_windows(gym: Gym, tmp_path: Path, predicted) -> None:
+    (tmp_path / "logits.py").write_text(LOGITS)
     for name in ("high", "low"):
         for index in range(6):
             wav(tmp_path / "tones" / name / f"{index}.wav", 200)
-    plan = Plan(model="mlp", data=str(tmp_path / "tones"), epochs=1, batch_size=4, window=100)
+    model = f"{tmp_path / 'logits.py'}:build"
+    plan = Plan(model=model, data=str(tmp_path / "tones"), epochs=1, batch_size=4, window=100, learning_rate=0.1)
     directory = gym.train(plan).directory
     first, second, both = wav(tmp_path / "a.wav", 100), tmp_path / "silence.wav", tmp_path / "both.wav"
     second.write_bytes(first.read_bytes()[:44] + bytes(200))
@@ -244,9 +254,11 @@ def test_the_prediction_of_a_long_sound_is_the_mean_of_its_windows(gym: Gym, tmp
         file.setparams(one.getparams())
         file.writeframes(one.readframes(100) + other.readframes(100))
     reply, arrays = predicted(directory, first, second, both)
-    assert reply.notes == (f"{both}: divided into 2 windows of 100 samples; the prediction is their mean",)
+    assert reply.notes == (f"{both}: divided into 2 windows of 100 samples; the prediction is the mean of theirs",)
     values = arrays["values 0"]
+    np.testing.assert_allclose(values.sum(1), 1.0, rtol=1e-5)
     np.testing.assert_allclose(values[2], values[:2].mean(0), rtol=1e-4)
+    assert abs(values[0, 0] - values[1, 0]) > 0.05  # so that the mean of the logits would be another one
 
 
 PIXELS = """

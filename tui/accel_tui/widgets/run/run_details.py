@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from textual.content import Content
 
-from accel_engine.events import DevicesFound, ModelBuilt, Outcome, ThreadsChosen, WorkCounted, XlaTried
+from accel_engine.events import ModelBuilt, Outcome, ThreadsChosen, XlaTried
 from accel_engine.run import RunInfo
 from accel_engine.run.history.history import Part
 from accel_engine.run.store.meta import ImportSource
@@ -82,8 +82,7 @@ def facts_of(state: RunState) -> list[tuple[str, str]]:
     if built := state.built:
         facts += _model(built, state)
     facts += _config(state)
-    if state.work:
-        facts += _work(state.work, has_ended=state.has_ended)
+    facts += _work(state)
     if monitor := _monitor(state):
         facts.append(("monitor", monitor))
     if baseline := _baseline(state):
@@ -93,16 +92,16 @@ def facts_of(state: RunState) -> list[tuple[str, str]]:
         facts.append(("early stopping", f"{early[0]} of {early[1]} {unit} without improvement"))
     if rate := _learning_rate(state):
         facts.append(("learning rate", rate))
-    if state.devices:
-        facts += _devices(state, state.devices)
-    if state.threads:
-        facts.append(("threads", _threads(state.threads)))
-    if met := state.workers_met:
-        facts += [("workers", worker_locations(met)), ("all-reduce", reduction_name(met))]
+    facts += _devices(state)
     if saved := state.checkpoint:
         at = time.strftime("%H:%M:%S", time.localtime(saved.time))
         facts.append(("checkpoint", f"step {saved.step:,} at {at}"))
     return facts
+
+
+def machine_facts(state: RunState) -> list[tuple[str, str]]:
+    """Which of these are about the machine."""
+    return [*_work(state), *_devices(state)]
 
 
 def _parts(state: RunState) -> Iterator[tuple[str, str]]:
@@ -257,18 +256,27 @@ def _threads(chosen: ThreadsChosen) -> str:
     return f"{chosen.threads:,} per operation: {rate} steps/s, {default_rate} with {chosen.default:,}"
 
 
-def _work(work: WorkCounted, *, has_ended: bool) -> list[tuple[str, str]]:
+def _work(state: RunState) -> list[tuple[str, str]]:
     """FLOPs of a step and peak of the devices, or why they are unknown."""
+    work = state.work
+    if work is None:
+        return []
     if work.flops is None:
         return [("FLOPs per step", f"unknown: {work.reason}")]
     peak = work.reason if work.peak is None else f"{numbers.flops(work.peak)}/s, {work.source}"
-    if has_ended:  # before the engine could measure it
+    if state.has_ended:  # before the engine could measure it
         peak = peak.replace("a CPU's peak is measured after", "not measured: run shorter than")
     return [("FLOPs per step", numbers.flops(work.flops)), ("peak", peak)]
 
 
-def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:
-    names = ", ".join(device.name for device in found.devices)
-    strategy = str(state.info.plan_values.get("strategy", "")) if state.info else ""
-    facts = [("strategy", strategy), ("devices", names)]
-    return [*facts, ("address", found.address)] if found.address else facts
+def _devices(state: RunState) -> Iterator[tuple[str, str]]:
+    """The devices, threads and workers that the run trains on."""
+    if found := state.devices:
+        yield "strategy", str(state.info.plan_values.get("strategy", "")) if state.info else ""
+        yield "devices", ", ".join(device.name for device in found.devices)
+        if found.address:
+            yield "address", found.address
+    if state.threads:
+        yield "threads", _threads(state.threads)
+    if met := state.workers_met:
+        yield from (("workers", worker_locations(met)), ("all-reduce", reduction_name(met)))
