@@ -1,7 +1,7 @@
 """Groups of runs in a list: by their data, by the search, script or bench that they are of, or by a field."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -76,13 +76,23 @@ def _is_better_lower(name: str, mode: object) -> bool | None:
     return is_better_lower(name, mode)
 
 
+def series_to_read(monitor: str, known: Container[str]) -> str:
+    """The metric that tells a person most: of a regression whose loss counts an error, else the metric that counts.
+
+    Args:
+        monitor: The metric that counts.
+        known: The metrics of the run, with ``validation_`` before those of validations.
+    """
+    if is_loss(monitor.removeprefix(VALIDATION_PREFIX)):
+        return next((name for name in _ERRORS if name in known), monitor)
+    return monitor
+
+
 def result_of(run: RunSummary) -> Result | None:
     """The result of a run: its best accuracy or whatever counts, the error of a regression, or else the loss."""
-    if run.monitor.endswith("loss") and is_loss(run.monitor.removeprefix(VALIDATION_PREFIX)):
-        metrics = run.metrics or {}
-        for name in _ERRORS:
-            if name in metrics:
-                return Result(name, metrics[name], lower=True)
+    metrics = run.metrics or {}
+    if (name := series_to_read(run.monitor, metrics)) != run.monitor:
+        return Result(name, metrics[name], lower=True)
     if run.best is None:
         return None
     mode = run.info.plan_values.get("monitor_mode") if run.info else None
