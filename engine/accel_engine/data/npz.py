@@ -23,6 +23,7 @@ from accel_engine.data.structure import Batch, map_structure, named_leaves
 from accel_engine.data.targets import Known, TargetForm, text_array
 from accel_engine.errors import DataError, PlanError
 from accel_engine.memory import check_fits_memory
+from accel_engine.text import cut
 from accel_engine.user_paths import no_file, user_path
 
 SAMPLES = 3
@@ -33,8 +34,6 @@ MAX_TARGET_BYTES = 64 << 20
 
 _HEAD = 64
 """Rows of larger targets that are read to describe them."""
-
-_TABLE_FIELDS = ("kinds", "time", "group")
 
 _LISTED = 8
 """Files or arrays that a note lists at most."""
@@ -138,9 +137,7 @@ class ArraySource(Source):
         return replace(dataset, notes=(*roles.notes, *parts.notes, *dataset.notes))
 
     def _checked_options(self) -> DataOptions:
-        for field in ("kinds",) if self.options.window is not None else _TABLE_FIELDS:
-            if value := getattr(self.options, field):
-                raise PlanError(field, value, "only for tables, which have columns")
+        self.refuse(("kinds", "time", "group"), "only for tables, which have columns")
         return self.options
 
     def _of_validation(self, take: Callable[[ArrayFile], T]) -> T | None:
@@ -302,8 +299,7 @@ def value_text(value: npt.NDArray[Any]) -> str:
     """A short text about an array of one example."""
     value = np.asarray(value)
     if value.dtype.kind in "OUS":
-        text = " | ".join(map(str, text_array(value.reshape(-1)[:4])))
-        return text if len(text) <= 60 else text[:59] + "…"
+        return cut(" | ".join(map(str, text_array(value.reshape(-1)[:4]))), 60)
     if value.ndim <= 1:
         flat = value.reshape(-1)
         return " ".join(f"{number:g}" for number in flat[:6]) + (" …" if flat.size > 6 else "")
