@@ -8,7 +8,7 @@ from accel_engine.advice import read_recorded
 from accel_engine.advice.quality.batch_rules import noise_scale
 from accel_engine.advice.quality.learning import learning_of
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import StepCounts, count_steps
+from accel_engine.plan.step_counts import StepCounts, count_steps
 
 LINEAR = "linear"
 """The rate grows with the batch: Goyal et al., Accurate, Large Minibatch SGD, 2017, for SGD with momentum."""

@@ -102,7 +102,7 @@ def write_tflite(
         ModelError: LiteRT lacks an operation of the model, a layer cannot be converted, or a library is missing.
     """
     from accel_engine.data.standardization_model import dtype_of_units
-    from accel_engine.private_names.tflite_file_names import scaled_output
+    from accel_engine.private_names.tflite_flatbuffer import scale_output
 
     precise = [name for name, each in (*model.input.items(), *model.output.items()) if each.dtype == "float64"]
     precise += list(model.output) if units and dtype_of_units(units) == "float64" else []
@@ -121,7 +121,7 @@ def write_tflite(
         except Exception as error:  # of several kinds, some of them private
             raise ModelError(f"the model cannot be converted to TFLite: {_explained(error)}") from error
     content = _with_int8_weights(content, quantizer) if quantizer else content
-    path.write_bytes(scaled_output(content, units.scale.tolist(), units.mean.tolist()) if units else content)
+    path.write_bytes(scale_output(content, units.scale.tolist(), units.mean.tolist()) if units else content)
 
 
 def _import_quantizer() -> Any:

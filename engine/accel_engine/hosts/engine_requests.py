@@ -28,7 +28,7 @@ _READ = ("data", "files", "custom_objects")
 """The fields of requests and their options with files of the user, which travel."""
 
 
-class CallThere(Generic[ResultT]):
+class HostCall(Generic[ResultT]):
     """A request that a host answers.
 
     Args:

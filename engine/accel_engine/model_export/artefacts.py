@@ -22,7 +22,7 @@ from accel_engine.model_export.servable_model import Servable, servable, units_o
 from accel_engine.model_export.text_cut import cut_text, has_text
 from accel_engine.models.exported_model import INPUT
 from accel_engine.private_names.keras_names import all_layers
-from accel_engine.private_names.tflite_file_names import can_scale
+from accel_engine.private_names.tflite_flatbuffer import can_edit_flatbuffer
 from accel_engine.trained.bench.trained_runtime import computing_in_float32
 from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.user_code import model_errors
@@ -106,7 +106,7 @@ class Artefacts:
     @cached_property
     def added_units(self) -> Standardization | None:
         """The units that a TFLite file gets after it was converted, so that they are not quantized."""
-        return units_of(self.trained) if can_scale() else None
+        return units_of(self.trained) if can_edit_flatbuffer() else None
 
     def _without_text(self, model: keras.Model, *, has_units: bool) -> tuple[keras.Model, dict[str, TextEncoding]]:
         preprocessing = self._preprocessing

@@ -20,11 +20,11 @@ from accel_engine.errors import AccelError, PlanError, UsageError, Words
 from accel_engine.models import ARGUMENTS, AutoModel, ModelEntry, UserModel, choose
 from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.fit_checks import errors_of_fit
 from accel_engine.plan.placement import Placement, check_isolation, find_cluster, find_tpu, place
 from accel_engine.plan.plan_file import InvalidPlanError
 from accel_engine.plan.purposes import Situation, kind_of_devices
+from accel_engine.plan.step_counts import StepCounts, count_steps
 from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec

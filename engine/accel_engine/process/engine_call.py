@@ -264,7 +264,7 @@ class EngineCall(Generic[ResultT]):
         from accel_engine.run.directory.run_paths import host_function
 
         if host := host_of_request(request):
-            self._there = host_function("engine_requests:CallThere")(host, request)
+            self._there = host_function("engine_requests:HostCall")(host, request)
             return
         with contextlib.ExitStack() as ends:
             folder: Path | None = None
