@@ -39,7 +39,7 @@ def inputs_of(body: Any, service: Service) -> tuple[Arrays, bool]:
         RequestError: It has no such inputs; what would be right.
     """
     if not isinstance(body, dict):
-        raise RequestError('the body is a JSON object with "instances" or "inputs"')
+        raise RequestError('the body must be a JSON object with "instances" or "inputs"')
     if body.get("signature_name", SIGNATURE) not in (SIGNATURE, ""):
         raise RequestError(f"the model has the signature {SIGNATURE} only")
     if ("instances" in body) == ("inputs" in body):

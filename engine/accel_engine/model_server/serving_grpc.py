@@ -100,12 +100,12 @@ def to_array(name: str, tensor: Any, spec: ArraySpec, limit: int) -> Array:
         limit: Bytes of the array at most.
 
     Raises:
-        RequestError: It is none, or of another type; what would be right.
+        RequestError: It does not fit the model, or is too large; the message says what is right.
     """
     wanted = TENSORFLOW_TYPES[spec.dtype]
     if tensor.dtype != TYPE_NUMBERS[wanted]:
         given = TYPE_NAMES.get(tensor.dtype, f"of the number {tensor.dtype}")
-        raise RequestError(f"input {name} has the type {wanted}, not {given}")
+        raise RequestError(f"input {name} must have the type {wanted}, not {given}")
     shape = open_inference.shape_of(name, [each.size for each in tensor.tensor_shape.dim])
     if tensor.tensor_content:
         if spec.dtype == "string":
@@ -113,7 +113,7 @@ def to_array(name: str, tensor: Any, spec: ArraySpec, limit: int) -> Array:
         return open_inference.of_bytes(name, tensor.tensor_content, shape, spec)
     values, count = getattr(tensor, VALUES[spec.dtype]), math.prod(shape)
     if len(values) > count:
-        raise RequestError(f"input {name} has {len(values):,} values, and its shape {list(shape)} is for {count:,}")
+        raise RequestError(f"input {name} has {len(values):,} values, but its shape {list(shape)} needs {count:,}")
     if count * (8 if spec.dtype == "string" else np.dtype(spec.dtype).itemsize) > limit:
         raise RequestError(f"input {name} is larger than {limit:,} bytes in its shape {list(shape)}", 413)
     return _filled(_typed(name, values, spec), count).reshape(shape)

@@ -25,7 +25,7 @@ _MODULES = """
     model_server.open_inference model_server.openapi model_server.probe model_server.protocols
     model_server.request_error model_server.rest_v1 model_server.serve model_server.served_model model_server.service
     model_server.serving_grpc model_server.standalone model_server.tensors models models.applications
-    models.data_description models.model_entry models.model_files service_client service_client.datatypes
+    models.data_description models.model_entry models.model_files service_client service_client.tensor_values
     service_client.rest_v2 service_client.service_runtime service_client.transport text user_code user_paths version
     words words.numbers
 """

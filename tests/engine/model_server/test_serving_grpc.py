@@ -110,10 +110,10 @@ def test_few_values_are_filled_up() -> None:
 @pytest.mark.parametrize(
     ("tensor_given", "dtype", "error"),
     [
-        (tensor("DT_DOUBLE", 1, 2, double_val=[1, 2]), "float32", "has the type DT_FLOAT, not DT_DOUBLE"),
-        (tensor("DT_FLOAT", float_val=[1]), "float32", "shape is a list of whole numbers"),
-        (tensor("DT_FLOAT", -1, 2, float_val=[1]), "float32", "shape is a list of whole numbers"),
-        (tensor("DT_FLOAT", 1, 2, float_val=[1, 2, 3]), "float32", r"has 3 values, and its shape \[1, 2\] is for 2"),
+        (tensor("DT_DOUBLE", 1, 2, double_val=[1, 2]), "float32", "must have the type DT_FLOAT, not DT_DOUBLE"),
+        (tensor("DT_FLOAT", float_val=[1]), "float32", "shape must be a list of whole numbers"),
+        (tensor("DT_FLOAT", -1, 2, float_val=[1]), "float32", "shape must be a list of whole numbers"),
+        (tensor("DT_FLOAT", 1, 2, float_val=[1, 2, 3]), "float32", r"has 3 values, but its shape \[1, 2\] needs 2"),
         (tensor("DT_FLOAT", 1, 2, tensor_content=b"abc"), "float32", "3 bytes are no multiple of 4"),
         (tensor("DT_FLOAT", 1 << 30, 2, float_val=[1]), "float32", "is larger than 1,000 bytes"),
         (tensor("DT_UINT8", 1, 1, int_val=[256]), "uint8", "takes whole numbers from 0 to 255, not 256"),
