@@ -25,7 +25,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from accel_engine.inference.measurement.connections import in_threads
-from accel_engine.model_server.service import Service, compare, load_examples, read_service
+from accel_engine.model_server.service import Service, compare_outputs, load_examples, read_service
 from accel_engine.service_client.find_service import find_service, parse_url
 from combinations.served import MODEL_PATHS, SERVED
 
@@ -143,7 +143,7 @@ class Asked:
         """Compare answers with the trained model's; one by one if they are not all right."""
         chosen = np.concatenate(rows)
         together = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
-        same = compare(self._service, {name: array[chosen] for name, array in self._expected.items()}, together)
+        same = compare_outputs(self._service, {name: array[chosen] for name, array in self._expected.items()}, together)
         self.worst = max(self.worst, same.largest)
         if same.problem and len(found) > 1:
             for each, answer in zip(rows, found, strict=True):

@@ -72,7 +72,7 @@ _FILE_READERS = {
     ".parquet": "tables:TableSource",
     ".jsonl": "tables:TableSource",
     ".ndjson": "tables:TableSource",
-    ".txt": "texts.language_text:LanguageText",
+    ".txt": "language_text:LanguageText",
     ".tfrecord": "prepared.tfrecord:TFRecord",
     ".tfrecords": "prepared.tfrecord:TFRecord",
 }

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.dataset import Dataset, Split, take_rows
+from accel_engine.data.dataset import Dataset, Split, spread_rows, take_rows
 from accel_engine.data.structure import ArraySpec, Structure, flatten
 
 LAST, MEAN = "last known value", "mean of the training targets"
@@ -50,7 +50,7 @@ def training_targets(dataset: Dataset) -> npt.NDArray[Any] | None:
     array = targets[0]
     most = min(len(array), MAX_TARGETS // max(1, math.prod(array.shape[1:])))
     rows = max(1, most if isinstance(array, np.ndarray) else min(most, MAX_READ))
-    return take_rows(array, np.linspace(0, len(array) - 1, rows).astype(np.int64))
+    return take_rows(array, spread_rows(len(array), rows))
 
 
 def mean_target(dataset: Dataset) -> npt.NDArray[np.float64] | None:

@@ -227,6 +227,11 @@ def take_rows(array: npt.NDArray[Any] | LazyArray, rows: npt.NDArray[np.integer[
     return array[rows] if isinstance(array, np.ndarray) else array.take(rows)
 
 
+def spread_rows(count: int, most: int) -> npt.NDArray[np.intp]:
+    """The rows of ``count``, or as many of them as are wanted at equal distances, the first and the last included."""
+    return np.unique(np.linspace(0, max(count - 1, 0), min(count, most)).astype(np.intp))
+
+
 def fits_in_memory(nbytes: int) -> bool:
     """Whether to load examples of this size into the host's memory."""
     return nbytes <= MEMORY_SHARE * available_memory()

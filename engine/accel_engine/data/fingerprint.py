@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.dataset import Dataset, LazyArray, Split, take_rows
+from accel_engine.data.dataset import Dataset, LazyArray, Split, spread_rows, take_rows
 
 MAX_BYTES = 1 << 26
 """Bytes of an array in memory that count; of a larger one, evenly spaced rows."""
@@ -69,8 +69,7 @@ def _rows(array: npt.NDArray[Any] | LazyArray) -> npt.NDArray[np.intp]:
     limit = MAX_LAZY_ROWS
     if isinstance(array, np.ndarray):
         limit = MAX_TEXTS if array.dtype.kind == "O" else MAX_BYTES * len(array) // max(array.nbytes, 1)
-    count = len(array)
-    return np.unique(np.linspace(0, max(count - 1, 0), min(count, max(limit, 1))).astype(np.intp))
+    return spread_rows(len(array), max(limit, 1))
 
 
 def _add_text(found: Any, value: object) -> None:

@@ -34,8 +34,6 @@ MAX_TARGET_BYTES = 64 << 20
 _HEAD = 64
 """Rows of larger targets that are read to describe them."""
 
-_TABLE_FIELDS = ("kinds", "time", "group")
-
 _LISTED = 8
 """Files or arrays that a note lists at most."""
 
@@ -138,9 +136,7 @@ class ArraySource(Source):
         return replace(dataset, notes=(*roles.notes, *parts.notes, *dataset.notes))
 
     def _checked_options(self) -> DataOptions:
-        for field in ("kinds",) if self.options.window is not None else _TABLE_FIELDS:
-            if value := getattr(self.options, field):
-                raise PlanError(field, value, "only for tables, which have columns")
+        self.refuse(("kinds", "time", "group"), "only for tables, which have columns")
         return self.options
 
     def _of_validation(self, take: Callable[[ArrayFile], T]) -> T | None:

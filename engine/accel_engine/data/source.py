@@ -1,11 +1,13 @@
 """A source of data: what describes and loads the data that a plan names."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.errors import PlanError
 
 if TYPE_CHECKING:
     from accel_engine.data.dataset import Dataset
@@ -60,6 +62,20 @@ class Source(ABC):
         """The file or folder, of a source that has one."""
         assert self.entry.path is not None  # noqa: S101 (as said)
         return self.entry.path
+
+    def refuse(self, names: Sequence[str], reason: str) -> None:
+        """Refuse options that are for other data.
+
+        Args:
+            names: The options; of a series, only the kinds of columns are for other data.
+            reason: Why.
+
+        Raises:
+            PlanError: The plan has one of them.
+        """
+        for name in names if self.options.window is None else ("kinds",):
+            if value := getattr(self.options, name):
+                raise PlanError(name, value, reason)
 
     def describe(self) -> DatasetEntry:
         """Complete the entry with what names, headers and first rows tell.

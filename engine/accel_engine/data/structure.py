@@ -3,7 +3,7 @@
 ``None`` stands for "nothing", for example no targets; it is not an array. Without TensorFlow.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -38,10 +38,21 @@ class ArraySpec:
         sides = "x".join("?" if side is None else str(side) for side in self.shape)
         return f"{self.dtype} {sides}" if sides else self.dtype
 
+    def fits(self, shape: Sequence[int | None]) -> bool:
+        """Whether an array of one example may have a shape."""
+        return len(shape) == len(self.shape) and all(
+            side in (None, own) for side, own in zip(self.shape, shape, strict=True)
+        )
+
 
 def flatten(structure: Structure) -> list[Any]:
     """The arrays of a structure, with a dictionary's in the order of its sorted keys, as TensorFlow does."""
     return [leaf for _, leaf in named_leaves(structure)]
+
+
+def texts_of(array: Any) -> list[str]:
+    """The texts of an array of texts or UTF-8 bytes, one after the other."""
+    return [text.decode() if isinstance(text, bytes) else str(text) for text in array.reshape(-1).tolist()]
 
 
 def only_array(structure: Structure) -> Structure:

@@ -40,7 +40,7 @@ class WrittenFolder:
     """Warnings for the user."""
 
 
-def check(run: Path, options: DeployOptions, folder: FolderOptions) -> None:
+def check_folder_deploy(run: Path, options: DeployOptions, folder: FolderOptions) -> None:
     """Raise what can be told before TensorFlow starts.
 
     Raises:
@@ -60,6 +60,9 @@ def check(run: Path, options: DeployOptions, folder: FolderOptions) -> None:
         raise UsageError(f"--format {wanted}: a folder for {where} takes {', '.join(folder.formats)}")
     if folder.target == LITERT and wanted not in (AUTO, "tflite"):
         raise UsageError(f"--format {wanted}: a folder for {LITERT} has all precisions of tflite, leave it out")
+    takes = (*folder.formats, "onnx")[0] if wanted == AUTO else wanted
+    if folder.storage and takes != "savedmodel":
+        raise UsageError("--storage is where KServe finds a SavedModel: give --format savedmodel")
     if options.target_latency is not None and not folder.has_server:
         raise UsageError(f"--target-latency is measured with accel-tui's server; a folder for {folder.target} has none")
     check_folder(Path(folder.to), replaces=folder.replace)
@@ -84,7 +87,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
     Raises:
         AccelError: It cannot be written, or does not answer as the trained model does.
     """
-    check(run, options, folder)
+    check_folder_deploy(run, options, folder)
     if options.format == AUTO and folder.formats:
         options = replace(options, format=folder.formats[0])
     path, notes = Path(folder.to).absolute(), list[str]()

@@ -112,7 +112,8 @@ def _write_examples(folder: Path, servable: Path) -> None:
 def _allowed_differences(service: Service, name: str, expected: Any) -> list[float]:
     """How far each value on the last axis of an output may be from the trained model's, in its own unit.
 
-    As :func:`accel_engine.model_server.service.compare`, but values far from the middle get no more than others.
+    As :func:`accel_engine.model_server.service.compare_outputs`, but values far from the middle get no
+    more than others.
     """
     scale = service.scales[name]
     spread = np.array(scale.spread or (1.0,))

@@ -54,10 +54,11 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.errors import AccelError, ModelError, UsageError
 from accel_engine.formats import format_named
 from accel_engine.memory import resident_bytes
+from accel_engine.model_server.access import check_tls, read_token
 from accel_engine.model_server.service import (
     OutputComparison,
     Service,
-    compare,
+    compare_outputs,
     load_examples,
     read_service,
     write_service,
@@ -68,6 +69,7 @@ from accel_engine.requests.export_model import Export
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.service_load import measured_load
+from accel_engine.user_paths import user_path
 from accel_engine.words import numbers
 
 LOAD_SECONDS = 1.0
@@ -334,7 +336,7 @@ class Deployer:
         service = read_service(folder)
         inputs, expected = load_examples(folder)
         runtime = RestV2(transport_of(deployment), deployment.name, binary=True)
-        found = compare(service, expected, runtime.run(inputs))
+        found = compare_outputs(service, expected, runtime.run(inputs))
         if found.problem:
             raise DeployError(f"the server does not answer as the trained model: {found.problem}")
         return service, found, measured_load(runtime, inputs, 1, LOAD_SECONDS)
@@ -413,6 +415,10 @@ def check_deploy(run: Path, options: DeployOptions) -> None:
         RunError: The run has no checkpoint.
     """
     require_server()
+    if options.token_file:
+        read_token(user_path(options.token_file))
+    if options.tls_certificate:
+        check_tls(user_path(options.tls_certificate), user_path(options.tls_key))
     ModelReference.of(run).check()
     if options.format != AUTO:
         file_format, precision = TARGETS[options.format]
@@ -442,4 +448,4 @@ def _free_port() -> int:
 
 
 def _absolute(path: str) -> str:
-    return str(Path(path).expanduser().absolute()) if path else ""
+    return str(user_path(path).absolute()) if path else ""

@@ -253,7 +253,7 @@ def _answers(database: RunDatabase, numbers: dict[float, int]) -> CommandAnswers
     return CommandAnswers(tuple(CommandAnswer(sent, *answer) for sent, answer in answers.items() if answer))
 
 
-def annotate(request: AnnotateRequest, send: Send) -> Done:
+def answer_annotate(request: AnnotateRequest, send: Send) -> Done:
     """Change a run's annotations."""
     del send
     after = Annotations(validate_name(request.name), validate_note(request.note), validate_tags(request.tags))
@@ -267,14 +267,14 @@ def contents(request: ContentsRequest, send: Send) -> Contents:
     return count_contents(directory_of(request.run))
 
 
-def remove(request: RemoveRequest, send: Send) -> Done:
+def answer_remove(request: RemoveRequest, send: Send) -> Done:
     """Delete a run."""
     del send
     remove_run(directory_of(request.run))
     return Done()
 
 
-def cancel(request: CancelRequest, send: Send) -> Done:
+def answer_cancel(request: CancelRequest, send: Send) -> Done:
     """Take a run out of the queue."""
     del send
     from accel_engine.run_queue import queue  # seldom needed
@@ -283,7 +283,7 @@ def cancel(request: CancelRequest, send: Send) -> Done:
     return Done()
 
 
-def check(request: CheckRequest, send: Send) -> CheckedHost:
+def answer_check(request: CheckRequest, send: Send) -> CheckedHost:
     """Check this machine, with a report of each check as it ends."""
     del request
     from accel_engine.doctor.all_checks import checks_of, run_checks  # slow to import, and seldom needed

@@ -181,7 +181,7 @@ class AnnotateRequest(HostRequest[Done]):
     name: str
     note: str
     tags: tuple[str, ...]
-    function: ClassVar[str] = "accel_engine.hosts.answers:annotate"
+    function: ClassVar[str] = "accel_engine.hosts.answers:answer_annotate"
     result: ClassVar[type] = Done
 
 
@@ -199,7 +199,7 @@ class RemoveRequest(HostRequest[Done]):
     """Delete a run."""
 
     run: RunId
-    function: ClassVar[str] = "accel_engine.hosts.answers:remove"
+    function: ClassVar[str] = "accel_engine.hosts.answers:answer_remove"
     result: ClassVar[type] = Done
 
 
@@ -208,7 +208,7 @@ class CancelRequest(HostRequest[Done]):
     """Take a run out of the queue."""
 
     run: RunId
-    function: ClassVar[str] = "accel_engine.hosts.answers:cancel"
+    function: ClassVar[str] = "accel_engine.hosts.answers:answer_cancel"
     result: ClassVar[type] = Done
 
 
@@ -448,7 +448,7 @@ class CheckedHost:
 class CheckRequest(HostRequest[CheckedHost]):
     """Let the doctor there check the machine."""
 
-    function: ClassVar[str] = "accel_engine.hosts.answers:check"
+    function: ClassVar[str] = "accel_engine.hosts.answers:answer_check"
     result: ClassVar[type] = CheckedHost
     parts: ClassVar[tuple[type, ...]] = (CheckReport,)
 

@@ -50,9 +50,7 @@ def check_inputs(inputs: Arrays, specs: Mapping[str, ArraySpec]) -> None:
         given_shape = inputs[name].shape[1:]
         if given_shape == spec.shape:  # nearly always, and a small model takes only some 50 us
             continue
-        if len(given_shape) != len(spec.shape) or any(
-            want not in (None, have) for want, have in zip(spec.shape, given_shape, strict=True)
-        ):
+        if not spec.fits(given_shape):
             sides = "x".join(map(str, given_shape)) or "single values"
             raise ModelError(f"input {name} takes examples of {spec}, not {sides}")
 

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         if (options.tls_certificate is None) != (options.tls_key is None):
             raise UsageError("--tls-certificate and --tls-key belong together")
-        limits = Limits(options.max_queue, options.timeout, options.max_body, options.threads or processors())
+        limits = Limits(options.max_queue, options.timeout, options.max_body, options.threads or usable_processors())
         settings = ServerSettings(
             folder=options.folder,
             host=options.host,
@@ -107,7 +107,7 @@ def _seconds(text: str) -> float:
     return _number(text, 0, 86_400, "seconds")
 
 
-def processors() -> int:
+def usable_processors() -> int:
     """Processors that this process may use, by its affinity and its control group's quota."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = processor_quota()

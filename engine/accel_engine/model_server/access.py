@@ -2,6 +2,7 @@
 
 import hmac
 import ipaddress
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,10 +47,23 @@ def read_token(path: Path) -> str:
     try:
         token = regular(path, or_pipe=True).read_text("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the token in {path}: {error}") from error
+        raise UsageError(f"cannot read the token in {path}: {getattr(error, 'strerror', None) or error}") from error
     if len(token) < SHORTEST or not token.isprintable() or " " in token:
         raise UsageError(f"{path}: a token has at least {SHORTEST} letters, digits or signs, and no blanks")
     return token
+
+
+def check_tls(certificate: Path, key: Path) -> None:
+    """Raise if a server cannot use a certificate and its key, PEM files.
+
+    Raises:
+        UsageError: They cannot be read, do not belong together, or the key has a password.
+    """
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, password="")
+    except (OSError, ValueError) as error:  # of ssl, too
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot use the certificate {certificate} with the key {key} for TLS: {reason}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from accel_engine.data.characters import decoded, tokens_of_text
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.folders.sound_files import read_sound, resampled_length, sound_header, window_starts
+from accel_engine.data.folders.sound_files import read_sound, resampled_length, sound_header, sound_window_starts
 from accel_engine.data.structure import ArraySpec
-from accel_engine.data.tables.last_windows import last_windows, table_columns
 from accel_engine.data.tables.raw_inputs import arrays_of
-from accel_engine.data.tables.rows_to_predict import read_rows_to_predict, read_texts_to_predict
-from accel_engine.data.texts.characters import decoded
-from accel_engine.data.texts.tokens import encoded
+from accel_engine.data.tables.rows_to_predict import (
+    last_windows,
+    read_rows_to_predict,
+    read_texts_to_predict,
+    table_columns,
+)
 from accel_engine.errors import AccelError
 from accel_engine.image_files import parse_header, read_example
 from accel_engine.inference.output_prediction import OutputPrediction, prediction, rows_not_finite
@@ -136,7 +139,7 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
                     )
                 samples, rate = spec.shape[0] or 0, form.sample_rate
                 length = resampled_length(header.samples, header.rate, rate)
-                starts = window_starts(length, samples) if form.window else [None]
+                starts = sound_window_starts(length, samples) if form.window else [None]
                 windows = np.array([read_sound(path, samples, rate, first)[0] for first in starts])
             return FileExamples([name], {single: windows[..., np.newaxis].astype(spec.dtype)}, {})
         case "language":
@@ -193,7 +196,7 @@ def _texts(content: bytes, suffix: str, file_name: str, single: str, form: Uploa
 
 def _prompt(text: str, single: str, form: UploadForm, spec: ArraySpec) -> FileExamples:
     """The last tokens of a prompt, filled up behind to the window of the model."""
-    tokens = encoded(text, form.vocabulary)
+    tokens = tokens_of_text(text, form.vocabulary)
     window = spec.shape[0]
     kept = tokens[-(window or form.window or len(tokens)) :]
     filled = [*kept, *[0] * ((window or len(kept)) - len(kept))]

@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import socket
-import ssl
 import time
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
@@ -16,9 +15,9 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from accel_engine.errors import AccelError, ModelError, UsageError, file_errors
+from accel_engine.errors import AccelError, ModelError, file_errors
 from accel_engine.files import replacing
-from accel_engine.model_server.access import ServerAccess
+from accel_engine.model_server.access import ServerAccess, check_tls
 from accel_engine.model_server.application import ServingState, application
 from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.served_model import Limits, ServedModel
@@ -238,6 +237,8 @@ async def _forced(server: uvicorn.Server) -> None:
 
 
 def _configuration(settings: ServerSettings, state: ServingState) -> uvicorn.Config:
+    if settings.tls:
+        check_tls(*settings.tls)
     config = uvicorn.Config(
         application(state),
         http=_PatientProtocol,
@@ -254,10 +255,7 @@ def _configuration(settings: ServerSettings, state: ServingState) -> uvicorn.Con
         ssl_certfile=settings.tls and settings.tls[0],
         ssl_keyfile=settings.tls and settings.tls[1],
     )
-    try:
-        config.load()
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"cannot use {', '.join(map(str, settings.tls or ()))} for TLS: {error}") from error
+    config.load()
     return config
 
 

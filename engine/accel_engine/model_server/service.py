@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.column_format import ColumnFormat
-from accel_engine.data.structure import ArraySpec
+from accel_engine.data.structure import ArraySpec, texts_of
 from accel_engine.errors import UsageError
 from accel_engine.files import regular
 from accel_engine.inference.output_differences import Differences, OutputScale
@@ -243,7 +243,7 @@ def _without_objects(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Texts as an array without pickled objects."""
     if array.dtype != object:
         return array
-    texts = [text.decode() if isinstance(text, bytes) else str(text) for text in array.reshape(-1).tolist()]
+    texts = texts_of(array)
     return np.array(texts, "U" if texts else "U1").reshape(array.shape)
 
 
@@ -284,7 +284,7 @@ class OutputComparison:
     """Why they are not equal; empty if they are, within the tolerance."""
 
 
-def compare(
+def compare_outputs(
     service: Service, expected: Mapping[str, npt.NDArray[Any]], found: Mapping[str, npt.NDArray[Any]]
 ) -> OutputComparison:
     """Compare a server's outputs with the trained model's, as the export did.

@@ -51,9 +51,7 @@ def checked(name: str, array: Array, spec: ArraySpec, *, has_batch: bool = True)
         return array
     if spec.shape == (1,) and shape == ():
         return array[..., np.newaxis]
-    if len(shape) != len(spec.shape) or any(
-        want not in (None, have) for want, have in zip(spec.shape, shape, strict=True)
-    ):
+    if not spec.fits(shape):
         if not spec.shape:
             raise RequestError(f"input {name} takes a single value ({spec}) for each example, not a list")
         sides = "x".join(map(str, shape)) or "single values"

@@ -58,7 +58,7 @@ class Kubernetes(Place):
                 f"--tpu-topology {request.tpu_topology}: a slice of several machines is not started here, only one of "
                 f"at most {MAX_CHIPS} chips"
             )
-        return (*machine_devices(0), *(Device(f"tpu:{index}", "tpu", "TPU", cores=1) for index in range(chips)))
+        return machine_devices(0, tpus=chips)
 
     def has_run_here(self, request: PlaceRequest) -> bool:
         """See :meth:`Place.has_run_here`: whether the volume is mounted here, with this program's directory in it."""

@@ -219,9 +219,13 @@ def room_on(machines: int, gpus: int, request: PlaceRequest) -> int:
     return max(1, machines // (request.nodes or 1) * max(1, gpus // (request.gpus or gpus or 1)))
 
 
-def machine_devices(gpus: int, model: str = "") -> tuple[Device, ...]:
-    """The devices of a machine with some GPUs, of which nothing else is known."""
-    return (Device("cpu:0", "cpu", "CPU"), *(Device(f"gpu:{index}", "gpu", model or "GPU") for index in range(gpus)))
+def machine_devices(gpus: int, model: str = "", *, tpus: int = 0) -> tuple[Device, ...]:
+    """The devices of a machine with some GPUs or TPU chips, of which nothing else is known."""
+    return (
+        Device("cpu:0", "cpu", "CPU"),
+        *(Device(f"gpu:{index}", "gpu", model or "GPU") for index in range(gpus)),
+        *(Device(f"tpu:{index}", "tpu", "TPU", cores=1) for index in range(tpus)),
+    )
 
 
 def program_command(words: Sequence[str], python: str = sys.executable) -> list[str]:

@@ -122,7 +122,7 @@ def submit(
         UsageError: The place cannot start such a run.
         RunError: The place does not take the run, or the run cannot be written.
     """
-    resolved = check(place, request, plan, devices)
+    resolved = check_at_place(place, request, plan, devices)
     directory = open_run()
     try:
         hand_over(place, request, resolved, directory)
@@ -132,7 +132,7 @@ def submit(
     return directory
 
 
-def check(place: Place, request: PlaceRequest, plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
+def check_at_place(place: Place, request: PlaceRequest, plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
     """Check that a place can start a plan; returns it placed on the devices of one of its machines.
 
     Raises:
@@ -202,7 +202,7 @@ def submit_plan(place: Place, request: PlaceRequest, plan: Plan, devices: Sequen
     return place.submit(PlacedJob(resolved, request, Path(name), Path(PLAN_FILE)))
 
 
-def write(
+def write_place_files(
     place: Place, request: PlaceRequest, plan: Plan, devices: Sequence[Device], *, replaces: bool = False
 ) -> list[str]:
     """Write the files with which a place starts a plan, and its plan; starts nothing.
@@ -241,7 +241,7 @@ def state_of(placed: PlacedRun, *, newest: bool = False) -> JobState:
     return _asked[key][1]
 
 
-def cancel(placed: PlacedRun) -> None:
+def cancel_job(placed: PlacedRun) -> None:
     """Take a run from its place.
 
     Raises:
@@ -278,7 +278,7 @@ def end_job(placed: PlacedRun) -> None:
     until = time.monotonic() + END_SECONDS
     with suppress(AccelError):
         if not state_of(placed, newest=True).is_over:
-            cancel(placed)
+            cancel_job(placed)
         while time.monotonic() < until and not state_of(placed, newest=True).is_over:
             time.sleep(1.0)
 

@@ -174,7 +174,7 @@ class Xpk(WrittenPlace):
             )
         if (request.nodes or 1) > 1:
             raise UsageError(f"--nodes {request.nodes}: only machines with GPUs train together, not {self._device}")
-        return (*machine_devices(0), *(Device(f"tpu:{index}", "tpu", "TPU", cores=1) for index in range(chips)))
+        return machine_devices(0, tpus=chips)
 
     def values(self, job: PlacedJob, name: str) -> tuple[str, Mapping[str, Value]]:
         """See :meth:`WrittenPlace.values`."""

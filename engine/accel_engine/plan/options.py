@@ -44,6 +44,11 @@ class OptionSpec(FieldSpec):
     read: Callable[[str], Any] | None = None
     """Makes its value of a text as it is, if that is not one of the type; raises a ``UsageError``."""
 
+    @property
+    def completions(self) -> tuple[str, ...]:
+        """Its choices, and usual values of another text, which have notes."""
+        return tuple(dict.fromkeys((*self.choices, *self.notes)))
+
     def value_of(self, name: str, text: str) -> Any:
         """The value that a text gives the option of a name.
 

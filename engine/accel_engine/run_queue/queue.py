@@ -12,8 +12,7 @@ from pathlib import Path
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import Outcome
-from accel_engine.places.placed_runs import cancel as cancel_job
-from accel_engine.places.placed_runs import state_of
+from accel_engine.places.placed_runs import cancel_job, state_of
 from accel_engine.run import find_run
 from accel_engine.run.directory.run_paths import host_function, runs_directory
 from accel_engine.run.engine.commands import send_command

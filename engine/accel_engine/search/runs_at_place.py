@@ -12,7 +12,7 @@ from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.places import HOST, PlaceName, PlaceRequest
 from accel_engine.places.place import ArrayPlace, JobState, Place
 from accel_engine.places.placed_runs import (
-    check,
+    check_at_place,
     cluster_environment,
     end_job,
     hand_over_together,
@@ -82,7 +82,7 @@ class RunsAtPlace(EngineRuns):
             PlanError: The plan does not fit the place.
             UsageError: The place cannot start such a run.
         """
-        check(self._place, self._request, plan, self.devices)
+        check_at_place(self._place, self._request, plan, self.devices)
 
     def slots(self) -> int:
         """How many runs the place can train at the same time."""
@@ -158,7 +158,7 @@ class _PlaceStarter:
         if info.plan is None:
             raise DataError(f"run {directory.name} has no plan that can be trained here")
         is_new = directory not in self._gathered
-        self._gathered[directory] = check(self._place, self._request, info.plan, self._devices)
+        self._gathered[directory] = check_at_place(self._place, self._request, info.plan, self._devices)
         if is_new and isinstance(self._place, ArrayPlace):
             return ""
         together = {each: plan for each, plan in self._gathered.items() if _is_to_start(each)}

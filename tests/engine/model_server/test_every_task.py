@@ -15,7 +15,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from accel_engine.model_export.export_options import target_at
 from accel_engine.model_export.service_folder import write_service_folder
 from accel_engine.model_server.open_inference import datatype_of
-from accel_engine.model_server.service import Service, compare, load_examples, read_service
+from accel_engine.model_server.service import Service, compare_outputs, load_examples, read_service
 from accel_engine.plan import Plan
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
@@ -155,7 +155,7 @@ def test_a_server_answers_as_the_trained_model(
     inputs, expected = load_examples(tmp_path / "service")
     with serving(start, tmp_path / "service") as server:
         for protocol in PROTOCOLS:
-            found = compare(service, expected, protocol(server, service, inputs))
+            found = compare_outputs(service, expected, protocol(server, service, inputs))
             assert found.problem == "", protocol.__name__
         signature = server.ask(f"/v1/models/{service.name}/metadata").json["metadata"]["signature_def"]["signature_def"]
         found_signature = json_format.ParseDict(signature["serving_default"], meta_graph_pb2.SignatureDef())

@@ -11,7 +11,7 @@ from msgspec import convert
 from accel_engine.errors import UsageError
 from accel_engine.places import PlaceRequest, parse_place
 from accel_engine.places.kubernetes import Kubernetes
-from accel_engine.places.placed_runs import open_place, submit_plan, write
+from accel_engine.places.placed_runs import open_place, submit_plan, write_place_files
 from accel_engine.plan import Plan
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from engine.deploy_folder.custom_kinds import kind, optional
@@ -51,7 +51,7 @@ def place_of(text: str) -> Kubernetes:
 
 def written(folder: Path, plan: Plan, text: str = "kubernetes:lab/ml", **asked: Any) -> dict[str, Any]:
     place, request = place_of(text), PlaceRequest(**ASKED | asked, write=str(folder / "files"))
-    write(place, request, plan, place.describe(request))
+    write_place_files(place, request, plan, place.describe(request))
     return {path.name: yaml.safe_load(path.read_text("utf-8")) for path in (folder / "files").glob("*.yaml")}
 
 

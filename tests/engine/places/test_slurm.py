@@ -10,7 +10,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError, RunError, UsageError
 from accel_engine.events import RunEnded
 from accel_engine.places import PlaceRequest, parse_place, placed_runs, slurm_jobs
-from accel_engine.places.placed_runs import cluster_environment, open_place, submit, write
+from accel_engine.places.placed_runs import cluster_environment, open_place, submit, write_place_files
 from accel_engine.plan import Plan
 from accel_engine.process.start_run import prepare_run
 from accel_engine.run import Status, list_runs
@@ -207,7 +207,7 @@ def test_only_the_files_are_written(slurm, tmp_path) -> None:
     place, request = open_place(name), PlaceRequest(nodes=2, gpus=1, write=str(tmp_path / "job's"))
     place.describe(request)
 
-    names = write(place, request, TWO, place.describe(request))
+    names = write_place_files(place, request, TWO, place.describe(request))
 
     assert names == ["job.sh", "plan.json"]
     assert list_runs() == []
@@ -216,7 +216,7 @@ def test_only_the_files_are_written(slurm, tmp_path) -> None:
     assert "places start '" in script
     assert all(word[0] != "sbatch" for word in slurm.known["asked"])
     with pytest.raises(UsageError, match="was written before"):
-        write(place, request, TWO, place.describe(request))
+        write_place_files(place, request, TWO, place.describe(request))
 
 
 @pytest.mark.parametrize(

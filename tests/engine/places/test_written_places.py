@@ -11,7 +11,7 @@ from msgspec import convert
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.places import PlaceRequest, parse_place
-from accel_engine.places.placed_runs import open_place, submit_plan, write
+from accel_engine.places.placed_runs import open_place, submit_plan, write_place_files
 from accel_engine.places.written_places import WrittenPlace
 from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
@@ -68,7 +68,7 @@ def place_of(text: str) -> WrittenPlace:
 
 def written(folder: Path, plan: Plan, text: str, **asked: Any) -> Path:
     place, request = place_of(text), PlaceRequest(**ASKED | asked, write=str(folder / "files"))
-    write(place, request, plan, place.describe(request))
+    write_place_files(place, request, plan, place.describe(request))
     return folder / "files"
 
 

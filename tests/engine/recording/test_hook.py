@@ -80,7 +80,7 @@ def test_lines_are_written_when_they_are_printed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stdout", log)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
 
-    hook.install("/run")
+    hook.install_hook("/run")
 
     assert log.line_buffering
     assert supervisor_address.given_address == "/run"
@@ -90,7 +90,7 @@ def test_fits_are_observed_once_keras_is_imported(tmp_path: Path, monkeypatch: p
     observed: list[Any] = []
     monkeypatch.setattr(fit_calls, "observe", observed.append)
     write(tmp_path, "keras", "name = 'the module of a test'")
-    hook.install("/run")
+    hook.install_hook("/run")
     assert importlib.util.find_spec("keras")  # as TensorFlow looks for it
     assert importlib.util.find_spec("no_such_module") is None
     assert observed == []

@@ -78,6 +78,8 @@ def test_a_stopped_deployment_is_listed_shown_and_removed(run_command, digits) -
         ("deploy last --host 0.0.0.0", "give --token-file FILE"),
         ("deploy last --target-rate 500", "--target-rate needs --target-latency"),
         ("deploy RUN --to folder --port 9000", "--port is for a server that is started here: leave out --to"),
+        ("deploy RUN --token-file /nowhere/token", "cannot read the token in /nowhere/token: no such file"),
+        ("deploy RUN --tls-key /nowhere/key --tls-certificate /nowhere/c", "for TLS: no such file"),
         ("deploy check foo:bar last", "'foo:bar' is no URL of a service"),
         ("deploy check http://h last --protocol v3", "--protocol"),
     ],

@@ -21,6 +21,7 @@ def run(new_run) -> None:
         ("--to service --for tensorflow-serving --accelerator tpu", "images have no TPU"),
         ("--to service --image 'a b'", "is no name of an image"),
         ("--to service --for kserve --storage x", "is no address of a storage"),
+        ("--to service --for kserve --storage pvc://x", "give --format savedmodel"),
         ("--to service --for kserve --node-selector x", "give NAME=VALUE"),
         ("--to service --for litert --target-latency 20ms", "is measured with accel-tui's server"),
         ("--to service --foreground", "leave out --to"),

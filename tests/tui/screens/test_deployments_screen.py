@@ -190,7 +190,7 @@ async def test_a_folder_is_written_from_the_form_and_replaced_after_a_question(
         asked.append((run, options.name, options.port, folder.to, folder.target, folder.image, folder.replace))
         raise DeployError("the folder cannot be written")
 
-    monkeypatch.setattr(deploy_to_folder, "check", lambda *_: None)
+    monkeypatch.setattr(deploy_to_folder, "check_folder_deploy", lambda *_: None)
     monkeypatch.setattr(deploy_to_folder, "deploy_to_folder", write)
     service = tmp_path / "service"
     service.mkdir()

@@ -198,7 +198,8 @@ async def test_layers_are_a_table_whose_rest_is_named(engine: FakeEngine, size: 
     engine.writer.write_diagnostics(LAYERS, 0)
     async with looked_into(engine, size) as pilot:
         await pilot.press("3")
-        await shows(pilot, "flatten  Flatten", "2,000 parameters, 500 trainable")
+        await shows(pilot, "flatten ", "inner  Sequential", "2,000 parameters, 500 trainable")
+        await hides(pilot, "flatten  Flatten")  # which its name tells
         await shows(pilot, "8.00 MFLOP per step", "25% outside layers")
         inner = [line.strip("│ ") for line in text_of(pilot).splitlines()]
         lines = {line.split()[0]: line for line in inner if line.split()}
@@ -228,7 +229,7 @@ async def test_tabs_are_changed_by_keys_and_by_the_mouse(engine: FakeEngine) -> 
             await pilot.press(key)
             await until(pilot, lambda wanted=wanted: screen.tab == wanted, wanted)  # type: ignore[misc]
         await pilot.click("#layers-tab")
-        await shows(pilot, "flatten  Flatten")
+        await shows(pilot, "inner  Sequential")
         await pilot.press("w")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
 

@@ -533,6 +533,14 @@ async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_
         await shows(pilot, "Start")
 
 
+async def test_a_tall_terminal_is_filled_with_runs_of_late_and_the_defaults_of_all_other_fields() -> None:
+    for _ in range(10):
+        FakeEngine().begin().build().end()
+    async with StubApp().run_test(size=(250, 70)) as pilot:
+        await until(pilot, lambda: text_of(pilot).count("finished") == 10, "all runs")
+        await shows(pilot, "on nan", "/ finds any of")
+
+
 async def test_help_lists_the_keys_with_what_they_do() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "? Help")

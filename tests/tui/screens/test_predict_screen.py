@@ -23,7 +23,7 @@ from accel_engine.requests.write_text import WritingOptions, WritingRequest, Wri
 from accel_engine.run.diagnostics import DataFormat
 from accel_tui.app_protocol import Screens
 from accel_tui.screens import job, predict_screen
-from accel_tui.screens.predict_screen import ExamplePictures, GrowingText, PredictScreen, pictures_of
+from accel_tui.screens.predict_screen import ExamplePictures, GrowingText, PredictScreen, pictures_of_prediction
 from accel_tui.widgets.text_table import TextTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import BareApp, StubApp, hides, more, shows, text_of, until
@@ -397,7 +397,7 @@ def test_an_image_has_its_picture_and_a_mask_the_one_that_was_predicted(tmp_path
         problems={},
         outputs=(OutputPrediction("", "segmentation", ("ground", "cat"), (), np.concatenate([mask, mask[:1]])),),
     )
-    of_missing, of_file, of_array = (list(pictures_of(found, row)) for row in range(3))
+    of_missing, of_file, of_array = (list(pictures_of_prediction(found, row)) for row in range(3))
     image, predicted = of_file
     assert (image.title, image.pixels.shape, image.is_mask) == ("large.png", (256, 512, 3), False)
     assert image.pixels[0, 0].tolist() == [250, 10, 10]

@@ -1,5 +1,6 @@
 """The screen that lists runs, on runs that a stand-in for the engine writes."""
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -132,6 +133,36 @@ async def test_enter_is_not_lost_on_a_list_that_is_still_to_come(
         await pilot.press("N", "r", "enter")  # what was read before is there at once
         ready.set()
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
+
+
+async def test_a_list_that_is_not_read_to_its_end_says_so(
+    made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(Plan(), Outcome.FINISHED)
+    ready, listing = threading.Event(), RunList()
+    monkeypatch.setattr(RunsTable, "listing", listing)
+    refresh = listing.refresh
+
+    def read(limit: int | None = None) -> bool:
+        return bool(refresh(limit) and False) if limit else bool(ready.wait() and refresh())
+
+    monkeypatch.setattr(listing, "refresh", read)
+    async with BareApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await shows(pilot, "1 run by data, reading the others…")
+        ready.set()
+        await until(pilot, lambda: "reading" not in text_of(pilot), "the end of the list")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_of_a_long_name_both_ends_stand_in_the_list_and_the_state_in_the_card(
+    made: Callable[..., Path], size: tuple[int, int]
+) -> None:
+    made(Plan(name="cosine-schedule-of-no-17"), Outcome.FINISHED)
+    async with BareApp().run_test(size=size) as pilot:
+        await open_runs(pilot)
+        await shows(pilot, "✓ finished ─", "no-17 ")
+        assert len(re.findall(r"-cos\S*…\S*no-17 +cnn", text_of(pilot))) == 1
 
 
 async def test_a_list_without_runs_on_the_plan_does_not_take_the_focus(home: Path) -> None:

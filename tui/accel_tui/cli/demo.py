@@ -15,8 +15,8 @@ from accel_engine.race.configuration import ConfigurationKind, ConfigurationResu
 from accel_engine.race.race import Race, RaceOptions
 from accel_tui.cli.options import FiniteNumber
 from accel_tui.cli.output import paragraph, print_to_stderr, write, write_json
-from accel_tui.cli.race import LiveBars, StateLines, configuration_values, race_page
-from accel_tui.cli.signals import INTERRUPTED, interruptible
+from accel_tui.cli.race import LiveBars, StateLines, configuration_values, exit_status, race_page
+from accel_tui.cli.signals import interruptible
 from accel_tui.formatting.runs import device_warnings
 
 EPILOG = """\b
@@ -92,7 +92,7 @@ def demo(seconds: float, as_json: bool) -> int:
                 ]
             )
         )
-    return INTERRUPTED if raced.was_stopped else int(not any(each.is_measured for each in raced.results))
+    return exit_status(raced)
 
 
 def _announcement(plan: Plan, devices: Sequence[Device], configurations: int, seconds: float) -> Iterator[str]:

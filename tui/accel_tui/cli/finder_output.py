@@ -35,7 +35,6 @@ from accel_tui.formatting.finders import (
     size_notes,
     size_problem,
     size_progress,
-    size_row,
     size_rows,
 )
 from accel_tui.settings.user_settings import load_settings
@@ -250,7 +249,7 @@ def _begin_size(progress: SizeProgress, status: StatusLine, *, as_json: bool) ->
 
 def _show_interrupted(measured: Iterable[MeasuredSize]) -> None:
     """Show what was measured before Ctrl-C, as a table."""
-    if rows := [size_row(each) for each in _rising(measured)]:
+    if rows := size_rows(_rising(measured)):
         write(f"\n{table(SIZE_HEADER, rows)}")
     print_to_stderr("interrupted: no batch size was chosen")
 
@@ -297,7 +296,7 @@ def _size_page(found: FoundSize) -> Iterator[str]:
         yield ""
         yield from _plot_lines(throughput_plot(found.measured, found.chosen, SIZE_PLOT_ROWS), SIZE_PLOT_ROWS)
         yield ""
-    yield table(SIZE_HEADER, size_rows(found))
+    yield table(SIZE_HEADER, size_rows(found.measured, found.chosen))
     yield ""
     yield from (f"{capitalized(note)}." for note in size_notes(found))
     if command := _size_command(found):

@@ -266,9 +266,9 @@ def _terminate(info: RunInfo) -> str:
     if host := host_of_run(info.directory):
         return f"the engine does not stop: process {info.pid} of {host}; its last checkpoint is kept"
     if info.place:
-        from accel_engine.places.placed_runs import cancel  # seldom needed
+        from accel_engine.places.placed_runs import cancel_job  # seldom needed
 
-        cancel(info.place)
+        cancel_job(info.place)
         return f"the engine does not stop: took job {info.place.job} from {info.place.place}"
     for process in _engine_processes(info):
         process.terminate()

@@ -63,7 +63,7 @@ def measure_at_place(
     place, request = placed_runs.open_place(name), replace(request, nodes=1)
 
     def checked(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
-        resolved = placed_runs.check(place, request, plan, devices)
+        resolved = placed_runs.check_at_place(place, request, plan, devices)
         check(resolved)
         return resolved
 

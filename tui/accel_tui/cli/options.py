@@ -102,8 +102,7 @@ def _help(spec: OptionSpec, default: Any) -> str:
 
 def _complete(spec: OptionSpec, _: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """The choices that begin with what is typed."""
-    names = (*spec.choices, *(each for each in spec.notes if each not in spec.choices))
-    return [CompletionItem(each, help=spec.notes.get(each)) for each in names if each.startswith(typed)]
+    return [CompletionItem(each, help=spec.notes.get(each)) for each in spec.completions if each.startswith(typed)]
 
 
 def _read(spec: OptionSpec, name: str, context: click.Context, option: click.Parameter, text: Any) -> Any:

@@ -19,7 +19,7 @@ from accel_engine.places.placed_runs import (
     open_place,
     submit,
     submit_plan,
-    write,
+    write_place_files,
 )
 from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
@@ -75,7 +75,7 @@ def train_at_place(
         def start(plan: Plan, devices: Sequence[Device]) -> Path | int:
             check_strategy(plan, request)
             if request.write:
-                names = write(place, request, plan, devices)
+                names = write_place_files(place, request, plan, devices)
                 print_line("\n".join(str(Path(request.write, name)) for name in names))
                 return 0
 

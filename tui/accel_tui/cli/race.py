@@ -112,6 +112,11 @@ def race(
         write_json(_ended(raced.results, is_stopped=raced.was_stopped))
     else:
         write("\n".join(race_page(raced.results)))
+    return exit_status(raced)
+
+
+def exit_status(raced: Race) -> int:
+    """The status for the shell: 1 if nothing was measured."""
     return INTERRUPTED if raced.was_stopped else int(not any(each.is_measured for each in raced.results))
 
 

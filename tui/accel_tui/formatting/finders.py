@@ -1,11 +1,11 @@
 """What the finders found, in words, for the command line and the screen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from accel_engine.finders.batch_effects import BatchEffects
 from accel_engine.finders.learning_rate_finder import FoundRate, RampProgress
 from accel_engine.finders.rate_suggestions import ABOUT, Suggestion, spread_text
-from accel_engine.finders.throughput import MARGIN, FoundSize, MeasuredSize, SizeOptions, SizeProgress
+from accel_engine.finders.throughput import MARGIN, ChosenSizes, FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.words import numbers
 
 FEW_STEPS = 0.1
@@ -87,26 +87,36 @@ def rate_notes(found: FoundRate) -> Iterator[str]:
         yield found.suggestions.remark
 
 
-def size_rows(found: FoundSize) -> list[tuple[str, ...]]:
-    """A row for each size."""
-    return [size_row(each, _names(found, each)) for each in found.measured]
+def size_rows(measured: Iterable[MeasuredSize], chosen: ChosenSizes | None = None) -> list[tuple[str, ...]]:
+    """A row for each size, with what it is called; a column has one unit."""
+    sizes = list(measured)
+    rate = numbers.in_one_form(numbers.compact, [each.throughput for each in sizes])
+    steps = numbers.in_one_form(numbers.compact, [each.steps_per_second for each in sizes])
+    memory = numbers.in_one_form(numbers.size, [each.memory or 0.0 for each in sizes])
+    return [
+        (
+            f"{each.batch_size:,}",
+            f"{each.per_replica:,}",
+            *(
+                ("", "", "", each.problem)
+                if each.problem
+                else (
+                    rate(each.throughput),
+                    steps(each.steps_per_second),
+                    "" if each.memory is None else memory(each.memory),
+                    _names(chosen, each),
+                )
+            ),
+        )
+        for each in sizes
+    ]
 
 
-def _names(found: FoundSize, size: MeasuredSize) -> str:
-    if found.chosen is None:
+def _names(chosen: ChosenSizes | None, size: MeasuredSize) -> str:
+    if chosen is None:
         return ""
-    chosen = found.chosen
     pairs = ((chosen.knee, "knee"), (chosen.fastest, "fastest"), (chosen.largest, "largest"))
     return ", ".join(name for each, name in pairs if each.batch_size == size.batch_size)
-
-
-def size_row(size: MeasuredSize, names: str = "") -> tuple[str, ...]:
-    """The row of a size, with what it is called."""
-    lead = f"{size.batch_size:,}", f"{size.per_replica:,}"
-    if size.problem:
-        return (*lead, "", "", "", size.problem)
-    memory = "" if size.memory is None else numbers.size(size.memory)
-    return (*lead, numbers.compact(size.throughput), numbers.compact(size.steps_per_second), memory, names)
 
 
 def size_notes(found: FoundSize) -> Iterator[str]:

@@ -12,9 +12,6 @@ DATA, DECISIONS, OUTCOME = (tuple(name for (panel, _), name in _PLACES if panel 
 FIRST = (*DATA, *DECISIONS, *OUTCOME)
 """All of these."""
 
-NEXT = tuple(name for _, name in sorted((words.next, name) for name, words in WORDS.items() if words.next is not None))
-"""The fields whose defaults stand below the decisions, as many as there is room for."""
-
 _OTHERS = {group: tuple(name for name in names if name not in FIRST) for group, names in GROUPS.items()}
 
 OTHERS: dict[str, tuple[str, ...]] = {group: names for group, names in _OTHERS.items() if names}
@@ -22,6 +19,12 @@ OTHERS: dict[str, tuple[str, ...]] = {group: names for group, names in _OTHERS.i
 
 ORDER: tuple[str, ...] = (*DATA, *DECISIONS, *(name for names in OTHERS.values() for name in names), *OUTCOME)
 """All fields in the order of the screen."""
+
+NEXT = (
+    *(name for _, name in sorted((words.next, name) for name, words in WORDS.items() if words.next is not None)),
+    *(name for name in ORDER if name not in FIRST and WORDS[name].next is None),
+)
+"""All others, whose defaults stand below the decisions as far as there is room, in the order of their use."""
 
 
 def is_changed(name: str, filled: ResolvedPlan, defaults: PlanFields) -> bool:

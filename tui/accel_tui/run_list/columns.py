@@ -195,7 +195,7 @@ COLUMNS: tuple[RunColumn, ...] = (
         lambda run: (_STATUS_ORDER[run.status], ""),
         colour=lambda run: SYMBOLS[run.status][1],
     ),
-    Column("run", 21, lambda run, _: run_title(run), _words(run_title), widest=40),
+    Column("run", 21, lambda run, _: run_title(run), _words(run_title), widest=40, middle=True),
     Column("name", 16, lambda run, _: _name(run), _words(_name), only_chosen=True),
     _plan("model", 16, 2),
     _plan("data", 14, 11),

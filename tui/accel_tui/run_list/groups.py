@@ -1,7 +1,7 @@
 """Groups of runs in a list: by their data, by the search, script or bench that they are of, or by a field."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.bench_figures import bench_figure
-from accel_tui.formatting.table_columns import Column
+from accel_tui.formatting.table_columns import Column, SortKey
 from accel_tui.formatting.text import base_name
 from accel_tui.run_list.columns import COLUMNS, METRIC_COLUMNS, SYMBOLS, RunColumn, named_in_plan, plan_value
 from accel_tui.run_list.run_filter import searched_text
@@ -58,6 +58,11 @@ class Result(NamedTuple):
         return bench_figure(self.series).text(self.value)
 
     @property
+    def sort_key(self) -> SortKey | None:
+        """The best value comes last; ``None`` without a number."""
+        return None if self.value != self.value else (-self.value if self.lower else self.value, "")
+
+    @property
     def title(self) -> str:
         """What the value is."""
         if self.series == "throughput":
@@ -71,13 +76,23 @@ def _is_better_lower(name: str, mode: object) -> bool | None:
     return is_better_lower(name, mode)
 
 
+def series_to_read(monitor: str, known: Container[str]) -> str:
+    """The metric that tells a person most: of a regression whose loss counts an error, else the metric that counts.
+
+    Args:
+        monitor: The metric that counts.
+        known: The metrics of the run, with ``validation_`` before those of validations.
+    """
+    if is_loss(monitor.removeprefix(VALIDATION_PREFIX)):
+        return next((name for name in _ERRORS if name in known), monitor)
+    return monitor
+
+
 def result_of(run: RunSummary) -> Result | None:
     """The result of a run: its best accuracy or whatever counts, the error of a regression, or else the loss."""
-    if run.monitor.endswith("loss") and is_loss(run.monitor.removeprefix(VALIDATION_PREFIX)):
-        metrics = run.metrics or {}
-        for name in _ERRORS:
-            if name in metrics:
-                return Result(name, metrics[name], lower=True)
+    metrics = run.metrics or {}
+    if (name := series_to_read(run.monitor, metrics)) != run.monitor:
+        return Result(name, metrics[name], lower=True)
     if run.best is None:
         return None
     mode = run.info.plan_values.get("monitor_mode") if run.info else None
@@ -461,11 +476,8 @@ def _of_group(
     def metric(run: RunSummary, _: float) -> str:
         return short_metric_name(found.series) if (found := known_result(run)) else ""
 
-    def sort_key(run: RunSummary) -> tuple[float, str] | None:
-        found = known_result(run)
-        return (
-            None if found is None or found.value != found.value else (-found.value if found.lower else found.value, "")
-        )
+    def sort_key(run: RunSummary) -> SortKey | None:
+        return found.sort_key if (found := known_result(run)) else None
 
     def drawn(run: RunSummary, _: float) -> str:
         group, found = group_of(run), result(run)

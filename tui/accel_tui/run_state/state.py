@@ -250,9 +250,13 @@ class RunState(History):
 
     @property
     def monitored(self) -> Points:
-        """The steps and values of the metric that counts: of validations, or of epochs."""
-        name = self.monitor.removeprefix(VALIDATION_PREFIX)
-        return self.points(name) if name == self.monitor else self.validation.get(name, ())
+        """The steps and values of the metric that counts."""
+        return self.points_of(self.monitor)
+
+    def points_of(self, series: str) -> Points:
+        """The steps and values of a metric: of validations, or of epochs."""
+        name = series.removeprefix(VALIDATION_PREFIX)
+        return self.points(name) if name == series else self.validation.get(name, ())
 
     @property
     def best(self) -> tuple[int, float] | None:

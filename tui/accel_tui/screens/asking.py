@@ -18,6 +18,7 @@ from textual.events import Resize
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Label
 
+from accel_engine.errors import AccelError
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.app_protocol import Screens, open_screen
@@ -146,6 +147,14 @@ class AskingScreen(BackScreen):
         """Open a dialog, which :meth:`withdraw_question` may close; returns its result."""
         self._question = question
         return await ask_user(self, question)
+
+    async def make_changes(self, *changes: Callable[[], object]) -> None:
+        """Make changes in a thread, one after the other; notify of each that fails."""
+        for change in changes:
+            try:
+                await asyncio.to_thread(change)
+            except AccelError as error:
+                self.notify(str(error), severity="error", markup=False)
 
     def withdraw_question(self) -> None:
         """Close the dialog that was opened last, if it is still open: what it is about has ended by itself."""

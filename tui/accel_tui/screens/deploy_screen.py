@@ -176,7 +176,7 @@ class DeployScreen(_DeployingScreen):
             choose_port(server.host, server.port)
             return server, None
         folder = replace(part_of(FolderOptions, options), replace=True)  # which is asked before
-        deploy_to_folder.check(self._directory, server, folder)
+        deploy_to_folder.check_folder_deploy(self._directory, server, folder)
         return server, folder
 
     def question(self, prepared: tuple[DeployOptions, FolderOptions | None]) -> QuestionScreen | None:

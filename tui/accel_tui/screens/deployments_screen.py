@@ -20,7 +20,6 @@ from accel_engine.deployment.deploy import Deployer
 from accel_engine.deployment.deployments import Deployment, remove_deployment
 from accel_engine.deployment.server_control import stop_server
 from accel_engine.deployment.status import READY, DeploymentStatus, StatusReader
-from accel_engine.errors import AccelError
 from accel_engine.process.engine_call import ask
 from accel_engine.run.runs.listing import thinned
 from accel_engine.text import printable
@@ -289,10 +288,7 @@ class DeploymentsScreen(AskingScreen):
     async def _change(self, deployment: Deployment, words: str, change: Callable[[], object]) -> None:
         """Change a deployment in a thread; notify if it fails."""
         self.notify(f"{words} {deployment.name}", timeout=2, markup=False)
-        try:
-            await asyncio.to_thread(change)
-        except AccelError as error:
-            self.notify(str(error), severity="error", markup=False)
+        await self.make_changes(change)
         self._refresh()
 
 

@@ -13,7 +13,6 @@ from accel_tui.formatting.finders import (
     size_notes,
     size_plan,
     size_problem,
-    size_row,
     size_rows,
 )
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
@@ -119,8 +118,7 @@ class FindSizeScreen(FinderScreen):
         chosen, memory = (found.chosen, found.memory) if found else (None, None)
         self.query_one("#throughput", FinderPlot).show(lambda rows: throughput_plot(measured, chosen, rows, cursor))
         self.query_one("#memory", FinderPlot).show(lambda rows: memory_plot(measured, memory, rows, cursor))
-        rows = size_rows(found) if found else [size_row(each) for each in measured]
-        self.show_found(SIZE_HEADER, rows, self._notes(cursor))
+        self.show_found(SIZE_HEADER, size_rows(measured, chosen), self._notes(cursor))
 
     def _notes(self, cursor: float | None) -> list[str]:
         found = self._found

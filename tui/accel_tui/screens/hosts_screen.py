@@ -331,10 +331,7 @@ class HostsScreen(AskingScreen):
 
     async def _change(self, change: Callable[[], object]) -> None:
         """Change the list of hosts in a thread; notify if it fails."""
-        try:
-            await asyncio.to_thread(change)
-        except AccelError as error:
-            self.notify(str(error), severity="error", markup=False)
+        await self.make_changes(change)
         await self._follow_hosts().wait()
 
 

@@ -152,7 +152,7 @@ class ExamplePictures(TextPage):
             yield self.line()
 
 
-def pictures_of(found: ExamplePredictions, row: int) -> Iterator[ShownExample]:
+def pictures_of_prediction(found: ExamplePredictions, row: int) -> Iterator[ShownExample]:
     """The picture of an example that was predicted, if it is an image file, and the images that were predicted of it.
 
     Args:
@@ -350,7 +350,7 @@ class PredictScreen(JobScreen):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="pictures")
     def _read_pictures(self, found: ExamplePredictions, row: int) -> None:
-        self.call_later(self._take_pictures, found, tuple(pictures_of(found, row)) if found.readable else ())
+        self.call_later(self._take_pictures, found, tuple(pictures_of_prediction(found, row)) if found.readable else ())
 
     def _take_pictures(self, found: ExamplePredictions, pictures: tuple[ShownExample, ...]) -> None:
         if found is self._found:

@@ -140,11 +140,7 @@ class RunActionsScreen(AskingScreen):
 
     async def change(self, *changes: Callable[[], object]) -> None:
         """Change runs in a thread; notify of each change that fails."""
-        for each in changes:
-            try:
-                await asyncio.to_thread(each)
-            except AccelError as error:
-                self.notify(str(error), severity="error", markup=False)
+        await self.make_changes(*changes)
         self.take_changes()
 
     def take_changes(self) -> None:

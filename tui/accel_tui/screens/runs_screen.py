@@ -198,7 +198,8 @@ class RunsScreen(RunActionsScreen):
         everything, shown, selected_rows = len(self.table.runs), len(self.table.shown), len(self.table.selected_rows)
         counts = [f"{shown:,} of " * bool(self.table.filter) + numbers.counted(everything, "run")]
         counts[0] += f" by {self.table.grouping}" * (self.table.grouping != "none")
-        self._show_found(", ".join(counts + [f"{selected_rows} selected"] * bool(selected_rows)))
+        counts += [f"{selected_rows} selected"] * bool(selected_rows) + ["reading the others…"] * self.table.is_partial
+        self._show_found(", ".join(counts))
         self.refresh_bindings()
 
     def _show_found(self, text: str) -> None:

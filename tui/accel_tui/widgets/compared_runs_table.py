@@ -94,9 +94,7 @@ def _columns(
 
     def result_key(row: ResultRow) -> SortKey | None:
         found = group.result(row.run) or result_of(row.run)
-        return (
-            None if found is None or found.value != found.value else (-found.value if found.lower else found.value, "")
-        )
+        return found.sort_key if found else None
 
     def drawn(row: ResultRow, width: int) -> str:
         found = group.result(row.run)

@@ -37,6 +37,8 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else 1e3 * seconds
 
 
+_ERRORS = "errors in 10 s"
+
 _CHARTS: tuple[tuple[str, tuple[tuple[str, Colour, _Figure], ...]], ...] = (
     (
         "requests/s",
@@ -50,7 +52,7 @@ _CHARTS: tuple[tuple[str, tuple[tuple[str, Colour, _Figure], ...]], ...] = (
         ),
     ),
     ("examples a batch", (("batch", "metric", lambda figures: figures.batch),)),
-    ("errors in 10 s", (("errors", "error", lambda figures: float(figures.errors)),)),
+    (_ERRORS, (("errors", "error", lambda figures: float(figures.errors)),)),
 )
 """The charts: title, and name, colour and value of each series."""
 
@@ -84,6 +86,7 @@ class DeploymentCharts(Grid):
         for at, (title, _) in enumerate(_CHARTS):
             chart = Chart(title, y_bounds=(0.0, None), classes="-second" if at > 1 else "")
             chart.empty = "reading…"
+            chart.is_count = title == _ERRORS
             yield chart
 
     def show_row(self, row: DeploymentStatus | None) -> None:

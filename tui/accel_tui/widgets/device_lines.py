@@ -124,12 +124,14 @@ def history(loads: Sequence[float | None], columns: int, rows: int = 1) -> list[
     return drawn
 
 
+def _load_colour(load: float | None) -> str:
+    return "" if load is None else f"$load-{min(max(int(load // 20), 0), 4)}"
+
+
 def _colour_of(load: float | None, row: int, rows: int) -> str:
     """The colour of a load, darker below the row of its top, so that a device that is in use is no block of red."""
-    if load is None:
-        return ""
-    colour = f"$load-{min(int(load // 20), 4)}"
-    return f"{colour} 40%" if load > (row + 1) * 100 / rows else colour
+    is_below = load is not None and load > (row + 1) * 100 / rows
+    return f"{_load_colour(load)} 40%" if is_below or (rows == 1 and load) else _load_colour(load)
 
 
 def _block_of(load: float | None, row: int, rows: int) -> str:
@@ -272,7 +274,9 @@ def _use(meter: Meter, cells: int) -> Content:
     reading = meter.reading("utilization")
     filled = 0 if reading.value is None else round(cells * min(max(reading.value, 0.0), 100.0) / 100)
     return Content.assemble(
-        (_BAR * filled, "$accent"), (_REST * (cells - filled), "$foreground 15%"), f" {_percent(reading)}"
+        (_BAR * filled, "$accent"),
+        (_REST * (cells - filled), "$foreground 15%"),
+        (f" {_percent(reading)}", _load_colour(reading.value)),
     )
 
 

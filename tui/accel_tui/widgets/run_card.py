@@ -11,6 +11,7 @@ from heapq import nlargest, nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -27,7 +28,7 @@ from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
 from accel_tui.formatting.runs import lost_reason
-from accel_tui.formatting.text import base_name, shorten, shorten_start
+from accel_tui.formatting.text import base_name, shorten, shorten_middle, shorten_start
 from accel_tui.plan import field_labels
 from accel_tui.run_list.columns import SYMBOLS, run_title, status_of
 from accel_tui.run_list.groups import RunGroup, result_of, short_metric_name
@@ -55,6 +56,7 @@ _NAMED_SHORT = 3  # the same in a short card
 _SHORT = 12  # lines of a card below which it is short
 _NAME = 26  # cells of the names of a group's best runs
 _CHARTS = 2
+_CORNERS, _LEAST_NAME = 6, 8  # cells of the frame beside its title, and of a name in it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,6 +131,7 @@ class RunCard(VerticalScroll, can_focus=False):
         border-title-style: bold;
         padding: 0 1;
         scrollbar-size: 1 1;
+        scrollbar-gutter: stable;
         & > Static { height: auto; link-style: none; link-color: $foreground; link-background: transparent; }
         & > Chart { height: 7; display: none; }
         &.-charts > Chart { display: block; }
@@ -184,8 +187,7 @@ class RunCard(VerticalScroll, can_focus=False):
             self._show_run(printable_fields(subject))
             return
         self.remove_class("-charts")
-        title = _title(printable_line(subject.path[-1]), subject.note, "$text-muted") if subject else Content("")
-        show_border_title(self, title)
+        self._show_title(*((printable_line(subject.path[-1]), subject.note, "$text-muted") if subject else ("",) * 3))
         if self._is_short:
             self._head.display = False
             show_text(self._facts, Content("\n").join(_group_lines(subject, _NAMED_SHORT)) if subject else Content(""))
@@ -197,7 +199,7 @@ class RunCard(VerticalScroll, can_focus=False):
     def _show_run(self, run: RunSummary) -> None:
         info, content = run.info, self._content
         symbol, colour = SYMBOLS[run.status]
-        show_border_title(self, _title(run_title(run), f"{symbol} {_status(run, content.state)}", f"${colour}"))
+        self._show_title(run_title(run), f"{symbol} {_status(run, content.state)}", f"${colour}")
         head = list(_head(run))
         self._head.display = bool(head)
         show_text(self._head, Content("\n").join(head))
@@ -221,6 +223,12 @@ class RunCard(VerticalScroll, can_focus=False):
         where = shorten_start(printable(str(info.directory)), max(10, self.scrollable_content_region.width - 1))
         lines += [Content(""), *_again(info), Content.styled(where, "$text-disabled")]
         show_text(self._facts, Content("\n").join([*lines, Content(""), *self._key_lines()]))
+
+    def _show_title(self, name: str, state: str, colour: str) -> None:
+        """Show a name, cut where there is no room for it beside the state."""
+        name = shorten_middle(name, max(self.outer_size.width - _CORNERS - cell_len(f"  {state}"), _LEAST_NAME))
+        title = Content.assemble(name, (f"  {state}", f"{colour} not bold")) if name else Content("")
+        show_border_title(self, title)
 
     @property
     def _is_short(self) -> bool:
@@ -271,11 +279,6 @@ def _key_content(key: CardKey, width: int) -> Content:
     label = Content(f" {key.label}".replace(" ", "\N{NO-BREAK SPACE}")).stylize(f"@click=screen.{key.action}")
     shown = Content.styled(key.key, "$accent bold") + label
     return shown + Content(" " * (width - shown.cell_length))
-
-
-def _title(name: str, state: str, colour: str) -> Content:
-    """A title with a state after the name."""
-    return Content.assemble(name, (f"  {state}", f"{colour} not bold"))
 
 
 def _status(run: RunSummary, state: RunState) -> str:

@@ -99,7 +99,8 @@ class RunsTable(Table[RunSummary]):
         self._changed_of_filter: set[GroupPath] = set()
         self._places: dict[Hashable, int] = {}
         self._open_when_listed = False
-        self._is_partial = False
+        self.is_partial = False
+        """Whether only the most recently written runs are read."""
         self._worker: Worker[None] | None = None
 
     def key_of(self, row: RunSummary) -> Hashable:
@@ -245,8 +246,8 @@ class RunsTable(Table[RunSummary]):
 
     @on(Listed)
     def _update_runs(self, event: Listed) -> None:
-        begins = self._is_partial and self._cursor <= 1
-        self._is_partial = not event.whole
+        begins = self.is_partial and self._cursor <= 1
+        self.is_partial = not event.whole
         self.runs = event.runs
         if begins:
             self.go_to_first_row()  # the user did not choose the first of a partial list

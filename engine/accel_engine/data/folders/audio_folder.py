@@ -17,7 +17,13 @@ from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSou
 from accel_engine.data.folders.files import FilesSeen
 from accel_engine.data.folders.folder_source import SplitFiles
 from accel_engine.data.folders.layout import AUDIO_SUFFIXES
-from accel_engine.data.folders.sound_files import SoundHeader, read_sound, resampled_length, sound_header, window_starts
+from accel_engine.data.folders.sound_files import (
+    SoundHeader,
+    read_sound,
+    resampled_length,
+    sound_header,
+    sound_window_starts,
+)
 from accel_engine.errors import DataError, PlanError
 
 CUT = 0.01
@@ -103,7 +109,7 @@ class SoundForm(ClassFileForm[SoundHeader]):
 
     def windows_of(self, file: str, header: SoundHeader | None) -> list[str]:
         """The windows that a sound is divided into, or the sound."""
-        starts = window_starts(self.length_of(header), self.samples) if header and self.divides else [None]
+        starts = sound_window_starts(self.length_of(header), self.samples) if header and self.divides else [None]
         return [file if first is None else SoundWindow(file, first) for first in starts]
 
     def _is_divided(self, header: SoundHeader) -> bool:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Split
+from accel_engine.data.dataset import Split, spread_rows
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.folders.files import FileForm, FilesSeen, look_at
 from accel_engine.data.folders.folder_source import FolderSource, SplitFiles, subfolders
@@ -76,7 +76,7 @@ class ClassFolderSource(FolderSource[str]):
         train, names = self.examples["train"], self.class_names
         labels = [_labels(split) for split in self.examples.values()]
         counts = np.bincount(np.concatenate(labels), minlength=len(names)).tolist()
-        shown = np.linspace(0, len(train) - 1, min(_SAMPLES, len(train))).astype(int)
+        own = _labels(train)
         return replace(
             super().describe(),
             classes=len(names),
@@ -87,7 +87,7 @@ class ClassFolderSource(FolderSource[str]):
             ),
             class_names=names,
             class_counts=tuple(counts),
-            samples=tuple(self.sample(train.files[row], names[_labels(train)[row]]) for row in shown),
+            samples=tuple(self.sample(train.files[row], names[own[row]]) for row in spread_rows(len(train), _SAMPLES)),
         )
 
     def sample(self, file: str, label: str) -> tuple[str, str]:

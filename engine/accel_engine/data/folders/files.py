@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress, is_skipped, no_progress, or_skip
-from accel_engine.data.dataset import LazyRows, Split, fits_in_memory
+from accel_engine.data.dataset import LazyRows, Split, fits_in_memory, spread_rows
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.errors import DataError
@@ -139,7 +139,7 @@ def look_at(
     Raises:
         DataError: A file cannot be read, unless such files are skipped; or none can.
     """
-    rows = np.unique(np.linspace(0, len(files) - 1, min(limit, len(files))).astype(int)).tolist()
+    rows = spread_rows(len(files), limit).tolist()
     headers: dict[F, H] = {}
     problems: dict[F, DataError] = {}
     for file, found in read_in_threads(check, [files[row] for row in rows], _GROUP, options):

@@ -1,7 +1,7 @@
 """Describes and loads images in a folder per class."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -51,13 +51,10 @@ class ImageForm(ClassFileForm[ImageHeader]):
         headers = seen.counts
         channels = max(header.channels for header in headers)
         bits = max(header.bits for header in headers) if channels == 1 else 8
-        sizes = Counter[tuple[int, int]]()
-        for header, count in headers.items():
-            sizes[header.height, header.width] += count
         if options.image_size is not None:
             size, reason = parse_size(options.image_size), ""
         else:
-            size, reason = sizes.most_common(1)[0][0], ", the most common size (change it with image_size)"
+            size, reason = common_size(headers), ", the most common size (change it with image_size)"
         return cls((*size, channels), f"uint{bits}", reason)
 
     def __post_init__(self) -> None:
@@ -75,6 +72,14 @@ class ImageForm(ClassFileForm[ImageHeader]):
     def changes(self, headers: Counter[ImageHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
         """What is turned, resized and converted."""
         return image_changes(headers, self.shape, self.dtype, self.reason, is_sampled=is_sampled)
+
+
+def common_size(headers: Mapping[ImageHeader, int]) -> tuple[int, int]:
+    """The most common height and width of images, by the number of images with each header."""
+    sizes = Counter[tuple[int, int]]()
+    for header, count in headers.items():
+        sizes[header.height, header.width] += count
+    return sizes.most_common(1)[0][0]
 
 
 def image_changes(

@@ -113,7 +113,7 @@ def _loudest_part(file: soundfile.SoundFile, wanted: int, samples: int) -> int:
     return max(0, min(first * step, samples - wanted))
 
 
-def window_starts(length: int, samples: int) -> list[int | None]:
+def sound_window_starts(length: int, samples: int) -> list[int | None]:
     """Where the windows of a sound begin; ``None``, its loudest part, of a sound of less than two.
 
     The last window ends with the sound, and may begin within the one before.

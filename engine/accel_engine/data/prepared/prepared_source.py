@@ -14,7 +14,7 @@ from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn, parse_size
-from accel_engine.data.folders.image_folder import image_changes
+from accel_engine.data.folders.image_folder import common_size, image_changes
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange, is_image
 from accel_engine.data.prepared.columns import ColumnSource, SourceColumn, SourceColumns, decode_columns, row_bytes
 from accel_engine.data.roles import Roles
@@ -316,10 +316,7 @@ def size_images(
     if None in (height, width, channels) and not headers:
         raise DataError(f"the column {name} has no images that can be read")
     if height is None or width is None:
-        sizes = Counter[tuple[int, int]]()
-        for header, count in headers.items():
-            sizes[header.height, header.width] += count
-        (common_height, common_width), _ = sizes.most_common(1)[0]
+        common_height, common_width = common_size(headers)
         height, width = height or common_height, width or common_width
         reason = ", the most common size (change it with image_size)"
     channels = channels or max(header.channels for header in headers)

@@ -42,9 +42,7 @@ class PythonSource(Source):
         return dataset
 
     def _check_options(self) -> None:
-        for name in ("kinds",) if self.options.window is not None else COLUMN_OPTIONS:
-            if value := getattr(self.options, name):
-                raise PlanError(name, value, "only for files: the function says what inputs and targets are")
+        self.refuse(COLUMN_OPTIONS, "only for files: the function says what inputs and targets are")
 
 
 def user_function(spec: str, field: str = "data") -> UserFunction:

@@ -82,10 +82,7 @@ class PassStream(ABC):
             raise DataError(f"batch {self._position} of pass {self._epoch + 1} has other arrays than the first one")
         for path, expected, array in zip(paths, flatten(self.spec), flatten(batch), strict=True):
             own = spec_of(array)
-            same = len(own.shape) == len(expected.shape) and all(
-                side in (None, has) for side, has in zip(expected.shape, own.shape, strict=True)
-            )
-            if not same or (own.dtype == "string") != (expected.dtype == "string"):
+            if not expected.fits(own.shape) or (own.dtype == "string") != (expected.dtype == "string"):
                 raise DataError(
                     f"batch {self._position} of pass {self._epoch + 1} has {path} of {own} in each example, and the "
                     f"first batches had {expected}; pad all batches to one length, or return a tf.data.Dataset"

@@ -61,7 +61,7 @@ def parts_of(options: DataOptions) -> Counts:
     return Counts(1, int(validation), int(options.test_split > 0))
 
 
-def divide(rows: int, options: DataOptions) -> Counts | None:
+def divide_rows(rows: int, options: DataOptions) -> Counts | None:
     """Number of rows in each part of a series. The shares of validation and test are shares of the windows.
 
     Args:
@@ -94,7 +94,7 @@ def window_counts(rows: int, options: DataOptions) -> Counts:
     Raises:
         PlanError: The split does not fit the series.
     """
-    divided = divide(rows, options)
+    divided = divide_rows(rows, options)
     if divided is None:
         raise too_few_rows(rows, options)
     return Counts(*(max(0, count - span_of(options) + 1) for count in divided))

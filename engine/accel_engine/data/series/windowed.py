@@ -11,7 +11,14 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, LazyRows, Split, make_if_small
 from accel_engine.data.roles import Roles
 from accel_engine.data.series.series import Series, order_series
-from accel_engine.data.series.series_parts import STANDARDIZED, divide, example_shapes, span_of, too_few_rows, window_of
+from accel_engine.data.series.series_parts import (
+    STANDARDIZED,
+    divide_rows,
+    example_shapes,
+    span_of,
+    too_few_rows,
+    window_of,
+)
 from accel_engine.data.splits import without_shares
 from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.errors import AccelError, DataError
@@ -118,7 +125,7 @@ def _divide(series: Series, options: DataOptions) -> tuple[npt.NDArray[np.intp],
     """The part of each row, in the order of the series, and notes. A series that is too short is for training only."""
     parts, undivided = [], 0
     for length in series.lengths.tolist():
-        counts = divide(length, options)
+        counts = divide_rows(length, options)
         undivided += counts is None
         parts.append(np.repeat(np.arange(3), counts or (length, 0, 0)))
     part = np.concatenate(parts)

@@ -199,7 +199,7 @@ def _short(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def spread(texts: Any, count: int) -> Any:
+def spread_texts(texts: Any, count: int) -> Any:
     """Some texts of an Arrow column from its start to its end, as the first ones may be of another kind."""
     import pyarrow as pa
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.column_format import ColumnFormat, Notation
 from accel_engine.data.tables.category_values import encoded_column
-from accel_engine.data.tables.columns import NUMBERS_SHARE, TableColumn, are_marks, spread, unparsed
+from accel_engine.data.tables.columns import NUMBERS_SHARE, TableColumn, are_marks, spread_texts, unparsed
 from accel_engine.data.tables.number_texts import read_numbers
 from accel_engine.errors import DataError
 
@@ -155,7 +155,7 @@ def parse_dates(cells: Any, written: str = "", *, declared: bool = False) -> tup
     import pyarrow.compute as pc
 
     known = len(cells) - cells.null_count
-    sample = spread(cells.drop_null(), _SAMPLE)
+    sample = spread_texts(cells.drop_null(), _SAMPLE)
     if not written and 2 * (pc.sum(pc.match_substring_regex(sample, _START)).as_py() or 0) < len(sample):
         return np.full(len(cells), np.nan), "", known  # most columns of texts, of which there may be thousands
     candidates = (written,) if written else (ISO, *_FORMATS, *(_DECLARED_FORMATS if declared else ()))
@@ -232,7 +232,7 @@ def seconds_of(cells: Any) -> npt.NDArray[np.float64] | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    for some in (spread(cells.drop_null(), _SAMPLE), cells):
+    for some in (spread_texts(cells.drop_null(), _SAMPLE), cells):
         found = pc.extract_regex(some, pattern=_TIME)
         if found.length() - found.null_count < NUMBERS_SHARE * (len(some) - some.null_count):
             return None

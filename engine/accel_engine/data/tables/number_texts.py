@@ -13,7 +13,7 @@ import numpy.typing as npt
 from accel_engine.data.column_format import NO_GROUPS, PERCENT, Notation
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.tables.category_values import truth_of
-from accel_engine.data.tables.columns import spread
+from accel_engine.data.tables.columns import spread_texts
 from accel_engine.errors import PlanError
 
 DECIMALS = (".", ",")
@@ -99,7 +99,7 @@ def read_numbers(
     if truths:
         known = [truth_of(text) for text in texts.to_pylist()]
         values = np.array([np.nan if truth is None else float(truth) for truth in known])
-    elif _are_none(spread(texts, _SAMPLE), is_sampled=len(texts) > _SAMPLE):
+    elif _are_none(spread_texts(texts, _SAMPLE), is_sampled=len(texts) > _SAMPLE):
         return NumberTexts(values)
     same = _in_same_characters(texts)
     parts = _parts(texts)

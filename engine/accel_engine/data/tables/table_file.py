@@ -11,6 +11,7 @@ from typing import Any
 
 from accel_engine.arrow import import_pyarrow
 from accel_engine.data.changes import Change
+from accel_engine.data.characters import UTF_8, WESTERN, encoding_name, encoding_of
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.tables.csv_text import (
     MOST_BYTES_OF_ROW,
@@ -20,7 +21,6 @@ from accel_engine.data.tables.csv_text import (
     line_of_row,
     read_head,
 )
-from accel_engine.data.texts.characters import UTF_8, WESTERN, encoding_name, encoding_of
 from accel_engine.errors import DataError
 from accel_engine.files import regular
 from accel_engine.memory import available_memory

@@ -36,7 +36,7 @@ def hide_variables(startup: str) -> str:
     return inherited.get(SUPERVISOR, "")
 
 
-def install(address: str) -> None:
+def install_hook(address: str) -> None:
     """Record the script's training from now on.
 
     Args:

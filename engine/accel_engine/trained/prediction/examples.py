@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from accel_engine.data.array_file import ArrayFile, Header, opened
 from accel_engine.data.changes import Verb
+from accel_engine.data.characters import UTF_8, decoded, encoding_name
 from accel_engine.data.folders.audio_folder import SoundForm
 from accel_engine.data.structure import ArraySpec, Structure, map_structure, named_leaves
-from accel_engine.data.texts.characters import UTF_8, decoded, encoding_name
 from accel_engine.errors import AccelError, DataError
 from accel_engine.image_files import read_example
 from accel_engine.run.diagnostics import InputSpec
@@ -92,7 +92,7 @@ def _single(headers: Mapping[str, Header], spec: ArraySpec, features: Sequence[s
             return found
     if len(headers) == 1:
         return next(iter(headers))
-    fitting = [name for name, header in headers.items() if _fits(header.shape[1:], spec)]
+    fitting = [name for name, header in headers.items() if spec.fits(header.shape[1:])]
     if len(fitting) == 1:
         return fitting[0]
     raise DataError(f"no array is called {' or '.join(features or ('x',))}; there are {_listed(headers)}")
@@ -118,15 +118,9 @@ def _read(file: ArrayFile, name: str, spec: ArraySpec) -> npt.NDArray[Any]:
     shape, _ = file.headers[name]
     for rows in (shape, (1, *shape)):  # of many examples, or a single one
         for given in (rows, (*rows, 1)):  # a channel may be missing
-            if (len(given) > 1 or not spec.shape) and _fits(given[1:], spec):
+            if (len(given) > 1 or not spec.shape) and spec.fits(given[1:]):
                 return _typed(file.read(name).reshape(given), name, spec)
     raise DataError(f"the array {name} has the shape {list(shape)}; the model takes examples of {spec}")
-
-
-def _fits(shape: Sequence[int], spec: ArraySpec) -> bool:
-    return len(shape) == len(spec.shape) and all(
-        want in (None, side) for side, want in zip(shape, spec.shape, strict=True)
-    )
 
 
 def _typed(array: npt.NDArray[Any], name: str, spec: ArraySpec) -> npt.NDArray[Any]:

@@ -12,7 +12,6 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.series.array_series import column_names
 from accel_engine.data.structure import ArraySpec, map_structure
 from accel_engine.data.tables.column_reading import check_columns, read_all_rows
-from accel_engine.data.tables.last_windows import last_windows, table_columns
 from accel_engine.data.tables.preprocessing import unseen_notes
 from accel_engine.data.tables.raw_inputs import (
     JOINED_CATEGORIES,
@@ -22,7 +21,12 @@ from accel_engine.data.tables.raw_inputs import (
     formats_for,
     raw_inputs,
 )
-from accel_engine.data.tables.rows_to_predict import read_rows_to_predict, read_texts_to_predict
+from accel_engine.data.tables.rows_to_predict import (
+    last_windows,
+    read_rows_to_predict,
+    read_texts_to_predict,
+    table_columns,
+)
 from accel_engine.errors import DataError
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import DataFormat

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine.data.characters import texts_of_tokens, tokens_of_text
 from accel_engine.data.structure import ArraySpec, flatten
-from accel_engine.data.texts.tokens import decoded, encoded
 from accel_engine.errors import ModelError
 from accel_engine.requests.protocol.request import Send, tells, unheard
 from accel_engine.requests.write_text import WritingRequest, WrittenPart, WrittenText
@@ -33,7 +33,7 @@ def continue_text(request: WritingRequest, send: Send = unheard) -> WrittenText:
     tells(send)("writing")
     window, any_length, dtype = _check(model)
     vocabulary = model.form.vocabulary
-    prompt = encoded(options.prompt, vocabulary)
+    prompt = tokens_of_text(options.prompt, vocabulary)
     form = model.output_forms[0]
 
     @tf.function(reduce_retracing=True)  # type: ignore[untyped-decorator]
@@ -50,7 +50,7 @@ def continue_text(request: WritingRequest, send: Send = unheard) -> WrittenText:
         next_chances, prompt, window, any_length=any_length, temperature=options.temperature, seed=options.seed
     )
     written, count = [], [0]
-    for text in decoded(_counted(islice(tokens, options.tokens), count), vocabulary):
+    for text in texts_of_tokens(_counted(islice(tokens, options.tokens), count), vocabulary):
         written.append(text)
         send(WrittenPart(text))
     notes = list(model.notes)

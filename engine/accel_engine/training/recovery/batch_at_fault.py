@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.dataset import Dataset, Split, spread_rows
 from accel_engine.data.structure import Batch, named_leaves
 from accel_engine.files import replacing
 from accel_engine.text import printable
@@ -124,8 +124,7 @@ def _reference(dataset: Dataset, rows: Rows | None) -> Batch:
     if rows is None or not isinstance(train, Split):
         return Batch(None)
     most = REFERENCE_ROWS if train.in_memory else REFERENCE_FILES
-    chosen = np.unique(np.linspace(0, len(train) - 1, min(most, len(train))).astype(np.int64))
-    return train.take(np.setdiff1d(chosen, rows))
+    return train.take(np.setdiff1d(spread_rows(len(train), most), rows))
 
 
 def _places(name: str, values: npt.NDArray[np.bool_], dataset: Dataset) -> str:

@@ -8,8 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from accel_engine.data.texts.characters import BYTES
-from accel_engine.data.texts.tokens import decoded, encoded
+from accel_engine.data.characters import BYTES, texts_of_tokens, tokens_of_text
 from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
@@ -73,16 +72,16 @@ def test_a_model_of_another_task_writes_nothing(gym: Gym) -> None:
 
 
 def test_texts_become_bytes_characters_or_words() -> None:
-    assert encoded("é", BYTES) == [0xC3, 0xA9]
-    assert encoded("ba", ("a", "b", " ")) == [1, 0]
-    assert encoded("no such  cat", ("[UNK]", "cat", "no")) == [2, 0, 1]
+    assert tokens_of_text("é", BYTES) == [0xC3, 0xA9]
+    assert tokens_of_text("ba", ("a", "b", " ")) == [1, 0]
+    assert tokens_of_text("no such  cat", ("[UNK]", "cat", "no")) == [2, 0, 1]
     with pytest.raises(DataError, match="did you mean cat"):
-        encoded("caat", ("cat", "dog"))
+        tokens_of_text("caat", ("cat", "dog"))
     for empty, known in (("", BYTES), ("  ", ("cat", "dog"))):
         with pytest.raises(DataError, match=r"the prompt (is empty|has no words)"):
-            encoded(empty, known)
+            tokens_of_text(empty, known)
 
 
 def test_a_character_of_several_bytes_comes_whole() -> None:
-    assert list(decoded([0x61, 0xC3, 0xA9, 0xC3], BYTES)) == ["a", "é", "\ufffd"]
-    assert list(decoded([1, 0], ("cat", "dog"))) == [" dog", " cat"]
+    assert list(texts_of_tokens([0x61, 0xC3, 0xA9, 0xC3], BYTES)) == ["a", "é", "\ufffd"]
+    assert list(texts_of_tokens([1, 0], ("cat", "dog"))) == [" dog", " cat"]

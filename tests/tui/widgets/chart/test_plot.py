@@ -100,3 +100,9 @@ def test_a_plot_is_drawn_of_any_numbers_in_any_size(values: list[float], size: t
     for kind in ("line", "dots", "mark"):
         draw_plot(Plot("any", (PlotSeries(x, y, kind),)), *size)
     draw_plot(Plot("any", (PlotSeries(np.arange(len(values) + 1.0), y, "bars"),)), *size)
+
+
+@pytest.mark.parametrize(("heights", "tick"), [((2.0, 1.0), False), ((0.2, 1.5), True)])
+def test_bars_of_counts_have_whole_ticks(heights: tuple[float, ...], tick: bool) -> None:
+    plot = Plot("Errors", (PlotSeries(np.arange(3.0), np.array(heights), "bars"),))
+    assert any(line.lstrip().startswith(("0.5", "1.5")) for line in lines(plot, rows=14)) is tick

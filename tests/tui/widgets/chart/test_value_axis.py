@@ -117,3 +117,14 @@ def test_an_axis_reaches_what_it_is_to_reach() -> None:
 def test_no_value_is_beyond_an_axis_whatever_it_is_to_reach() -> None:
     assert value_axis(0.3, 1.7, (0, 1)).high >= 1.7
     assert value_axis(-0.3, 0.7, (0, 1)).low <= -0.3
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3, 7, 10, 25, 1000])
+def test_ticks_of_counts_are_whole(most: int) -> None:
+    curve = RecordedCurve().extend(np.array([0.0, float(most)]))
+    for rows in range(3, 40):
+        axis = axis_of((ChartSeries("errors", curve),), None, ChartOptions(), (0.0, None), None, rows, whole=True)
+        ticks = [tick for tick, _ in axis.ticks_on_rows(rows, max_ticks(rows))]
+        assert len(ticks) >= 2
+        assert axis.high >= most
+        assert not any(tick % 1 for tick in (*ticks, *axis.ticks(6)))

@@ -1,5 +1,6 @@
 """The large number of a run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,10 @@ def test_it_says_what_it_is_how_it_changed_and_what_was_best(values: tuple[float
 
 def test_without_a_validation_there_is_no_number() -> None:
     assert RunState().monitored == ()
+
+
+def test_of_a_regression_it_is_the_error_in_the_units_of_the_target_beside_the_loss_that_counts() -> None:
+    losses, errors = ((100, 4e8), (200, 5e8)), ((100, 24_000.0), (200, 25_000.0))
+    state = replace(state_of(), validation={"loss": losses, "mean_absolute_error": errors})
+    said = ["val MAE, loss 500M", "▲ 1000 since 100", "best loss 400M ★ 100"]
+    assert (state.monitor, caption(state).plain.splitlines()) == ("validation_loss", said)

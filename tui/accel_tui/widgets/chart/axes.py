@@ -31,6 +31,8 @@ class Axis:
 
     scale: ClassVar[str] = ""
     """What it is called where it is not linear."""
+    least_step: ClassVar[float] = 0.0
+    """The least distance of two ticks."""
 
     low: float
     """Its beginning."""
@@ -49,7 +51,7 @@ class Axis:
         """Round, evenly spaced numbers on the axis, at most ``max_count``."""
         if max_count < 1:
             return []
-        step = round_up((self.high - self.low) / max_count)
+        step = round_up(max((self.high - self.low) / max_count, self.least_step))
         while True:
             first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
             if last - first < max_count:
@@ -67,12 +69,13 @@ class Axis:
             Each number with its row, counted from 0 at the end.
         """
         length = self.high - self.low
-        step = round_up(length / max_count / 2)
+        step = round_up(max(length / max_count / 2, self.least_step))
         while step <= length * (1 + _EXACT):
             rows_per_tick, last = step * rows / length, math.floor(self.high / step + 1e-6)
             top = (self.high - last * step) * rows / length
             count = math.floor((rows - top) / rows_per_tick + _EXACT) + 1
-            if 2 <= count <= max_count and _is_whole(rows_per_tick) and _is_whole(top):
+            is_possible = _is_whole(step) or not self.least_step
+            if is_possible and 2 <= count <= max_count and _is_whole(rows_per_tick) and _is_whole(top):
                 return [((last - back) * step, round(top + back * rows_per_tick)) for back in reversed(range(count))]
             step = _after(step)
         return [(self.low, rows), (self.high, 0)]
@@ -201,11 +204,9 @@ class DoublingAxis(LogAxis):
 
 @dataclass(frozen=True, slots=True)
 class WholeAxis(Axis):
-    """A linear axis of whole numbers, such as epochs."""
+    """A linear axis of whole numbers, such as epochs or errors: no tick is a part of one."""
 
-    def ticks(self, max_count: int) -> list[float]:
-        """Round, evenly spaced whole numbers on the axis, at most ``max_count``."""
-        return [tick for tick in Axis.ticks(self, max_count) if math.isclose(tick, round(tick), abs_tol=1e-9)]
+    least_step: ClassVar[float] = 1.0
 
 
 def step_axis(count: int, end: int | None = None) -> Axis:

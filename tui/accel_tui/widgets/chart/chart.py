@@ -56,6 +56,9 @@ class Chart(ChartMouse):
     has_end_names: ClassVar[bool] = False
     """Whether the names of the series stand at the ends of their lines."""
 
+    is_count = False
+    """Whether the values are whole numbers, so that the ticks are."""
+
     label_width = 0
     """Width of the longest value label drawn last; 0 for none."""
 
@@ -299,6 +302,7 @@ class Chart(ChartMouse):
                 before.y if before and (before.options, before.axis_rows) == (self.options, rows) else None,
                 rows,
                 self.y_limits,
+                whole=self.is_count,
             ),
             self.series,
             self.title,

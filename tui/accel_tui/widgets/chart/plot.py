@@ -106,20 +106,21 @@ def position_at(plot: Plot, columns: int, rows: int, cell: int) -> float | None:
 def plot_view(plot: Plot, columns: int, rows: int) -> ChartView:
     """The axes of a plot of some cells."""
     values = [each.y for each in plot.series if each.kind != "rule"]
-    if any(each.kind == "bars" for each in plot.series):
+    has_bars = any(each.kind == "bars" for each in plot.series)
+    if has_bars:
         values.append(np.zeros(1))
     x = plot.x or _axis([each.x for each in plot.series])
-    return ChartView(columns, rows, x, plot.y or _axis(values, max(rows - 3, 0)))
+    return ChartView(columns, rows, x, plot.y or _axis(values, max(rows - 3, 0), may_count=has_bars))
 
 
-def _axis(parts: list[Floats], rows: int = 0) -> Axis:
+def _axis(parts: list[Floats], rows: int = 0, *, may_count: bool = False) -> Axis:
     values = np.concatenate([np.ravel(part) for part in parts]) if parts else np.array([])
     values = values[np.isfinite(values)]
     if not values.size:
         return Axis(0.0, 1.0)
     low, high = float(values.min()), float(values.max())
     if rows:
-        return value_axis(low, high, rows=rows)
+        return value_axis(low, high, rows=rows, whole=may_count and not np.any(values % 1))
     return Axis(low, high) if high > low else Axis(low - 0.5, low + 0.5)
 
 

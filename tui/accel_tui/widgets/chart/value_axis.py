@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_tui.run_state.curve import Floats
-from accel_tui.widgets.chart.axes import NARROW, Axis, LogAxis, NinesAxis, round_down, round_up
+from accel_tui.widgets.chart.axes import NARROW, Axis, LogAxis, NinesAxis, WholeAxis, round_down, round_up
 from accel_tui.widgets.chart.chart_view import ChartOptions, ChartSeries
 
 _QUANTILE = 0.05  # quantile on either side, a common choice
@@ -119,6 +119,7 @@ Bounds = tuple[float | None, float | None]
 """Values that an axis includes."""
 
 _DIGITS = (1.0, 2.0, 2.5, 5.0)  # first digits of the distance of two ticks
+_WHOLE_DIGITS = (1.0, 2.0, 5.0)  # the same of whole numbers
 _DECADES = (1.0, 2.0, 3.0, 5.0)  # the same in powers of ten, on a logarithmic axis
 _SHRINK_BELOW = 0.5
 _FLAT = 1e-6  # float32 resolution is 1e-7 of a number
@@ -139,6 +140,8 @@ def axis_of(
     previous: Axis | None = None,
     rows: int = 0,
     limits: Bounds = (None, None),
+    *,
+    whole: bool = False,
 ) -> Axis:
     """The value axis of a chart: of all visible values, except those that the options leave out.
 
@@ -150,6 +153,7 @@ def axis_of(
         previous: The axis until now, with the same options and as many rows.
         rows: Rows between the labels at the ends; 0 if only the ends have labels.
         limits: The lowest and highest value that there can be, if known.
+        whole: Whether all values are whole numbers, so that ticks are.
     """
     parts = list(visible_values_of(series, *(window or (0, math.inf))))
     is_free = bounds[0] is None and limits[1] is None
@@ -169,7 +173,8 @@ def axis_of(
         return NinesAxis(1 - distances.high, 1.0, distances.low)
     if log:
         return log_axis(low, high, bounds, previous, rows)
-    return value_axis(low, high, bounds, None if isinstance(previous, LogAxis) else previous, rows, limits)
+    before = None if isinstance(previous, LogAxis) else previous
+    return value_axis(low, high, bounds, before, rows, limits, whole=whole)
 
 
 def value_axis(
@@ -179,6 +184,8 @@ def value_axis(
     previous: Axis | None = None,
     rows: int = 0,
     limits: Bounds = (None, None),
+    *,
+    whole: bool = False,
 ) -> Axis:
     """An axis that includes two extremes.
 
@@ -191,6 +198,7 @@ def value_axis(
         previous: The axis until now, of as many rows.
         rows: Rows between the labels at the ends; 0 if only the ends have labels.
         limits: Where the axis ends at the latest, unless an extreme is beyond; a row later for ticks in between.
+        whole: Whether ticks are whole numbers.
     """
     least, (lowest, highest) = low, limits
     if math.isnan(low) or math.isnan(high):
@@ -210,7 +218,10 @@ def value_axis(
         most = min(most, highest)  # the axis until now may have had no limits
     if previous and previous.low <= low and high <= previous.high <= most:
         return previous
-    ends = ends_on_rows(low, high, rows, _DIGITS) if rows else _round_ends(low, high)
+    digits, min_step = (_WHOLE_DIGITS, WholeAxis.least_step) if whole else (_DIGITS, 0.0)
+    ends = ends_on_rows(low, high, rows, digits, min_step=min_step) if rows else _round_ends(low, high)
+    if whole:
+        return WholeAxis(*ends)
     if lowest is not None and highest is not None and lowest <= low and high <= highest < ends[1]:
         ends = _ends_at_limits(low, least, lowest, highest, rows)
     return Axis(*ends)

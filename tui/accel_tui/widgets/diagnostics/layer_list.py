@@ -1,5 +1,6 @@
 """The layers of a model with their shapes, parameters and FLOPs."""
 
+import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -35,8 +36,10 @@ class LayerRow:
 
     @property
     def name(self) -> str:
-        """Its name and class, indented in nested models."""
-        return f"{'  ' * self.layer.depth}{self.layer.name}  {self.layer.kind}"
+        """Its name, indented in nested models, and its class where the name, as Keras gives it, does not tell it."""
+        name, kind = self.layer.name, self.layer.kind
+        tells = re.sub(r"_\d+$|_", "", name) == kind.lower()
+        return f"{'  ' * self.layer.depth}{name}{'' if tells else f'  {kind}'}"
 
     @property
     def shape(self) -> str:

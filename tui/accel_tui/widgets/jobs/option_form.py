@@ -268,10 +268,9 @@ def _editor(spec: OptionSpec, text: str) -> Editor:
     """A widget for the text of an option."""
     if spec.suffixes is not None:
         return PathInput(text, suffixes=spec.suffixes, placeholder=spec.hint)
-    names = (*spec.choices, *(name for name in spec.notes if name not in spec.choices))
-    if not names:
+    if not spec.completions:
         return LineInput(text, placeholder=spec.hint, compact=True)
     picker = Picker(text, has_choices=True, is_list=spec.type is tuple)
     picker.placeholder = spec.hint
-    picker.set_reactive(Picker.choices, tuple(FieldChoice(name, spec.notes.get(name, "")) for name in names))
+    picker.set_reactive(Picker.choices, tuple(FieldChoice(name, spec.notes.get(name, "")) for name in spec.completions))
     return picker

@@ -238,7 +238,7 @@ class SummaryPanel(Widget, can_focus=False):
 
         description = self.description
         title = f"{numbers.shape(description.input_shape)} each" if description.input_shape else ""
-        return draw_model(description, width, min(room, _LARGEST_DRAWING), title)
+        return draw_model(description, width, room, title)
 
     def _fact(self, fact: PreviewRow, width: int) -> list[Content]:
         lines = _paragraph(fact, width)
@@ -247,7 +247,7 @@ class SummaryPanel(Widget, can_focus=False):
         return lines
 
 
-_SMALLEST_DRAWING, _LARGEST_DRAWING = 5, 14
+_SMALLEST_DRAWING = 5
 
 _COUNTS = ("examples", "steps")
 """What is known of the data before TensorFlow is imported."""

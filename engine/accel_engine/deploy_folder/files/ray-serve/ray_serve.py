@@ -18,13 +18,13 @@ def build() -> Callable[..., Awaitable[None]]:
     """The application of a replica, which Ray calls there; it is ready once the model is warm."""
     sys.path.insert(0, str(HERE / "server"))
     os.environ["PYTHONPATH"] = str(HERE / "server")  # of the back end, which is a process
-    from accel_engine.model_server.__main__ import processors
+    from accel_engine.model_server.__main__ import usable_processors
     from accel_engine.model_server.access import ServerAccess
     from accel_engine.model_server.application import ServingState, application
     from accel_engine.model_server.metrics import ServerMetrics
     from accel_engine.model_server.served_model import Limits, ServedModel
 
-    limits = Limits(threads=int(os.environ.get("OMP_NUM_THREADS") or processors()))  # which Ray sets to num_cpus
+    limits = Limits(threads=int(os.environ.get("OMP_NUM_THREADS") or usable_processors()))  # which Ray sets to num_cpus
     state = ServingState(limits, ServerAccess(is_local=False), ServerMetrics())
     answer = application(state)
 

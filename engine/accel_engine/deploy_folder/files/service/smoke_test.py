@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE / "server"))
 import numpy as np  # noqa: E402
 
 from accel_engine.errors import AccelError  # noqa: E402
-from accel_engine.model_server.service import compare, load_examples, read_service  # noqa: E402
+from accel_engine.model_server.service import compare_outputs, load_examples, read_service  # noqa: E402
 from accel_engine.service_client.rest_v2 import RestV2  # noqa: E402
 from accel_engine.service_client.transport import ServiceError, Transport  # noqa: E402
 
@@ -77,7 +77,7 @@ def test(url: str, token: str, seconds: float) -> dict[str, Any]:
     except AccelError as error:
         return {"problem": str(error)}
     found = {name: np.concatenate([each[name] for each in answers]) for name in answers[0]}
-    compared = compare(served, {name: expected[name] for name in expected if name in found}, found)
+    compared = compare_outputs(served, {name: expected[name] for name in expected if name in found}, found)
     if compared.problem:
         return {"problem": compared.problem}
     figures = measure(service, [service.prepare(row) for row in rows], seconds)

@@ -10,11 +10,11 @@ import sys
 
 def _begin() -> None:
     try:
-        from accel_engine.recording.every_fit.hook import hide_variables, install
+        from accel_engine.recording.every_fit.hook import hide_variables, install_hook
     except ModuleNotFoundError:  # another Python, which the script has started
         return
     if address := hide_variables(os.path.dirname(__file__)):
-        install(address)
+        install_hook(address)
 
 
 def _import_replaced() -> None:

@@ -35,7 +35,7 @@ def divide_model(model: keras.Model) -> ModelParts:
         ):
             saved = None if parts.saved is None else total - operation.saved + parts.saved
             return ModelParts(parts.graphs, parts.layers, total, saved)
-    partition = choose_cuts(operations)
+    partition = choose_partition(operations)
     edges = [0, *partition.cuts]  # not the last part, whose gradient comes first
     ranges = [run for first, last in pairwise(edges) for run in _divisible(nodes, range(first, last))]
     return ModelParts((GraphParts(model, functional, tuple(ranges)),) if ranges else (), (), total, partition.saved)
@@ -90,7 +90,7 @@ class Partition:
     """The largest size of all saved activations at a time."""
 
 
-def choose_cuts(operations: Sequence[Operation]) -> Partition:
+def choose_partition(operations: Sequence[Operation]) -> Partition:
     """The partition that saves the fewest activations; without cuts if none saves fewer than all.
 
     Args:

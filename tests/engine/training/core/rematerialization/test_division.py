@@ -2,7 +2,7 @@
 
 import pytest
 
-from accel_engine.training.core.rematerialization.division import Operation, Partition, choose_cuts, saved_with
+from accel_engine.training.core.rematerialization.division import Operation, Partition, choose_partition, saved_with
 
 
 def chain(*sizes: int) -> list[Operation]:
@@ -21,7 +21,7 @@ def residual(blocks: int) -> list[Operation]:
 
 
 def test_a_long_chain_saves_twice_the_square_root() -> None:
-    partition = choose_cuts(chain(*[1] * 100))
+    partition = choose_partition(chain(*[1] * 100))
 
     assert partition.saved == 19, "9 tensors between 10 parts of 10"
     assert len(partition.cuts) in (9, 10)
@@ -29,11 +29,11 @@ def test_a_long_chain_saves_twice_the_square_root() -> None:
 
 @pytest.mark.parametrize("operations", [[], chain(5), chain(5, 5), chain(0, 0, 0)])
 def test_what_is_short_is_not_cut(operations: list[Operation]) -> None:
-    assert choose_cuts(operations) == Partition((), sum(each.saved for each in operations))
+    assert choose_partition(operations) == Partition((), sum(each.saved for each in operations))
 
 
 def test_residual_networks_are_cut_between_blocks() -> None:
-    partition = choose_cuts(residual(16))
+    partition = choose_partition(residual(16))
 
     assert partition.cuts
     assert all(cut % 3 == 0 for cut in partition.cuts)
@@ -41,7 +41,7 @@ def test_residual_networks_are_cut_between_blocks() -> None:
 
 
 def test_parts_are_equal_in_size_not_in_number_of_operations() -> None:
-    partition = choose_cuts(chain(*[16] * 4, *[1] * 64))
+    partition = choose_partition(chain(*[16] * 4, *[1] * 64))
 
     first, *_, last = partition.cuts
     assert first <= 2
@@ -54,4 +54,4 @@ def test_a_shortcut_over_all_is_saved_once() -> None:
     operations.append(Operation(frozenset({1, 20}), {21: 1}, 1))
 
     assert saved_with(operations, [5, 10, 15]) == 4 + 6, "the output of the first, those at the cuts, and the last part"
-    assert choose_cuts(operations).saved < 21
+    assert choose_partition(operations).saved < 21

@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 
 from accel_engine import data
-from accel_engine.data import dataset
+from accel_engine.data import characters, dataset, language_text
+from accel_engine.data.characters import BYTES, UNKNOWN
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.texts import characters, language_text
-from accel_engine.data.texts.characters import BYTES, UNKNOWN
 from accel_engine.errors import DataError, PlanError
 
 LINE = "The quick brown fox jumps over the lazy dog.\n"

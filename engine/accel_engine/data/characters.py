@@ -1,8 +1,8 @@
-"""Encodes the characters of texts as tokens, with a vocabulary from training data only."""
+"""Texts as tokens: the characters of training data, whose vocabulary follows from them, and what a model continues."""
 
 import codecs
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from accel_engine.data.data_options import Progress
 from accel_engine.errors import DataError, FieldValue, join_words
+from accel_engine.text import suggestion
 
 UNKNOWN = "\ufffd"
 """The text of the token of characters that are not in the training part."""
@@ -183,3 +184,50 @@ def read_texts(path: Path, *, replace: bool = False, chunk: int | None = None) -
         raise DataError(join_words(words)) from error
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
+
+
+_UNKNOWN_TOKENS = (UNKNOWN, "[UNK]", "<unk>", "<UNK>")
+"""Tokens that stand for those that are not in a vocabulary."""
+
+
+def tokens_of_text(text: str, vocabulary: Sequence[str]) -> list[int]:
+    """The tokens of a text: bytes, characters, or words between spaces, whichever the vocabulary has.
+
+    Raises:
+        DataError: It has none, or the vocabulary lacks one and has no token for those.
+    """
+    if not text:
+        raise DataError("the prompt is empty: the model continues at least one token")
+    if tuple(vocabulary) == BYTES:
+        return list(text.encode())
+    parts = list(text) if _of_characters(vocabulary) else text.split()
+    places = {token: place for place, token in enumerate(vocabulary)}
+    unknown = next((places[token] for token in _UNKNOWN_TOKENS if token in places), None)
+    tokens = []
+    for part in parts:
+        place = places.get(part, unknown)
+        if place is None:
+            hint = "" if len(part) == 1 else f"; {suggestion(part, vocabulary)}"
+            raise DataError(f"{part!r} of the prompt is not in the vocabulary of the run{hint}")
+        tokens.append(place)
+    if not tokens:
+        raise DataError("the prompt has no words")
+    return tokens
+
+
+def texts_of_tokens(tokens: Iterable[int], vocabulary: Sequence[str]) -> Iterator[str]:
+    """The text of each token, as soon as it is complete: a character may have several bytes."""
+    if tuple(vocabulary) == BYTES:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        yield from filter(None, (decoder.decode(bytes([token])) for token in tokens))
+        if rest := decoder.decode(b"", final=True):
+            yield rest
+        return
+    space = "" if _of_characters(vocabulary) else " "
+    for token in tokens:
+        yield f"{space}{vocabulary[token]}"
+
+
+def _of_characters(vocabulary: Sequence[str]) -> bool:
+    """Whether tokens follow each other without spaces between: words need them, characters do not."""
+    return any(token.isspace() for token in vocabulary) or all(len(token) <= 1 for token in vocabulary)
