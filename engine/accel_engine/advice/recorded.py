@@ -140,7 +140,7 @@ class Recorded:
 
     @property
     def validations(self) -> tuple[Validated, ...]:
-        """The validations."""
+        """All validations of the run, oldest first."""
         return self.history.validations
 
     def all(self, kind: type[Kind]) -> tuple[Kind, ...]:

@@ -39,5 +39,5 @@ class Change:
 
 
 def remarks(notes: Iterable[str], changes: Iterable[Change]) -> tuple[str, ...]:
-    """What is said of data: its notes, and then what reading changes."""
+    """The notes on data, and then a sentence on each change by reading."""
     return (*notes, *map(str, changes))

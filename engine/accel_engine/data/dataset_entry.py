@@ -99,7 +99,7 @@ def parse_size(text: str) -> tuple[int, int]:
     """Parse ``HEIGHTxWIDTH`` (or one number for both) in pixels.
 
     Raises:
-        PlanError: It has another format.
+        PlanError: The text has another format.
     """
     match = re.fullmatch(r"(\d{1,9})(?:x(\d{1,9}))?", text)
     size = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)

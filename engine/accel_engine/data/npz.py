@@ -140,7 +140,7 @@ class ArraySource(Source):
         return self.options
 
     def _of_validation(self, take: Callable[[ArrayFile], T]) -> T | None:
-        """What is taken of the file with validation data; ``None`` if there is none."""
+        """The arrays of the file with validation data; ``None`` if there is none."""
         given = self.options.validation_data
         if not given:
             return None

@@ -139,7 +139,7 @@ def _seconds_between(learning: Learning, step: int) -> float:
 
 
 def stopped_late(learning: Learning) -> Iterator[Finding]:
-    """The metric that counts has long been as good as it is, and nothing stops the run."""
+    """The metric that counts has not improved for long, and nothing stops the run."""
     if learning.settings.get("patience") or list(overfitting(learning)):
         return
     found = next(learning.monitored(), None)

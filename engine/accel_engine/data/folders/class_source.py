@@ -35,7 +35,7 @@ class ClassFileForm(FileForm[str, H]):
         """The form that follows from what some files are, and from the plan.
 
         Raises:
-            DataError: They cannot be read together.
+            DataError: The files differ too much to be read together.
             PlanError: An option does not fit them.
         """
 

@@ -63,8 +63,8 @@ class FileForm(ABC, Generic[F, H]):
         """The header of a file, which seems whole.
 
         Raises:
-            UnreadableError: It cannot be opened, or is damaged.
-            DataError: It cannot be used.
+            UnreadableError: The file cannot be opened, or is damaged.
+            DataError: The file can be opened, but not be used.
         """
 
     @abstractmethod
@@ -72,8 +72,8 @@ class FileForm(ABC, Generic[F, H]):
         """The row of a file, and its header.
 
         Raises:
-            UnreadableError: It cannot be opened, or is damaged.
-            DataError: It cannot be used.
+            UnreadableError: The file cannot be opened, or is damaged.
+            DataError: The file can be opened, but not be used.
         """
 
     def changes(self, headers: Counter[H], *, is_sampled: bool = False) -> tuple[Change, ...]:

@@ -86,7 +86,7 @@ class FolderSource(Source, Generic[F]):
         """Find the files of a folder that is not split; called for the folder of the training files first.
 
         Raises:
-            DataError: It has no examples, or cannot be read.
+            DataError: The folder has no examples, or cannot be read.
         """
 
     @abstractmethod
@@ -99,7 +99,7 @@ class FolderSource(Source, Generic[F]):
         """What some files of the inputs are, and how all are read; then the same of targets that are files.
 
         Raises:
-            DataError: They cannot be read together.
+            DataError: The files differ too much to be read together.
             PlanError: An option does not fit them.
         """
 
@@ -136,7 +136,7 @@ class FolderSource(Source, Generic[F]):
         )
 
     def load(self, progress: Progress) -> Dataset:
-        """Read the files into memory if they fit; otherwise they are read as they are needed."""
+        """Read the files into memory if they fit; otherwise they are read when they are needed."""
         forms = [form for _, form in self.looks]
         headers = [Counter[Any]() for _ in forms]
         lazy: dict[str, Split] = {}

@@ -78,7 +78,7 @@ def read_sound(
 
     Raises:
         UnreadableError: The file cannot be read, is cut, or is no sound.
-        DataError: It has numbers that are not finite.
+        DataError: The file has numbers that are not finite.
     """
     with _opened(path) as (file, header):
         if not 1 / _MOST_RATIO <= header.rate / rate <= _MOST_RATIO:

@@ -327,7 +327,7 @@ def size_images(
 
 
 def padding(lengths: Mapping[str, int | None], window: int | None) -> tuple[Change, ...]:
-    """What is said of columns whose lists are padded.
+    """The note on columns whose lists are padded.
 
     Args:
         lengths: Their lengths after padding.

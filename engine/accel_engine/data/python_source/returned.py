@@ -49,10 +49,10 @@ def understand_returned(value: Any) -> Returned:
 
 
 def one_split(value: Any) -> Any:
-    """Arrays as a :class:`~accel_engine.data.structure.Batch`, or a stream's source as it is.
+    """Convert arrays to a :class:`~accel_engine.data.structure.Batch`; return a stream's source unchanged.
 
     Raises:
-        DataError: It is neither.
+        DataError: The value is neither arrays nor a stream.
     """
     if is_stream(value):
         return value
@@ -174,7 +174,7 @@ def as_batch(value: Any) -> Batch:
     """Convert ``x``, ``(x,)``, ``(x, y)`` or ``(x, y, sample_weight)``; a list of arrays is like a tuple.
 
     Raises:
-        DataError: It has another form, or an array cannot be used.
+        DataError: The value has another form, or an array cannot be used.
     """
     parts = tuple(value) if isinstance(value, tuple) or is_tuple(value) else (value,)
     if not 1 <= len(parts) <= 3:
