@@ -202,7 +202,7 @@ class ParquetFolder(HuggingFace):
 
 
 def _parquet_files(root: Path) -> dict[str, list[Path]]:
-    """The Parquet files of each split, by the beginning of their names, such as ``train`` of ``train-00000-of-00002.parquet``."""
+    """The Parquet files by split, which begins their names: ``train`` of ``train-00000-of-00002.parquet``."""
     found: dict[str, list[Path]] = {}
     for file in sorted([*root.glob("*.parquet"), *root.glob("data/*.parquet")]):
         found.setdefault(file.stem.partition("-")[0], []).append(file)

@@ -81,7 +81,7 @@ class _Table:
         return self.rows.split(self.roles, self.form, self.options)
 
     def learn(self, train: Rows) -> tuple[Preprocessing | None, list[Change]]:
-        """The preprocessing that follows from the training rows, and what it changes; ``None`` if the model takes texts."""
+        """Learn the preprocessing from the training rows; returns it (``None`` for texts) and what it changes."""
         if self.rows.text_input(self.options):
             return None, []
         formats = tuple(self.columns.columns[name].format for name in self.roles.inputs)
