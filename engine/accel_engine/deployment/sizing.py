@@ -96,15 +96,15 @@ class Sizing:
 
 
 def read_sizing(folder: Path) -> Sizing | None:
-    """What was measured of the model of a folder; ``None`` if nothing was."""
+    """The measurements of the model of a folder; ``None`` if there are none."""
     return decode_file(folder / FILE, Sizing)
 
 
 def write_sizing(folder: Path, sizing: Sizing) -> None:
-    """Write what was measured of the model of a folder, with the number of replicas for other programs.
+    """Write the measurements of the model of a folder, with the number of replicas for other programs.
 
     Raises:
-        DeployError: It cannot be written.
+        DeployError: The file cannot be written.
     """
     with file_errors(f"cannot write {folder / FILE}", DeployError), replacing(folder / FILE) as temporary:
         temporary.write_text(encode(sizing) + "\n", "utf-8")

@@ -57,7 +57,7 @@ class MeasuredSize:
 
     @property
     def steps_per_second(self) -> float:
-        """Steps a second."""
+        """Mean number of steps per second, from the examples per second."""
         return self.throughput / self.batch_size
 
 
@@ -162,7 +162,7 @@ class SizeProgress:
     size: int = 0
     """The batch size that is measured now; 0 before the first."""
     confirms: bool = False
-    """Whether it is measured again, as it is the answer."""
+    """Whether the size that is the answer is measured again."""
     seconds_left: float | None = None
     """What the rest takes if each size takes as long as those before; ``None`` if unknown."""
 

@@ -92,9 +92,9 @@ def write_tflite(
     Args:
         model: From a dictionary of numbers to a dictionary of outputs.
         path: The file.
-        quantize: ``none``: float32; ``float16``: weights; ``dynamic``: int8 weights, activations as they come;
-            ``int8-weights``: int8 weights, float32 activations; ``int8``: weights and activations, with inputs and
-            outputs as they are.
+        quantize: ``none``: float32; ``float16``: weights; ``dynamic``: int8 weights, activations quantized at run time;
+            ``int8-weights``: int8 weights, float32 activations; ``int8``: weights and activations, with the types of
+            inputs and outputs unchanged.
         examples: Returns inputs of :data:`REPRESENTATIVE` training examples.
         units: How the values of its only output are standardised; the file gives them in their units, in float32.
 
@@ -128,7 +128,7 @@ def _import_quantizer() -> Any:
     """Import ai-edge-quantizer.
 
     Raises:
-        ModelError: It is not installed.
+        ModelError: The package is not installed.
     """
     try:
         return importlib.import_module("ai_edge_quantizer")
@@ -185,7 +185,7 @@ class LiteRTRuntime:
         threads: Threads; ``None`` for LiteRT's own choice.
 
     Raises:
-        ModelError: It cannot be loaded, or LiteRT is missing.
+        ModelError: The model cannot be loaded, or LiteRT is missing.
     """
 
     name = "tflite"

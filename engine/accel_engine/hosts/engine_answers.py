@@ -140,7 +140,7 @@ def run_files(request: RunFilesRequest, send: Send) -> RunFiles:
 
 
 def file_part(request: FilePartRequest, send: Send) -> FilePart:
-    """A part of a file."""
+    """Read a part of a file of a run, or of a request's folder."""
     del send
     root = directory_of(request.run) if request.run else _folders.get(request.key)
     relative = PurePosixPath(request.path)

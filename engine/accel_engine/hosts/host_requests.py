@@ -156,7 +156,7 @@ class RunNewsRequest(HostRequest[RunNews]):
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswers:
-    """The answers to those of some commands that have one."""
+    """The answers to some commands; without commands that have no answer yet."""
 
     answers: tuple[CommandAnswer, ...] = ()
 
@@ -332,7 +332,7 @@ class AskRequest(HostRequest[AskedResult]):
     key: str
     """Tells it from others."""
     name: str
-    """The name of the request, as of :func:`accel_engine.requests.protocol.request.find_request`."""
+    """The name of the request, as in :func:`accel_engine.requests.protocol.request.find_request`."""
     line: str
     """The request, as a channel has it; :data:`RUNS` and :data:`FOLDER` stand for directories there."""
     function: ClassVar[str] = "accel_engine.hosts.engine_answers:answer"

@@ -127,8 +127,8 @@ def check_host(name: str) -> CheckedLink:
     """Check a host: the connection, versions, the clock, and the machine by its doctor; blocks.
 
     Raises:
-        UsageError: There is none of this name.
-        RunError: It cannot be reached.
+        UsageError: There is no host of this name.
+        RunError: The host cannot be reached.
     """
     begun = time.monotonic()
     connection = link_to(name).connection()
