@@ -59,7 +59,7 @@ class Artefacts:
             path: The file, or the directory of a SavedModel's version.
 
         Raises:
-            ModelError: The model cannot be written in this format; why.
+            ModelError: The model cannot be written in this format; the message says why.
         """
         if kind.by_tensorflow:
             kind.write(self, precision, path)
@@ -75,10 +75,10 @@ class Artefacts:
         return next((each for each in halves if each in HALVES), "") if not kind.by_tensorflow else ""
 
     def _check_precision(self) -> None:
-        """Raise if the weights of a layer are in a half precision.
+        """Check that no layer computes in a half precision.
 
         Raises:
-            ModelError: They are. Such a graph mixes types that LiteRT lacks, and that ONNX Runtime refuses.
+            ModelError: A layer does. Its graph mixes types that LiteRT lacks, and that ONNX Runtime refuses.
         """
         for layer in all_layers(self.trained.model):
             if layer.compute_dtype in HALVES:
@@ -172,7 +172,7 @@ def unrolled(model: keras.Model) -> keras.Model:
     """A copy of a model with the same weights, vocabularies and other states, whose recurrent layers are unrolled.
 
     Raises:
-        ModelError: Its recurrent layers cannot be unrolled; why.
+        ModelError: A recurrent layer takes too many steps, or an unknown number.
     """
     for layer in all_layers(model):
         steps = _steps(layer) if isinstance(layer, keras.layers.RNN) else 0

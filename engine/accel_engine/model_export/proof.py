@@ -249,7 +249,7 @@ def _divisor_of(name: str, index: int, output: Any, trained: TrainedModel) -> Di
     """How an output is compared.
 
     Args:
-        name: Its name as it is served.
+        name: Its name in the served model.
         index: Its place.
         output: Its spec, with the batch.
         trained: The trained model.

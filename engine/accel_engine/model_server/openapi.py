@@ -9,7 +9,7 @@ from accel_engine.model_server.service import Service
 from accel_engine.version import __version__
 
 _ERRORS = {
-    "400": "What is wrong with the request, and what would be right",
+    "400": "The request is wrong; the message says what is right",
     "401": "The token is missing or wrong",
     "413": "The request is too large",
     "429": "The server is busy; Retry-After says when to try again",

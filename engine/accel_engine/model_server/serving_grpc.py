@@ -70,7 +70,7 @@ def _model(state: ServingState, spec: Any) -> ServedModel:
 
 
 def inputs_of(request: Any, service: Service, limit: int) -> Arrays:
-    """The inputs of a call.
+    """Read the inputs of a call of TensorFlow Serving's protocol.
 
     Args:
         request: A ``PredictRequest``.
@@ -78,7 +78,7 @@ def inputs_of(request: Any, service: Service, limit: int) -> Arrays:
         limit: Bytes of a tensor at most: a single value may stand for many.
 
     Raises:
-        RequestError: It has no such inputs; what would be right.
+        RequestError: The inputs do not fit the model; the message says what does.
     """
     check_names(request.inputs, service.specs)
     found = {}

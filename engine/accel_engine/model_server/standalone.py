@@ -49,13 +49,13 @@ OF_TABLES = ("pyarrow",)
 
 
 def copy_server(into: Path) -> None:
-    """Copy the server.
+    """Copy the modules of the server.
 
     Args:
         into: Gets the folder ``accel_engine``; with it on its path, Python runs ``accel_engine.model_server``.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: A module cannot be written.
     """
     source = Path(__file__).parent.parent
     for module in MODULES:

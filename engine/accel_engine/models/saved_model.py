@@ -34,7 +34,7 @@ def load_saved(path: str, options: BuildOptions) -> Any:
         options: The custom objects, and whether lambda layers are loaded.
 
     Raises:
-        ModelError: It cannot be loaded.
+        ModelError: The file cannot be loaded.
     """
     objects = custom_objects(options.custom_objects) if options.custom_objects else None
     if options.unsafe:

@@ -56,7 +56,7 @@ PREDICT, INFER = "/v1/models/small:predict", "/v2/models/small/infer"
         ([{"b64": "%"}], "string", "b64 is not in base64"),
         ([{"b64": "/w=="}], "string", "takes texts in UTF-8"),
         ([["good"]], "string", "takes a single value (string) for each example, not a list"),
-        (["\ud800"], "string", "takes texts in Unicode; '\\ud800' is none"),
+        (["\ud800"], "string", "takes texts in Unicode; '\\ud800' has half of a character"),
         (["a" * (1 << 20)] + [1] * (1 << 20), "float32", "takes numbers (float32), not texts"),
     ],
 )

@@ -92,7 +92,9 @@ def test_triton_client_over_http(numbers: Server, is_binary: bool) -> None:
     found = client.infer("small", [given], outputs=wanted, request_id="seven")
     assert found.as_numpy("probabilities") == pytest.approx(probabilities(X), abs=1e-6)
     assert found.get_response()["id"] == "seven"
-    with pytest.raises(tritonclient.utils.InferenceServerException, match="there is no model other, but small"):
+    with pytest.raises(
+        tritonclient.utils.InferenceServerException, match="there is no model other; the model is small"
+    ):
         client.infer("other", [given])
 
 
@@ -189,7 +191,7 @@ def test_bytes_after_the_json_are_checked(numbers: Server) -> None:
     assert ask(12, whole) == "input x has 3 values, but its shape [1, 4] needs 4"
     assert ask(16, whole + b"x") == "1 bytes of binary data belong to no input"
     assert ask("16", whole) == "input x: binary_data_size is '16', and 16 bytes follow"
-    assert ask(15, whole[:15]) == "input x: 15 bytes are no multiple of 4"
+    assert ask(15, whole[:15]) == "input x: 15 bytes are not a multiple of 4"
 
 
 def test_what_describes_the_server(numbers: Server) -> None:
