@@ -53,11 +53,11 @@ class LaunchedPlace(Place):
 
         Args:
             job: The run; its plan is not placed.
-            tell: Called with what is waited for; returns whether to go on.
+            tell: Called with what is waited for; returns whether to continue.
 
         Raises:
-            RunError: They cannot be started now.
-            UsageError: They cannot be started until a user changes something.
+            RunError: The processes cannot be started now.
+            UsageError: The processes cannot be started until a user changes something.
         """
 
     def close(self) -> None:

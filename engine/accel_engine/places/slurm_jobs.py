@@ -48,7 +48,7 @@ def state_of_job(job: str) -> JobState:
     """What Slurm says about a job, or about a task of an array.
 
     Raises:
-        RunError: It cannot be asked.
+        RunError: Slurm cannot be asked.
     """
     state, reason, partition, where = _row_of(job)
     if state in _WAITING:

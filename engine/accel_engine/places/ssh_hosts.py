@@ -95,7 +95,7 @@ class SshHosts(LaunchedPlace):
         """What ``ssh`` takes as their destinations.
 
         Raises:
-            UsageError: One is named twice, or is none.
+            UsageError: A host is named twice, or is not a destination.
         """
         names = tuple(each.strip() for each in self.name.detail.split(","))
         if wrong := [name for name in names if not name or name.startswith("-") or printable_line(name) != name]:

@@ -90,7 +90,7 @@ class ResolvedPlan:
         """Place the plan on devices.
 
         Raises:
-            PlanError: They do not fit.
+            PlanError: The plan's devices do not exist, or do not fit its strategy.
         """
         placement = place(self.plan, self.strategy, devices, self.cluster, self.tpu)
         return replace(self, devices=devices, placement=placement)
@@ -171,8 +171,8 @@ class ResolvedPlan:
         """Return this plan if it has no errors.
 
         Raises:
-            PlanError: It has one error.
-            InvalidPlanError: It has several errors.
+            PlanError: The plan has one error.
+            InvalidPlanError: The plan has several errors.
             UsageError: The environment describes no valid cluster or TPU.
         """
         if self.environment_error:

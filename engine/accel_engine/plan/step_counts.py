@@ -91,7 +91,7 @@ def count_steps(plan: Plan, examples: int, replicas: int) -> StepCounts:
 
 
 def count_stream_steps(plan: Plan, batches: int | None, batch_size: int | None, replicas: int) -> StepCounts:
-    """The steps of a stream, whose batches come as they are.
+    """Compute the steps of a plan on a stream, whose batches are not divided or joined.
 
     Args:
         plan: The plan.

@@ -41,7 +41,7 @@ class Configuration:
 
     @property
     def is_reference(self) -> bool:
-        """Whether it is the plan as it is."""
+        """Whether it is the plan without a change."""
         return not self.changes
 
     @property

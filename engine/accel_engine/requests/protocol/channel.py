@@ -89,11 +89,11 @@ class Channel:
             kinds: The types that it may have, whose names differ.
 
         Returns:
-            The message and its number; ``None`` when no more will come. Of a message with a plan that is invalid here,
-            such as of data that is gone, the :class:`Problem`.
+            The message and its number; ``None`` when no more will come. A message with a plan that is invalid here,
+            for example because its data is gone, becomes a :class:`Problem`.
 
         Raises:
-            ProtocolError: What came is no message of these types.
+            ProtocolError: The line is not a message of these types.
         """
         from accel_engine.json_values import convert  # the first screen is painted without msgspec
 

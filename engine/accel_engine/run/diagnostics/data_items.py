@@ -59,7 +59,7 @@ class DataFormat:
     kind: Text
     """What an example is, as in :class:`accel_engine.data.dataset.Dataset`."""
     inputs: JsonValue
-    """The specs of an example's inputs, as of :func:`accel_engine.data.structure.specs_to_json`."""
+    """The specs of an example's inputs, as from :func:`accel_engine.data.structure.specs_to_json`."""
     targets: JsonValue
     """The specs of its targets."""
     value_range: ValueRange

@@ -58,7 +58,7 @@ class SamplePrediction(Example):
     """An example of a classifier. It has no views of target and output."""
 
     label: Count | None
-    """Index of its true class; ``None`` if its label is negative, as of examples without a class."""
+    """Index of its true class; ``None`` if its label is negative, which means no class."""
     predicted: Count
     """Index of the predicted class."""
     confidence: Number

@@ -366,7 +366,7 @@ def _answer(draft: SimpleNamespace, event: events.CommandAnswered) -> None:
 
 
 def _recover(draft: SimpleNamespace, event: events.Recovered) -> None:
-    """The engine that has just started goes on with the session before; a bad loss undoes a learning rate."""
+    """The engine that has just started continues the session before; a bad loss undoes a learning rate."""
     if draft.interrupted:
         draft.session = replace(draft.interrupted, engines=draft.interrupted.engines + 1)
     if event.trouble == NOT_A_NUMBER and draft.started:

@@ -47,7 +47,7 @@ def _chunk_size(stored: StoredChunk) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What a copy has."""
+    """The last rows of each table that a copy has."""
 
     meta: str = ""
     """The digest of its ``meta``."""
@@ -100,7 +100,7 @@ class NewRows:
 
 
 def position_of(database: RunDatabase) -> Position:
-    """What a copy has."""
+    """Find the last rows that a copy has."""
     chunk, stop = database.chunk_from_end()
     return Position(
         _digest(copied_meta(database)),

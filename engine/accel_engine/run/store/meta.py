@@ -106,7 +106,7 @@ def stored_plan(text: str) -> Mapping[str, Any]:
     """The fields of a stored plan. Cached, as followers read it every second.
 
     Raises:
-        ValueError: It is no JSON object, or a field has a value of another kind.
+        ValueError: The text is not a JSON object, or a field has a value of another kind.
     """
     values = decode(text, dict[str, JsonValue])
     for name, value in values.items():
