@@ -15,7 +15,7 @@ IDLE_SECONDS = 2.0
 """How long an accelerator must have been idle to be free: three readings, as a program also waits between steps."""
 
 STAYS_IDLE = f"is free if it stays idle for {IDLE_SECONDS:g} s"
-"""What is said of an accelerator that is idle, and was not before."""
+"""The reason to wait for an accelerator that has just become idle."""
 
 _KEPT = "is kept for a higher priority"
 

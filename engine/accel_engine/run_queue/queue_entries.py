@@ -98,7 +98,7 @@ class StoredEntry:
     hold_reason: str = ""
     """Why it is held; empty if it is not."""
     reason: WaitReason = NO_REASON
-    """Why it waits, as of the last look."""
+    """Why it waited when the process last checked."""
     devices: tuple[str, ...] = ()
     """Ids of the devices that it was started on."""
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -93,10 +93,10 @@ def _spec(described: Mapping[str, Any]) -> ArraySpec:
 
 
 def server_name(transport: Transport) -> str:
-    """The name and the version of the server; empty if it does not tell.
+    """The name and the version of the server; empty if its answer has none.
 
     Raises:
-        UnreachableError: It does not answer.
+        UnreachableError: The server does not answer.
     """
     try:
         found = transport.get("/v2").json()

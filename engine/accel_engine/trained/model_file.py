@@ -40,7 +40,7 @@ def describe_file(model: keras.Model, file: str) -> FileSignature:
         file: The name of its file, for errors.
 
     Raises:
-        ModelError: It has no inputs of a known shape, or no outputs of numbers.
+        ModelError: The model has no inputs of a known shape, or no outputs of numbers.
     """
     if not getattr(model, "inputs", None):
         raise ModelError(

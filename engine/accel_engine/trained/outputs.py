@@ -61,7 +61,7 @@ class PredictedOutput:
                 their probabilities, or of their numbers.
 
         Raises:
-            ModelError: They are texts.
+            ModelError: The outputs are texts.
         """
         task, array = form.task.name, tf.convert_to_tensor(output)
         if array.dtype == tf.string:

@@ -325,7 +325,7 @@ class Epochs:
         self._run.write_event(self._due_actions.observe(ended))
 
     def _do_what_is_due(self, epoch: int | None) -> None:
-        """Validate, save a checkpoint and end the run, as far as it is due.
+        """Validate, save a checkpoint and end the run, whichever is due.
 
         Args:
             epoch: Epochs taken, if the last one has just ended.

@@ -87,7 +87,7 @@ class Preparation:
 
     @property
     def plan(self) -> Plan:
-        """The plan."""
+        """The run's plan, from :attr:`resolved`."""
         return self.resolved.plan
 
     def prepare(self) -> tuple[Epochs, RunSaver]:

@@ -103,7 +103,7 @@ class Assembly:
 
     @property
     def plan(self) -> Plan:
-        """The plan."""
+        """The run's plan, from :attr:`resolved`."""
         return self.resolved.plan
 
     @property
@@ -363,7 +363,7 @@ def _by_row(examples: Examples) -> Split:
     """The examples, which workers of a coordinator must be able to read by row.
 
     Raises:
-        DataError: They are a stream.
+        DataError: The examples are a stream.
     """
     if isinstance(examples, Split):
         return examples

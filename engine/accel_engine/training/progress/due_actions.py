@@ -216,7 +216,7 @@ class DueActions:
         """End the run if the metric has not improved for too long, or the time limit is reached.
 
         Raises:
-            EndTraining: It is so.
+            EndTraining: The run ends; its reason says why.
         """
         if self._plan.patience is not None and self._agree(self._stopping.should_stop):
             raise EndTraining(Outcome.FINISHED, self._stopping.reason)

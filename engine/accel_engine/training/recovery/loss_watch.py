@@ -136,7 +136,7 @@ class LossWatch:
         if scale is None or self._warned_of_scale or not float(keras.ops.convert_to_numpy(scale)) < SMALLEST_SCALE:
             return
         self._warned_of_scale = True
-        message = f"gradients are not finite in float16, which ends at {LARGEST:,}: steps leave the weights as they are"
+        message = f"gradients are not finite in float16, which ends at {LARGEST:,}: steps do not change the weights"
         self._reporter.emit(Warned, message=f"{message}; {CURE}")
 
     def _not_finite(self, name: str, step: int, value: float) -> None:

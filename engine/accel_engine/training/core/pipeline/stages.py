@@ -133,7 +133,7 @@ def divide(model: keras.Model, plan: Plan, devices: Sequence[str], batch: int, i
         inputs: The :class:`~accel_engine.data.structure.ArraySpec` of every input of an example.
 
     Raises:
-        PlanError: It cannot be divided, or not where the plan says.
+        PlanError: The model cannot be divided, or not where the plan says.
     """
     functional = None if has_custom_train_step(model) else graph_of_layers(model)
     if functional is None:

@@ -146,7 +146,7 @@ def choose_augmentation(
         custom_step: Whether the model has a custom ``train_step``.
 
     Raises:
-        PlanError: It does not fit the data or the model.
+        PlanError: The augmentation does not fit the data or the model.
     """
     names, spec, largest = plan.augmentation, dataset.spec, dataset.value_range.largest
     if not names:
