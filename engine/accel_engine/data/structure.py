@@ -50,7 +50,7 @@ def flatten(structure: Structure) -> list[Any]:
     return [leaf for _, leaf in named_leaves(structure)]
 
 
-def texts_of(array: Any) -> list[str]:
+def decoded_texts(array: Any) -> list[str]:
     """The texts of an array of texts or UTF-8 bytes, one after the other."""
     return [text.decode() if isinstance(text, bytes) else str(text) for text in array.reshape(-1).tolist()]
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import RunError, UsageError, file_errors
+from accel_engine.errors import UsageError, file_errors
 from accel_engine.json_values import Text, decode_file, encode
 from accel_engine.user_paths import exists, is_directory
 from accel_engine.version import __version__
@@ -63,7 +63,7 @@ def writing_folder(path: Path) -> Iterator[Path]:
         RunError: The files cannot be written there.
     """
     path = path.absolute()
-    try:
+    with file_errors(f"cannot write {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as name:
             folder = Path(name, "folder")
@@ -74,8 +74,6 @@ def writing_folder(path: Path) -> Iterator[Path]:
             files = sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir())
             (folder / MARK).write_text(encode(Mark(__version__, (*files, MARK))) + "\n", "utf-8")
             _place(folder, path)
-    except OSError as error:
-        raise RunError(f"cannot write {error.filename or path}: {error.strerror or error}") from error
 
 
 def _place(folder: Path, path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.structure import ArraySpec, texts_of
+from accel_engine.data.structure import ArraySpec, decoded_texts
 from accel_engine.data.tables.preprocessing import words_of
 from accel_engine.errors import ModelError
 from accel_engine.files import regular
@@ -53,7 +53,7 @@ class TextEncoding:
             ``[batch, 1]`` for a category in a column, ``[batch, length]`` for texts.
         """
         numbers = {word: number for number, word in enumerate(self.vocabulary)}
-        values = texts_of(texts)
+        values = decoded_texts(texts)
         if self.kind == CATEGORY:
             found = [numbers.get(value, self.unknown) for value in values]
             return np.array(found, self.dtype).reshape(len(values), *self.shape)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.column_format import ColumnFormat
-from accel_engine.data.structure import ArraySpec, texts_of
+from accel_engine.data.structure import ArraySpec, decoded_texts
 from accel_engine.errors import UsageError
 from accel_engine.files import regular
 from accel_engine.inference.output_differences import Differences, OutputScale
@@ -243,7 +243,7 @@ def _without_objects(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Texts as an array without pickled objects."""
     if array.dtype != object:
         return array
-    texts = texts_of(array)
+    texts = decoded_texts(array)
     return np.array(texts, "U" if texts else "U1").reshape(array.shape)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.structure import texts_of
+from accel_engine.data.structure import decoded_texts
 from accel_engine.errors import ModelError
 from accel_engine.model_server import protocols
 
@@ -69,7 +69,7 @@ def tensor_to_json(array: npt.NDArray[Any], *, nan_as_null: bool = False) -> lis
         nan_as_null: Whether NaN becomes ``null``; otherwise it stays ``NaN``, which TensorFlow Serving takes.
     """
     if array.dtype.kind in "OSU":
-        return texts_of(array)
+        return decoded_texts(array)
     is_short = array.dtype.kind == "f" and array.dtype.itemsize < 8
     values = list(map(float, array.astype(str).reshape(-1).tolist())) if is_short else array.reshape(-1).tolist()
     if nan_as_null and array.dtype.kind == "f":

@@ -162,7 +162,7 @@ class RecordedCurve:
             middles[-1] = self.middle(len(self.low) - 1)
         position = (middles - first) / step
         column = np.floor(position).astype(np.int64)
-        heads = np.concatenate(([0], (column[1:] != column[:-1]).nonzero()[0] + 1))
+        heads = run_starts(column)
         column = column[heads]
         low, high, total, finite = Statistics(*(field[buckets] for field in self.buckets)).merge_from(heads)
         mean = divide_steps(total, finite)
@@ -251,6 +251,11 @@ def step_times(step_end_times: RecordedCurve) -> tuple[Floats, Floats]:
         times = np.concatenate(([times[0] - steps[0] * seconds[0]], times, [last if last > times[-1] else end]))
         steps = np.concatenate(([0.0], steps, [step_end_times.end_step]))
     return steps, times
+
+
+def run_starts(values: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """The place of the first of each run of equal values, of at least one value."""
+    return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
 
 
 def divide_steps(total: Floats, number: npt.NDArray[np.int64]) -> Floats:

@@ -14,7 +14,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data.roles import Roles
 from accel_engine.errors import PlanError
-from accel_engine.text import suggestion
+from accel_engine.text import suggestion, truncated
 from accel_engine.words import numbers
 
 KINDS = ("number", "category", "text", "date", "boolean")
@@ -163,7 +163,7 @@ def _detail(column: TableColumn) -> str:
     if column.kind in ("text", "key"):
         return f"{len(counts):,} different"
     common = ", ".join(
-        f"{_short(text, 20)} {numbers.percent(count / len(known), 0)}" for text, count in counts.most_common(3)
+        f"{truncated(text, 20)} {numbers.percent(count / len(known), 0)}" for text, count in counts.most_common(3)
     )
     return common + (f" and {len(counts) - 3:,} more" if len(counts) > 3 else "")
 
@@ -186,17 +186,13 @@ def _cell(column: TableColumn, row: int) -> str:
         return "missing"
     if column.kind == "date":
         return _date(value)
-    return _short(value, _SHOWN_TEXT) if isinstance(value, str) else numbers.value(value)
+    return truncated(value, _SHOWN_TEXT) if isinstance(value, str) else numbers.value(value)
 
 
 def _date(seconds: float) -> str:
     """A date, with the time of day unless that is midnight."""
     text = str(np.datetime64(round(seconds), "s"))
     return text.removesuffix("T00:00:00").replace("T", " ")
-
-
-def _short(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def spread_texts(texts: Any, count: int) -> Any:
