@@ -117,7 +117,7 @@ def parse_object(text: object) -> dict[str, Any]:
     """
     values = _parse(text)
     if not isinstance(values, dict):
-        raise JsonValueError("it is no JSON object")
+        raise JsonValueError("it is not a JSON object")
     return values
 
 
@@ -210,7 +210,7 @@ def _number(value: Any) -> float:
     if value is None:
         return math.nan
     if type(value) is not float and type(value) is not int:
-        raise JsonValueError("it is no number")
+        raise JsonValueError("it is not a number")
     if not -_LARGEST <= value <= _LARGEST and value == value:  # NaN is not equal to itself
         raise JsonValueError("it is too large")
     return value

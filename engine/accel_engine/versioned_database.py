@@ -197,7 +197,7 @@ class VersionedDatabase:
         read_only: Whether nothing is written.
 
     Raises:
-        RunError: It cannot be opened, or has another version of the format. All methods raise it, too.
+        RunError: The file cannot be opened, or has another version of the format. All methods raise it, too.
     """
 
     def __init__(

@@ -67,7 +67,7 @@ def check_trial_memory(trials: Sequence[PlacedTrial], *, grows: bool = False) ->
         grows: Whether they take more and more memory, until it does not suffice.
 
     Raises:
-        RunError: They do not, or the memory that they take is unknown.
+        RunError: The trials leave too little memory, or need an unknown amount.
     """
     is_known = all(trial.devices for trial in trials)
     found = runs_on([device for trial in trials for device in trial.devices] if is_known else ())

@@ -57,7 +57,7 @@ def check_tls(certificate: Path, key: Path) -> None:
     """Check that a server can use a certificate and its key, PEM files.
 
     Raises:
-        UsageError: They cannot be read, do not belong together, or the key has a password.
+        UsageError: The files cannot be read or do not belong together, or the key has a password.
     """
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, password="")

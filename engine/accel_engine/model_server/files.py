@@ -151,7 +151,7 @@ def _check_rows(content: bytes, suffix: str) -> None:
     """Check, before it is read, that a table or a text has no more rows than any request may have.
 
     Raises:
-        RequestError: It has more than :data:`MOST_ROWS`.
+        RequestError: The file has more than :data:`MOST_ROWS` rows.
     """
     if content.startswith(b"PAR1"):
         from pyarrow import ArrowException, parquet

@@ -111,7 +111,7 @@ def shape_of(name: str, shape: Any) -> tuple[int, ...]:
     """The shape of an input, with the batch.
 
     Raises:
-        RequestError: It is not a list of whole numbers from 0 to 2³¹ - 1, or it is empty.
+        RequestError: The shape is empty, or not a list of whole numbers from 0 to 2³¹ - 1.
     """
     if not isinstance(shape, list) or not shape or not all(type(side) is int and 0 <= side < 1 << 31 for side in shape):
         raise RequestError(f"input {name}: shape must be a list of whole numbers, first the number of examples")
@@ -203,12 +203,12 @@ def answer(
 
 
 def server_metadata() -> dict[str, Any]:
-    """The metadata of the server."""
+    """The server's name, version and extensions, as the protocol wants them."""
     return {"name": OWN_SERVER, "version": __version__, "extensions": [BINARY]}
 
 
 def metadata(service: Service) -> dict[str, Any]:
-    """The metadata of the model."""
+    """The model's name, version, platform, inputs and outputs, as the protocol wants them."""
     runtimes = {"onnx": "onnxruntime", "tflite": "litert", "savedmodel": "tensorflow"}
     model = service.model
     return {

@@ -55,7 +55,7 @@ def description(service: Service, limits: Limits) -> dict[str, Any]:
             "/predict": {"post": _operation("Predict the examples of a file", {"application/octet-stream": file})},
             f"/v2/models/{name}": {"get": _operation("Metadata")},
             f"/v1/models/{name}": {"get": _operation("Status")},
-            f"/v1/models/{name}/metadata": {"get": _operation("Metadata, as of TensorFlow Serving")},
+            f"/v1/models/{name}/metadata": {"get": _operation("Metadata, as in TensorFlow Serving")},
             "/livez": {"get": _operation("Whether the server runs")},
             "/readyz": {"get": _operation("Whether it answers requests")},
             "/metrics": {"get": _operation("Metrics of Prometheus")},

@@ -62,7 +62,7 @@ def _columns(instances: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]:
             raise RequestError(f"each of the instances is an object with the inputs {', '.join(specs)}")
         return {next(iter(specs)): instances}
     if not all(are_named):
-        raise RequestError("the instances are either all objects with inputs by name, or none is")
+        raise RequestError("the instances must be either all objects with inputs by name, or all values")
     for place, each in enumerate(instances):
         if each.keys() != specs.keys():
             try:

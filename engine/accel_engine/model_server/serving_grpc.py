@@ -100,7 +100,7 @@ def to_array(name: str, tensor: Any, spec: ArraySpec, limit: int) -> Array:
         limit: Bytes of the array at most.
 
     Raises:
-        RequestError: It does not fit the model, or is too large; the message says what is right.
+        RequestError: The tensor does not fit the model, or is too large; the message says what is right.
     """
     wanted = TENSORFLOW_TYPES[spec.dtype]
     if tensor.dtype != TYPE_NUMBERS[wanted]:

@@ -38,7 +38,7 @@ def check_profilable(info: RunInfo) -> None:
     """Check that a run can be profiled, before anything is started.
 
     Raises:
-        UsageError: It cannot be profiled; the message says why.
+        UsageError: The run cannot be profiled; the message says why.
         EngineMissingError: No usable TensorFlow is installed.
     """
     if info.status is Status.QUEUED:

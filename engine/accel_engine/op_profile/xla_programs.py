@@ -22,7 +22,7 @@ _ELEMENT_BYTES = {
     **dict.fromkeys((5, 9, 12, 15), 8),
     18: 16,
 }
-"""Bytes of an element by ``PrimitiveType``; tuples and tokens have none of their own."""
+"""Bytes of an element by ``PrimitiveType``; tuples and tokens have none."""
 
 CONTROL = frozenset({"while", "call", "conditional"})
 """Instructions that run others, whose time is theirs."""

@@ -94,12 +94,12 @@ class Turn:
 
     @property
     def examples_per_second(self) -> float:
-        """Examples a second."""
+        """Mean number of examples per second in this turn."""
         return self.examples / self.seconds
 
     @property
     def steps_per_second(self) -> float:
-        """Steps a second."""
+        """Mean number of steps per second in this turn."""
         return self.steps / self.seconds
 
 

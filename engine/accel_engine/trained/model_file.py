@@ -88,7 +88,7 @@ def _task_of_uncompiled(
         return Task("custom")
     activation, shape = last_activation(model), model.outputs[numbers[0]].shape
     is_dictionary = isinstance(model_output(model), dict)
-    are_probabilities = is_dictionary and names[numbers[0]] == PROBABILITIES  # as of exported models
+    are_probabilities = is_dictionary and names[numbers[0]] == PROBABILITIES  # as exported models have
     if len(shape) in BY_RANK and (classes or activation == "softmax" or (are_probabilities and len(shape) > 2)):
         return Task(BY_RANK[len(shape)])
     if activation == "sigmoid" and len(shape) == 2:

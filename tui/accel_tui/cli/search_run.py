@@ -137,7 +137,7 @@ class HostSearch:
         try:
             return command_on(host, ["search", "--resume", name, *self._output], None)
         except RunError as error:
-            raise RunError(f"{error}; the search goes on there; show it: {again}") from error
+            raise RunError(f"{error}; the search continues there; show it: {again}") from error
 
 
 def runs_at(name: PlaceName, request: PlaceRequest) -> "RunsAtPlace":
@@ -151,8 +151,8 @@ def resume_search(name: str, options: Mapping[str, Any]) -> Path:
     """Continue a search, perhaps with another number of trials or other limits.
 
     Raises:
-        UsageError: There is none of this name, or an option cannot change.
-        RunError: It cannot be read or written.
+        UsageError: There is no search of this name, or an option cannot change.
+        RunError: The search cannot be read or written.
     """
     directory, changes = find_study(name), dict(options)
     fixed = [each for each in options if each not in _RESUMED]

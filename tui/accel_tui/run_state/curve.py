@@ -58,7 +58,7 @@ class RecordedCurve:
 
     @property
     def buckets(self) -> Statistics:
-        """Its buckets."""
+        """Minimum, maximum, sum and number of finite values of each bucket."""
         return Statistics(self.low, self.high, self.total, self.finite)
 
     def with_buckets(self, buckets: Statistics, **changes: Any) -> "RecordedCurve":

@@ -298,7 +298,7 @@ def _about(advice: Advice) -> Content:
 
 
 def _healthy(advice: Advice | None) -> Content:
-    """What is said of a run without findings."""
+    """The text for a run without findings."""
     if advice is None or advice.info.bench:
         return Content("")
     if advice.failed:

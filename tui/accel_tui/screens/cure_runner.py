@@ -42,7 +42,7 @@ def can_apply(info: RunInfo, changes: Mapping[str, Any]) -> bool:
 class CureRunner:
     """Tries, applies or takes back one cure at a time; applies it after a question.
 
-    A trial ends with the screen. What is applied goes on without it, and ends with the app.
+    A trial ends with the screen. Applying continues without it, and ends with the app.
 
     Args:
         screen: Asks the questions, and shows what was done.

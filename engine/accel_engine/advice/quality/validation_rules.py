@@ -178,7 +178,7 @@ def stopped_late(learning: Learning) -> Iterator[Finding]:
                 patience=patience,
                 restore_best="on",
             ),
-            set_field("Or lower the rate as training goes on: --schedule cosine", "CosineDecay", schedule="cosine"),
+            set_field("Or lower the rate during training: --schedule cosine", "CosineDecay", schedule="cosine"),
         ],
         weight=0.3 * saved / max(whole, 1e-9) + 0.1,
     )

@@ -58,7 +58,7 @@ class CsvHead:
     encoding: str
     """Python's name of the encoding of the file."""
     dialect: Mapping[str, Any]
-    """Options of Python's reader, if its quotes or blanks are not those of RFC 4180, as PyArrow reads them."""
+    """Options of Python's reader, if quotes or blanks differ from RFC 4180, which PyArrow reads."""
 
 
 def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
@@ -181,7 +181,7 @@ def _read_rows(lines: Iterable[str], separator: str, dialect: Mapping[str, Any])
 
 
 def in_standard_form(path: Path, head: CsvHead) -> BufferedReader:
-    """A file with another dialect in that of RFC 4180 and in UTF-8, with as many lines before its first row.
+    """Convert a file with another dialect to RFC 4180 and UTF-8, with as many lines before its first row.
 
     The file is converted while it is read.
     """
