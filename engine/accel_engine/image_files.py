@@ -26,7 +26,7 @@ MAX_PIXELS = (1 << 29) // 3
 """Pixels of an image at most. A file of some kilobytes may claim any size."""
 
 ImageVerb = Literal["turned", "cut", "converted", "resized"]
-"""What is done to an image."""
+"""The change of an image."""
 
 FORMATS = "PNG, JPEG, GIF, BMP, WebP, TIFF or PNM"
 
@@ -50,7 +50,7 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-"""What shows an image upright, by its EXIF orientation."""
+"""The turns that show an image upright, by its EXIF orientation."""
 
 _ORIENTATION_SOURCES = {"exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp"}
 
@@ -76,7 +76,7 @@ warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
 class ImageHeader(NamedTuple):
-    """What a file tells of an image before its pixels are decoded."""
+    """The header of an image file, known before its pixels are decoded."""
 
     height: int
     """Rows of pixels, after the EXIF orientation is applied."""

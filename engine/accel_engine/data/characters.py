@@ -151,7 +151,7 @@ def decoded(content: bytes, name: str) -> tuple[str, str]:
 
 
 def encoding_name(encoding: str) -> str:
-    """What people call an encoding."""
+    """The usual name of an encoding."""
     return "Windows-1252" if encoding == WESTERN else encoding.removesuffix("-sig").upper()
 
 

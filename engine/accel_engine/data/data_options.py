@@ -39,7 +39,7 @@ SPLIT_NAMES = {
     "validation": ("validation", "valid", "val", "dev"),
     "test": ("test", "testing"),
 }
-"""What the splits of data are called, in any case; preferred names first."""
+"""Names of the splits in data, in upper or lower case; preferred names first."""
 
 
 def check_split(field: str, value: str) -> None:

@@ -68,7 +68,7 @@ class DatasetEntry:
     spec: Batch | None = None
     """The :class:`~accel_engine.data.structure.ArraySpec` of every array of an example; ``None`` if unknown."""
     columns: tuple[EntryColumn, ...] = ()
-    """What is known of each column or array."""
+    """Each column or array, as far as it is known."""
     class_names: tuple[str, ...] = ()
     class_counts: tuple[int, ...] = ()
     """Number of examples of each class, in all splits that were looked at; empty if not counted."""

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _ArrayRoles:
-    """What the arrays of a file are."""
+    """The use of each array of a file."""
 
     splits: Mapping[str, Batch]
     """The names of the arrays of each split: one name, or a dictionary of names, of inputs and targets."""

@@ -48,7 +48,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TargetForm:
-    """What an array of targets means."""
+    """The task and the classes of an array of targets."""
 
     task: str = "auto"
     """The task, one of :data:`accel_engine.data.data_options.TASKS`; ``auto`` if the targets suggest none."""
@@ -197,7 +197,7 @@ def _infer_on_images(y: Known, x: Known) -> str:
 
 
 def _form(y: Known, task: str, name: str) -> TargetForm:
-    """What targets of a task are."""
+    """The form of the targets of a task."""
     flat, dimensions = _is_flat(y.shape), len(y.shape)
     if task == "classification" and flat:
         labels, classes = sparse_labels(y.rows, name)
@@ -308,7 +308,7 @@ def text_array(array: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
 
 
 def kind_text(dtype: np.dtype[Any]) -> str:
-    """What values of a type are called, such as ``text``."""
+    """The name of values of a type, such as ``text``."""
     names = {"O": "Python objects", "U": "text", "S": "text", "T": "text", "c": "complex numbers", "M": "dates"}
     return {**names, "m": "durations", "V": "records"}.get(dtype.kind, str(dtype))
 

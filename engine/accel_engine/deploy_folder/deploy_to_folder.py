@@ -34,7 +34,7 @@ class WrittenFolder:
 
     path: Path
     target: str
-    """What it is for."""
+    """The target of the folder, such as ``kubernetes``."""
     facts: Facts
     notes: tuple[str, ...]
     """Warnings for the user."""

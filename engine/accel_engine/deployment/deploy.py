@@ -78,7 +78,7 @@ LOAD_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """What was deployed."""
+    """A deployment that has just been started or changed, with the checks of its server."""
 
     deployment: Deployment
     service: Service
@@ -88,13 +88,13 @@ class Deployed:
     """How fast it answers one connection."""
     notes: tuple[str, ...] = ()
     export: Export | None = None
-    """``None`` if a version of before was taken again."""
+    """``None`` if an earlier version is served again."""
     sizings: tuple[Sizing, ...] = ()
-    """What was measured of all formats and numbers of threads, if there is a target."""
+    """The measurements of all formats and numbers of threads, if there is a target."""
 
     @property
     def sizing(self) -> Sizing | None:
-        """What was measured of it."""
+        """The measurements of the version that is served; ``None`` if there are none."""
         return read_sizing(self.deployment.folder(self.deployment.current))
 
 

@@ -34,7 +34,7 @@ from accel_engine.service_client.transport import Transport
 from accel_engine.words import numbers
 
 FILE = "measured.json"
-"""What was measured of a model, in its folder."""
+"""The file with the measurements of a model, in its folder."""
 
 SECONDS = 2.0
 """How long each rate is measured."""
@@ -60,7 +60,7 @@ def other_batches(best: "Sizing") -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
-    """What was measured of a served model; ``None`` for what was not."""
+    """Measurements of a served model; ``None`` for figures that were not measured."""
 
     format: str
     """Its format and precision in a word."""

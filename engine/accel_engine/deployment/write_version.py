@@ -20,13 +20,13 @@ Ask = Callable[[EngineRequest[Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class DeployStep:
-    """What is going on."""
+    """The step of a deployment that begins, in words."""
 
     words: str
 
 
 Tell = Callable[[DeployStep], object]
-"""Takes what is going on."""
+"""Takes each step of a deployment."""
 
 
 def write_version(

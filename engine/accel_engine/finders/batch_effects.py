@@ -22,7 +22,7 @@ _LINEAR_OPTIMIZERS = ("SGD",)
 
 @dataclass(frozen=True, slots=True)
 class BatchEffects:
-    """What a batch size means, compared with the plan's."""
+    """The learning rate and the steps for a batch size, compared with the plan's."""
 
     factor: float
     """The batch size as a multiple of the plan's."""

@@ -72,7 +72,7 @@ class RampProgress:
     """How far the ramps are."""
 
     detail: str
-    """What happens now, in words."""
+    """The present phase, in words."""
     ramps: tuple[Ramp, ...] = ()
     """The ramps so far, the last one perhaps unfinished."""
     seed: int = 0
@@ -88,7 +88,7 @@ OnRamp = Callable[[RampProgress], object]
 
 @dataclass(frozen=True, slots=True)
 class FoundRate:
-    """What was found."""
+    """The result of the search for a learning rate."""
 
     suggestions: Suggestions
     """The learning rates of the optimizer, or why there are none."""
@@ -103,7 +103,7 @@ class FoundRate:
     has_schedule: bool = False
     """Whether the plan has a schedule, whose highest rate the suggestions are."""
     notes: tuple[str, ...] = ()
-    """What to know, in words."""
+    """Notes for the user."""
     compared: Mapping[Rule, float] = field(default_factory=dict)
     """The loss after some steps with each suggestion; empty if they were not compared."""
     compared_steps: int = 0

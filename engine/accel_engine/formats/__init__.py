@@ -27,7 +27,7 @@ class Precision:
     name: str = "none"
     """The value of ``--quantize``; ``none`` for the trained model's own precision."""
     about: str
-    """What runs it, and how, in a few words."""
+    """The runtime and its arithmetic, in a few words."""
     tolerance: float
     """How far outputs may be from the trained model's: the difference itself for probabilities, a share of their scale
     for other values. How much worse the loss and the metrics may be follows from it, too. See

@@ -50,7 +50,7 @@ _REFUSED = re.compile(
     r"|too many authentication failures|bad configuration option|name or service not known",
     re.IGNORECASE,
 )
-"""What ``ssh`` says where another try would not help."""
+"""Messages of ``ssh`` after which another try would not help."""
 
 
 class HostLostError(RunError):

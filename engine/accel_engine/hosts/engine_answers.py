@@ -46,7 +46,7 @@ _POLL_SECONDS = 0.1
 
 _folders: dict[str, Path] = {}
 _calls: dict[str, Callable[[], object]] = {}
-"""What ends each that is answered now."""
+"""The functions that end the requests that are being answered, by the request's key."""
 _ended: set[str] = set()
 _changing = threading.Lock()
 

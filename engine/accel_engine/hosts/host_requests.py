@@ -30,7 +30,7 @@ class HostRequest(EngineRequest[ResultT]):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was asked is done."""
+    """The answer to a request that needs no other answer."""
 
     text: str = ""
 
@@ -50,7 +50,7 @@ class ListedRun:
     id: RunId
     state: HostState
     summary: RunSummary
-    """What a list shows of it, without ``info``."""
+    """Its row in lists, without ``info``."""
     meta: Mapping[str, MetaValue]
 
 
@@ -60,7 +60,7 @@ class QueuedRun:
 
     id: RunId
     why: str
-    """What it waits for."""
+    """Why it waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class CommandAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RunNews:
-    """What is new of a run."""
+    """New rows of a run."""
 
     rows: NewRows = field(default_factory=NewRows)
     state: HostState | None = None
@@ -218,7 +218,7 @@ class StartedThere:
 
     run: RunId = ""
     refusal: str = ""
-    """What is wrong with the plan; empty if it was started."""
+    """The problem of the plan; empty if the run was started."""
     warnings: tuple[str, ...] = ()
 
 

@@ -69,7 +69,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate(Setup):
-    """What was measured of a model with a batch size."""
+    """The measurements of a model with a batch size."""
 
     scenario: str
     """One of :data:`SCENARIOS`."""

@@ -1,4 +1,4 @@
-"""What every runtime of a trained model can do; without TensorFlow."""
+"""The protocol of all runtimes of a trained model; without TensorFlow."""
 
 from collections.abc import Mapping
 from pathlib import Path

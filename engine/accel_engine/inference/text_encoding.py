@@ -77,7 +77,7 @@ class TextEncoding:
 
 @dataclass(frozen=True, slots=True)
 class _Sidecar:
-    """What is read of the file beside a model."""
+    """The contents of the file beside a model."""
 
     texts: dict[str, TextEncoding]
 

@@ -53,7 +53,7 @@ Endpoint = Callable[["ServingState", Request], Awaitable[Response]]
 
 @dataclass(slots=True)
 class ServingState:
-    """What a server is doing."""
+    """The state of a server."""
 
     limits: Limits
     access: ServerAccess

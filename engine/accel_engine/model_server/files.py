@@ -235,7 +235,7 @@ def picture(content: bytes, spec: ArraySpec, form: UploadForm) -> tuple[Array, t
 
 
 def _wanted(form: UploadForm) -> str:
-    """What a model takes, in words."""
+    """The files that a model takes, in words."""
     match form.kind:
         case "table":
             names = [column.name for column in form.columns]

@@ -45,14 +45,14 @@ class _Item:
     inputs: Arrays
     count: int
     kind: tuple[Any, ...]
-    """What it has in common with those that may be in the same batch."""
+    """Equal for examples that may be in the same batch."""
     answer: asyncio.Future[Outputs]
     deadline: float
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a server takes."""
+    """The limits of a server."""
 
     queue: int = 1024
     """Examples that wait at most."""

@@ -126,9 +126,9 @@ class Service:
     step: int = 0
     """Steps that it was trained for."""
     task: Text = ""
-    """What it was trained for."""
+    """The task that it was trained for."""
     kind: Text = ""
-    """What an example of its data is."""
+    """The kind of its examples."""
     data: Text = ""
     """The name of its data."""
     data_hash: Text = ""

@@ -33,7 +33,7 @@ MODULES = tuple(_MODULES.split())
 """All modules that a server, and the test of its folder, import, without those that only writing a model needs."""
 
 FILES = ("model_server/page/page.html", "model_server/page/page.css", "model_server/page/page.js")
-"""What else it reads."""
+"""The files that it reads besides modules."""
 
 SERVER = (
     *("msgspec", "numpy", "orjson", "prometheus-client", "python-multipart", "starlette", "uvicorn", "httptools"),

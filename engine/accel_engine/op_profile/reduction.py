@@ -62,7 +62,7 @@ Spans: TypeAlias = list[tuple[int, int]]
 
 
 class OperationCost(NamedTuple):
-    """What one execution of an operation takes; ``None`` where it is unknown."""
+    """The cost of one execution of an operation; ``None`` where it is unknown."""
 
     flops: float | None
     """Floating-point operations."""

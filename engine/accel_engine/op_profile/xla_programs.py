@@ -75,7 +75,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class InstructionCost:
-    """What is known of an instruction."""
+    """The cost of an instruction."""
 
     opcode: str
     """Its opcode."""
@@ -102,7 +102,7 @@ class Program:
 
     @cached_property
     def costs(self) -> Mapping[str, InstructionCost]:
-        """What is known of each instruction, by name."""
+        """The cost of each instruction, by name."""
         computations = {
             each.integer(5) or 0: [Instruction(part) for part in each.messages(2)] for each in self._module.messages(3)
         }

@@ -26,7 +26,7 @@ LAUNCHER_LOCK = "launcher.lock"
 """The file that the process holds locked which starts the run's processes."""
 
 STARTING = "processes are started"
-"""What is waited for at first."""
+"""The state before the first process is started."""
 
 _POLL_SECONDS = 0.05
 

@@ -9,7 +9,7 @@ from accel_engine.errors import RunError
 from accel_engine.places.place import JobState, run_tool
 
 PACKAGE = "Slurm's client, on a cluster's login nodes,"
-"""What has Slurm's programs."""
+"""The package that has Slurm's programs."""
 
 RECENT_SECONDS = 1.0
 """How long an answer of Slurm is used for other jobs."""

@@ -229,7 +229,7 @@ def _activations(training: Training) -> MemoryPart:
 
 
 def _host(training: Training, replicas: int) -> list[MemoryPart]:
-    """What a process on CPUs takes besides the arrays of a step."""
+    """The memory of a process on CPUs besides the arrays of a step."""
     plan, size = training.plan, training.size
     copied = weight_bytes(plan, size.parameters) + FLOAT32_BYTES * size.trainable + slot_bytes(plan, size.trainable)
     return [

@@ -122,7 +122,7 @@ def command_words(options: object) -> list[str]:
 
 
 def option_problem(error: UsageError, text: str) -> str:
-    """What is wrong with the text of an option."""
+    """The error in the text of an option."""
     if not isinstance(error, PlanError):
         return str(error)
     colon = "" if error.allowed.startswith("must be") else ":"

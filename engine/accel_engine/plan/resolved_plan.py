@@ -44,7 +44,7 @@ class ResolvedPlan:
     model: ModelEntry | AutoModel | UserModel
     """Its model; for ``auto``, the chosen one once the data tells it."""
     data: DatasetEntry
-    """What is known of its dataset."""
+    """The survey of its dataset."""
     cluster: ClusterSpec | None = None
     """The cluster that this process belongs to; ``None`` for a single process."""
     tpu: TpuEndpoint | None = None

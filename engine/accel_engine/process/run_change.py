@@ -64,9 +64,9 @@ class PauseNote(NamedTuple):
     """What happens to a run while something else is measured; both are empty for a run that is not live."""
 
     now: str = ""
-    """What happens meanwhile, in words."""
+    """The note while the other thing is measured."""
     after: str = ""
-    """What happened, in words for afterwards."""
+    """The note afterwards."""
 
 
 BESIDE = PauseNote(

@@ -40,17 +40,17 @@ class CureProgress:
     of: float
     """Seconds in all, about."""
     detail: str
-    """What it does now."""
+    """The present phase, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class CureRace:
-    """What a cure gains."""
+    """The result of a cure's trial."""
 
     results: tuple[ConfigurationResult, ConfigurationResult]
     """Results of the plan without and with the changes."""
     quantity: Quantity
-    """What is compared."""
+    """The quantity that is compared."""
     is_better: bool
     """Whether the changes are better, and that is no chance as far as the rounds tell."""
     how: str

@@ -74,7 +74,7 @@ class PendingMedia:
     """Seconds since the Unix epoch."""
     name: str
     item: MediaItem
-    """What to write."""
+    """The item to write."""
 
 
 QueueItem = PendingSteps | PendingMedia | Event | PendingAnswer | Exception | None

@@ -29,7 +29,7 @@ class ExportTarget:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredModel:
-    """What was measured of a model."""
+    """The measurements of an exported model."""
 
     name: str
     """Of its target."""
@@ -124,7 +124,7 @@ class ExportRequest(DeviceRequest, FolderRequest[Export]):
 
     model: ModelReference
     targets: tuple[ExportTarget, ...]
-    """What to write."""
+    """The formats and paths to write."""
     folder: Path = field(kw_only=True)
     """Where files are written before they are kept; on the file system of the targets."""
     checkpoint: str

@@ -1,4 +1,4 @@
-"""What happens in a search, as objects for JSON lines."""
+"""The events of a search, as objects for JSON lines."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -81,7 +81,7 @@ def _no_url(text: str) -> UsageError:
 
 @dataclass(frozen=True, slots=True)
 class ServedRun:
-    """What this program's own server tells of its model."""
+    """The run of a model that this program's server serves, as the server describes it."""
 
     name: str
     """Its name in URLs."""

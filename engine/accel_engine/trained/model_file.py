@@ -18,7 +18,7 @@ from accel_engine.training.core.task import BY_RANK, SEVERAL_OUTPUTS, Task
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileSignature:
-    """What a model file tells of itself."""
+    """The inputs, outputs and task of a model file."""
 
     form: DataFormat
     """The form of the data that it takes, each input by its name if there are several."""

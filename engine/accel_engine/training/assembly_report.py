@@ -28,7 +28,7 @@ from accel_engine.training.reporting.run_reporter import RunReporter
 
 @dataclass(frozen=True, slots=True)
 class AssemblyReport:
-    """What was written."""
+    """The parts of a written report that the caller uses."""
 
     built: ModelBuilt
     """The size of model and data."""

@@ -113,7 +113,7 @@ class OptimizerState:
 
     @property
     def note(self) -> str:
-        """What it does, for the user."""
+        """The note for the user: how much state is moved or divided."""
         name, placed = optimizer_name(self._inner), self.placed
         if not placed:
             return f"optimizer_state has no effect: {name} has no large state for the model's weights"

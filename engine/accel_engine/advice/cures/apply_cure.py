@@ -47,7 +47,7 @@ class AppliedCure:
     before: Mapping[str, Any]
     """The same fields, with the values before."""
     text: str
-    """What was done, in words."""
+    """The change that was made, in words."""
     process: "subprocess.Popen[str] | None" = field(default=None, repr=False)
     """The engine's process, if a new one was started."""
 

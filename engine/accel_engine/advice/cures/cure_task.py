@@ -19,7 +19,7 @@ from accel_engine.run.runs.plan_changes import CHANGEABLE
 
 
 class Quantity(StrEnum):
-    """What is compared."""
+    """The quantity that a trial compares."""
 
     SPEED = "speed"
     MEMORY = "memory"
@@ -52,7 +52,7 @@ class CureTask:
     after: TrialStart
     """With them."""
     quantity: Quantity
-    """What is compared."""
+    """The quantity that is compared."""
     changes: Mapping[str, Any]
     """The changes."""
     balanced_metric: str = ""

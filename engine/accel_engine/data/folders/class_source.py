@@ -46,7 +46,7 @@ class ClassFolderSource(FolderSource[str]):
     task = "classification"
     targets = "classes"
     column: ClassVar[str]
-    """What an example is called."""
+    """The name of an example's column."""
     form_type: ClassVar[type[ClassFileForm[Any]]]
     """Checks the files, and reads them."""
     ignored: ClassVar[tuple[str, ...]] = ()
@@ -91,7 +91,7 @@ class ClassFolderSource(FolderSource[str]):
         )
 
     def sample(self, file: str, label: str) -> tuple[str, str]:
-        """What is shown of an example and its class."""
+        """The texts that show an example and its class."""
         return os.path.relpath(file, self.root), label
 
     def has_targets(self, root: Path) -> bool:

@@ -94,7 +94,7 @@ class FileForm(ABC, Generic[F, H]):
 
 @dataclass(frozen=True, slots=True)
 class FilesSeen(Generic[F, H]):
-    """What looking at some files of a folder told."""
+    """The headers of some files of a folder, and the files that cannot be read."""
 
     headers: dict[F, H]
     """The files with their headers, without those that are left out."""

@@ -27,7 +27,7 @@ _NAMED = 5
 """Number of folders, and of suffixes in each, that are named."""
 
 _OF_SYSTEMS = ("Thumbs.db", "desktop.ini", "__MACOSX")
-"""What file managers write beside files."""
+"""Files and folders that file managers write beside a user's files."""
 
 
 F = TypeVar("F")
@@ -66,11 +66,11 @@ class FolderSource(Source, Generic[F]):
     """
 
     task: ClassVar[str]
-    """What is learned."""
+    """The task."""
     noun: ClassVar[str]
-    """What the examples are called, in the plural."""
+    """The name of the examples, in the plural."""
     targets: ClassVar[str]
-    """What is predicted of them, in the plural."""
+    """The name of the targets, in the plural."""
     suffixes: ClassVar[tuple[str, ...]]
     """Suffixes of their files, in lower case."""
 

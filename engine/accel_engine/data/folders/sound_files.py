@@ -17,7 +17,7 @@ from accel_engine.errors import DataError, UnreadableError
 from accel_engine.files import regular
 
 _SHORTENED = re.compile(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
-"""What libsndfile notes of a file that ends before its samples do."""
+"""Finds libsndfile's note on a file that ends before its samples do."""
 
 _ENDLESS = (0x7FFFF000, 0x7FFFFFDB, 0x7FFFFFFF, 0x80000000, 0xFFFFFFDB, 0xFFFFFFFF)
 """Numbers of bytes that programs write into a header before they know how many will follow."""

@@ -60,7 +60,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class FeatureDescription:
-    """What a description says."""
+    """The features and targets that a description names."""
 
     features: dict[str, Feature]
     """The features by name."""

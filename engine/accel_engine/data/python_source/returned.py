@@ -23,7 +23,7 @@ KEYS = (*SPLIT_NAMES, *_LISTS, "task")
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a function returned."""
+    """The splits that a function returned."""
 
     splits: Mapping[str, Any]
     """A :class:`~accel_engine.data.structure.Batch` of arrays, or a stream's source, by name of the split."""
@@ -128,7 +128,7 @@ _USE_NAMES = "return {'train': (x, y), 'validation': (x, y)}, or {'train': ((a, 
 
 
 def _form(batch: Batch, *, with_part: bool = True) -> list[Any]:
-    """What the arrays of splits of the same data have in common."""
+    """Name, shape of an example and kind of type of each array, equal in all splits of the same data."""
     leaves = named_leaves(batch._asdict())
     return [(path if with_part else "", array.shape[1:], array.dtype.kind) for path, array in leaves]
 

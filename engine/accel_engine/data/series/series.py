@@ -26,7 +26,7 @@ class Series:
     values: Mapping[str, npt.NDArray[Any]]
     """The numbers of each column that is used, ``[rows]`` each."""
     roles: Roles
-    """What the columns are used for."""
+    """The roles of the columns."""
     lengths: npt.NDArray[np.intp]
     """Number of rows of each series, ``[series]``."""
     valid: npt.NDArray[np.bool_]

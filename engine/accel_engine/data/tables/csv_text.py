@@ -46,7 +46,7 @@ class CsvHead:
     """The fields of its first row that is not empty, and an empty one where rows have one more: at the end if a
     separator ends them, otherwise at the beginning, as R writes the names of rows."""
     separator: str
-    """What separates fields."""
+    """The separator of fields."""
     skipped: int
     """Lines before the first row that is not empty."""
     has_header: bool
@@ -54,7 +54,7 @@ class CsvHead:
     before: int
     """How many of the skipped lines are comments, or a title."""
     line_end: str
-    """What ends lines."""
+    """The end of a line."""
     encoding: str
     """Python's name of the encoding of the file."""
     dialect: Mapping[str, Any]

@@ -219,7 +219,7 @@ class LazyMatrix(LazyRows):
     """Rows of the matrix, converted when they are needed."""
 
     learned: Preprocessing
-    """What converts them."""
+    """The preprocessing that converts them."""
     inputs: Sequence[RawInput]
     """The raw inputs, all rows."""
     rows: npt.NDArray[np.intp]

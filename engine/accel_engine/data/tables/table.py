@@ -45,7 +45,7 @@ class _Table:
 
     columns: Columns
     roles: Roles
-    """What they are for."""
+    """The roles of the columns."""
     form: TargetColumnForm
     """How targets become arrays."""
     rows: ValidRows
@@ -92,7 +92,7 @@ class _Table:
         return learned, changes
 
     def _filled(self) -> Iterator[Change]:
-        """What becomes of missing values of the inputs."""
+        """How missing values of the inputs are filled."""
         columns = [column for name in self.roles.inputs if (column := self.columns.columns[name]).missing]
         if not columns:
             return
@@ -142,7 +142,7 @@ def _left_out(columns: Mapping[str, TableColumn], roles: Roles, options: DataOpt
 
 
 def _notes_of(roles: Roles, options: DataOptions) -> Iterator[str]:
-    """What was chosen that the plan does not say."""
+    """Notes on choices that the plan leaves open."""
     if roles.targets and not options.target:
         yield f"the target is the column {roles.targets[0]}: choose another one with --target"
     if roles.weight:

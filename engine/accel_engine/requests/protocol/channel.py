@@ -17,11 +17,11 @@ from accel_engine.requests.protocol.request import Problem
 
 
 class ProtocolError(ValueError):
-    """What came is no message, or not one of this version of the program."""
+    """A line is not a message, or not one of this version of the program."""
 
 
 class ByteSource(Protocol):
-    """What comes, line by line."""
+    """The incoming lines of a channel."""
 
     def readline(self) -> str:
         """The next line; one without its end when no more will come."""
@@ -31,7 +31,7 @@ class ByteSource(Protocol):
 
 
 class Sink(Protocol):
-    """What goes."""
+    """The outgoing lines of a channel."""
 
     @property
     def closed(self) -> bool:

@@ -35,7 +35,7 @@ class Checksum:
 
 @dataclass(frozen=True, slots=True)
 class _Checksums:
-    """What the file beside a checkpoint says of it."""
+    """The contents of the file beside a checkpoint."""
 
     finite: bool
     """Whether all values are finite."""

@@ -59,7 +59,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class CureChange:
-    """What a cure has changed in a run."""
+    """A change of a run by a cure."""
 
     changes: Mapping[str, Any]
     """The changed fields, with their new values."""

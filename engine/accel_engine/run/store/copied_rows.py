@@ -34,7 +34,7 @@ _OWN = frozenset({"schema", "heartbeat", "written", "kills", HOST_STATE, HOST_SU
 """Keys of ``meta`` that are not copied: of this file alone, or of no use without the engine's machine."""
 
 _ROW_BYTES = 64
-"""What a row takes besides texts and values."""
+"""Bytes of a row besides texts and values."""
 
 
 def _size(row: DatabaseRow) -> int:
@@ -76,7 +76,7 @@ class CopiedChunk:
 
 @dataclass(frozen=True, slots=True)
 class NewRows:
-    """What a copy lacks, or the first part of it."""
+    """The rows that a copy lacks, or the first of them."""
 
     meta: Mapping[str, MetaValue] | None = None
     """All values, if one has changed."""

@@ -49,7 +49,7 @@ class PlacedRun:
     place: Text
     """As :func:`accel_engine.places.parse_place` takes it."""
     job: Text
-    """What the place's engine calls it."""
+    """The name of its job at the place's engine."""
     restarts: Count = 0
     """How often it was started again without a newer checkpoint."""
     checkpoint: Count = 0

@@ -60,7 +60,7 @@ class CompiledModel:
     scaling: Scaling
     """How raw examples are scaled before it."""
     task: Task
-    """What it learns."""
+    """The task of the model."""
     outputs: Structure
     """The specs of its outputs; ``None`` if it cannot be called."""
     metrics: tuple[keras.Metric, ...]

@@ -44,7 +44,7 @@ BY_RANK = {2: "classification", 3: "sequence", 4: "segmentation"}
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a run learns."""
+    """The task of a run."""
 
     name: str
     """One of :data:`accel_engine.data.data_options.TASKS` but ``auto``, or :data:`SEVERAL_OUTPUTS`."""

@@ -31,7 +31,7 @@ is measured, float32 tensors."""
 
 @dataclass(eq=False)
 class _Taken:
-    """What a stage made of a micro-batch."""
+    """The inputs, outputs and losses of a micro-batch in a stage, with its gradient tape."""
 
     tape: tf.GradientTape
     inputs: list[tf.Tensor]
@@ -291,5 +291,5 @@ def _dense(gradients: Sequence[Any]) -> list[Any]:
 
 
 def _operations(gradients: Sequence[Any]) -> list[Any]:
-    """What a micro-batch waits for, of gradients."""
+    """The tensors of gradients, for control dependencies of a later micro-batch."""
     return [each.values if isinstance(each, tf.IndexedSlices) else each for each in gradients if each is not None]

@@ -83,12 +83,12 @@ class ModelStages:
 
     model: keras.Model
     functional: Any
-    """What runs it: itself, or inside a ``Sequential``."""
+    """The functional model that runs: itself, or the one inside a ``Sequential``."""
     stages: tuple[Stage, ...]
     micro_batches: int
     """Micro-batches of a whole step."""
     table: tuple[StageOfModel, ...] = ()
-    """What is known of the stages before they run."""
+    """The stages for reports, known before they run."""
     information: tuple[str, ...] = ()
     """Notes for the user."""
     notes: tuple[str, ...] = ()

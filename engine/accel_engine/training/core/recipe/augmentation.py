@@ -27,7 +27,7 @@ _SEEDS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class _Images:
-    """What a layer's arguments depend on."""
+    """The images on which a layer's arguments depend."""
 
     value_range: tuple[float, float]
     """The smallest and largest value of a pixel, as the model gets it."""
