@@ -27,7 +27,7 @@ class WaitingRun:
     run: str
     """Its id."""
     request: QueueRequest
-    """Its devices, priority and other wishes."""
+    """Its request: priority, devices and group."""
     need: RunNeeds = field(default_factory=RunNeeds)
     """The needs of its plan."""
     blocked: str = ""

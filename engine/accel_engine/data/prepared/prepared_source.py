@@ -37,7 +37,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns and sizes of prepared examples, known before they are read."""
+    """The columns, roles and classes of prepared examples, known before they are read."""
 
     specs: dict[str, ArraySpec]
     """Shape and type of each column that can be used."""
