@@ -1,20 +1,16 @@
 """Checks arrays: their shapes and types, and that their values are finite."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, or_skip
-from accel_engine.data.dataset import spec_of
+from accel_engine.data.dataset import nonfinite_rows, spec_of
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.structure import ArraySpec, Batch, map_structure, named_leaves
 from accel_engine.errors import DataError
-
-_CHUNK = 1 << 24
-"""Values checked at a time, so that checking large data takes little memory."""
 
 
 def check_parts(parts: Mapping[str, Batch], names: Mapping[str, Batch]) -> None:
@@ -105,14 +101,14 @@ def finite_rows(part: Batch, names: Batch, options: DataOptions) -> tuple[Batch,
     first = ""
     for structure, name in zip(part, names, strict=True):
         for path, array in named_leaves(structure, name):
-            finite = _finite(array)
-            if finite is None:
+            wrong = nonfinite_rows(array)
+            if not wrong.any():
                 continue
-            place = f"{path}[{int(np.argmin(finite))}]"
+            place = f"{path}[{int(np.argmax(wrong))}]"
             if options.invalid_examples != "skip":
                 raise or_skip(DataError(f"{place} has values that are NaN or infinite"))
             first = first or place
-            keep = finite if keep is None else keep & finite
+            keep = ~wrong if keep is None else keep & ~wrong
     if keep is None:
         return part, []
     if not keep.any():
@@ -121,16 +117,3 @@ def finite_rows(part: Batch, names: Batch, options: DataOptions) -> tuple[Batch,
     kept: Batch = map_structure(lambda array: array[keep], part)
     what = "examples with values that are NaN or infinite"
     return kept, [Change("left out", what, skipped, len(keep), f"the first is {first}")]
-
-
-def _finite(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
-    """Whether each row is finite; ``None`` if all are."""
-    if array.dtype.kind != "f":
-        return None
-    rows = max(1, _CHUNK // max(1, array[0].size))
-    parts = [
-        np.isfinite(array[first : first + rows]).reshape(len(array[first : first + rows]), -1).all(axis=1)
-        for first in range(0, len(array), rows)
-    ]
-    finite: npt.NDArray[np.bool_] = np.concatenate(parts)
-    return None if finite.all() else finite

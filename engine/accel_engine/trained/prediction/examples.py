@@ -11,6 +11,7 @@ import numpy.typing as npt
 from accel_engine.data.array_file import ArrayFile, Header, opened
 from accel_engine.data.changes import Verb
 from accel_engine.data.characters import UTF_8, decoded, encoding_name
+from accel_engine.data.dataset import nonfinite_rows
 from accel_engine.data.folders.audio_folder import SoundForm
 from accel_engine.data.structure import ArraySpec, Structure, map_structure, named_leaves
 from accel_engine.errors import AccelError, DataError
@@ -78,7 +79,7 @@ def read_arrays(path: Path, specs: Structure, features: Sequence[str] = ()) -> E
         raise DataError(f"the inputs of {path.name} have different numbers of rows: {sorted(counts)}")
     problems: dict[int, str] = {}
     for name, array in leaves.items():
-        for row in _not_finite(array):
+        for row in np.flatnonzero(nonfinite_rows(array)).tolist():
             where = f"row {row + 1:,} of {name or 'the array'} in {path.name}"
             problems.setdefault(row, f"{where} has a number that is not finite, or too large for {array.dtype}")
     names = tuple(str(row + 1) for row in range(counts.pop()))
@@ -141,13 +142,6 @@ def _typed(array: npt.NDArray[Any], name: str, spec: ArraySpec) -> npt.NDArray[A
     if wanted.kind in "biu" and not np.array_equal(typed, array):
         raise DataError(f"the array {name} has values that are not {wanted}, which the run's data has")
     return typed
-
-
-def _not_finite(array: npt.NDArray[Any]) -> list[int]:
-    if array.dtype.kind != "f" or not array.size:
-        return []
-    wrong = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
-    return np.flatnonzero(wrong).tolist()
 
 
 def read_images(path: Path, spec: InputSpec) -> Examples:
