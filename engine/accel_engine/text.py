@@ -91,7 +91,7 @@ def _fields_of(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind)) if is_plain else ()
 
 
-def cut(text: str, length: int) -> str:
+def truncated(text: str, length: int) -> str:
     """Cut the end of a text of more than some characters, with an ellipsis."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
