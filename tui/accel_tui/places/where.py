@@ -62,7 +62,7 @@ class Where(PlaceRequest):
 
     @property
     def request(self) -> PlaceRequest:
-        """What is asked of a cluster."""
+        """The request to a cluster."""
         return part_of(PlaceRequest, self)
 
     @property
@@ -72,7 +72,7 @@ class Where(PlaceRequest):
 
     @property
     def arguments(self) -> Sequence[str]:
-        """What ``accel-tui train`` takes for it."""
+        """The options of ``accel-tui train`` for it."""
         return ["--on", self.place.strip(), *command_words(self.request)]
 
     def command(self, command: str) -> str:

@@ -51,7 +51,7 @@ class Line:
 
     @property
     def label(self) -> str:
-        """What is before the values."""
+        """The text before the values."""
         return self.row.label if self.row else self.section
 
     def text(self, at: int) -> str:
