@@ -140,5 +140,5 @@ def parse_latency(text: str) -> float | None:
         return None
     found = _LATENCY.fullmatch(text.strip())
     if not found or not 0 < float(found[1]) < math.inf:
-        raise UsageError(f"{text!r} is no latency: give one with its unit, such as 10ms, 500us or 1.5s")
+        raise UsageError(f"{text!r} is not a latency: give one with its unit, such as 10ms, 500us or 1.5s")
     return float(found[1]) * _UNITS[found[2]]

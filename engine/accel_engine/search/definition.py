@@ -52,7 +52,7 @@ def _read_within(text: str) -> str:
 def _read_direction(text: str) -> str:
     direction = text.strip()
     if direction and direction not in DIRECTIONS:
-        raise UsageError(f"{direction!r} is no direction: use {' or '.join(DIRECTIONS)}")
+        raise UsageError(f"{direction!r} is not a direction: use {' or '.join(DIRECTIONS)}")
     return direction
 
 

@@ -93,7 +93,7 @@ def _read_examples(data: str) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, AttributeError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{path} is no file .npz of arrays") from error
+        raise UsageError(f"{path} is not an .npz file of arrays") from error
     return {name: array.astype(object) if array.dtype.kind == "U" else array for name, array in found.items()}
 
 

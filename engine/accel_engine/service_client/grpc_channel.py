@@ -65,7 +65,7 @@ class GrpcChannel:
         """The answer to a call with some fields, as a message; see :meth:`call`.
 
         Raises:
-            ServiceError: The answer is no message of the protocol.
+            ServiceError: The answer is not a message of the protocol.
         """
         try:
             return self.parsed(service, method, self.call(service, method, self.request(service, method, **fields)))
@@ -81,12 +81,12 @@ class GrpcChannel:
         """The message of an answer.
 
         Raises:
-            ModelError: The answer is no message of the protocol.
+            ModelError: The answer is not a message of the protocol.
         """
         try:
             return self._messages.methods(service)[method][1].FromString(answer)
         except self._messages.DecodeError as error:
-            raise ModelError(f"the answer is no message of the protocol: {error}") from error
+            raise ModelError(f"the answer is not a message of the protocol: {error}") from error
 
 
 def _certificates(ca: str) -> bytes | None:

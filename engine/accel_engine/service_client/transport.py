@@ -63,7 +63,7 @@ class HttpAnswer:
         try:
             return json.loads(self.body)
         except ValueError as error:
-            raise ServiceError("the answer is no JSON") from error
+            raise ServiceError("the answer is not JSON") from error
 
 
 @dataclass(slots=True)

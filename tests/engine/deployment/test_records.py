@@ -74,7 +74,7 @@ def test_a_new_version_leaves_the_one_before_and_no_older_one(digits: Deployment
 def test_an_unknown_name_is_told_with_the_nearest(digits: Deployment) -> None:
     with pytest.raises(UsageError, match="no deployment 'digit'; did you mean digits"):
         find_deployment("digit")
-    with pytest.raises(UsageError, match="is no name"):
+    with pytest.raises(UsageError, match="is not a name"):
         find_deployment("../digits")
 
 

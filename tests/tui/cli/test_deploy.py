@@ -69,10 +69,10 @@ def test_a_stopped_deployment_is_listed_shown_and_removed(run_command, digits) -
     [
         ("deploy", "give the RUN to deploy, or a command such as list"),
         ("deploy stop digit", "no deployment 'digit'; did you mean digits?"),
-        ("deploy logs ../x", "is no name"),
+        ("deploy logs ../x", "is not a name"),
         ("deploy update digits", "give the RUN that is to take over, or --back"),
         ("deploy update digits last --back", "give the RUN that is to take over, or --back"),
-        ("deploy last --name 'a b'", "'a b' is no name"),
+        ("deploy last --name 'a b'", "'a b' is not a name"),
         ("deploy last --port 0", "--port"),
         ("deploy last --format keras", "'keras'"),
         ("deploy last --host 0.0.0.0", "give --token-file FILE"),
@@ -80,7 +80,7 @@ def test_a_stopped_deployment_is_listed_shown_and_removed(run_command, digits) -
         ("deploy RUN --to folder --port 9000", "--port is for a server that is started here: leave out --to"),
         ("deploy RUN --token-file /nowhere/token", "cannot read the token in /nowhere/token: no such file"),
         ("deploy RUN --tls-key /nowhere/key --tls-certificate /nowhere/c", "for TLS: no such file"),
-        ("deploy check foo:bar last", "'foo:bar' is no URL of a service"),
+        ("deploy check foo:bar last", "'foo:bar' is not a URL of a service"),
         ("deploy check http://h last --protocol v3", "--protocol"),
     ],
 )

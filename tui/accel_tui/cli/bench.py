@@ -113,7 +113,7 @@ def _services(targets: Sequence[str], options: BenchOptions, service: CheckOptio
     from accel_engine.service_client.bench import check_bench_options, find_target, measure_service
 
     if others := [target for target in targets if "://" not in target]:
-        raise UsageError(f"{others[0]} is no URL, and services are measured apart from models: leave it out")
+        raise UsageError(f"{others[0]} is not a URL, and services are measured apart from models: leave it out")
     check_bench_options(options)
     found = [find_target(target, options, service) for target in targets]
 

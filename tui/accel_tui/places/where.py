@@ -53,7 +53,7 @@ class Where(PlaceRequest):
     def __post_init__(self) -> None:
         name = parse_place(self.place)
         if self.request != PlaceRequest() and (name is None or name.kind == HOST):
-            raise UsageError(f"{self.place} is no cluster: machines, GPUs and so on are for places such as slurm")
+            raise UsageError(f"{self.place} is not a cluster: machines, GPUs and so on are for places such as slurm")
 
     @property
     def name(self) -> PlaceName | None:

@@ -59,7 +59,7 @@ def one_split(value: Any) -> Any:
     if value is None:
         raise DataError("returned nothing; it must return the data")
     if inspect.isroutine(value) or inspect.isclass(value) or isinstance(value, str | bytes):
-        raise DataError(f"returned {value!r}, which is no data")
+        raise DataError(f"returned {value!r}, which is not data")
     return as_batch(value)
 
 
