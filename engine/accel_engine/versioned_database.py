@@ -513,7 +513,7 @@ def explain(error: Exception, title: str, problem: str, file: str = "", cure: st
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether a file is no database any more, or not all of one."""
+    """Whether a file is not a database any more, or not all of one."""
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         return code in _DAMAGED or (code == sqlite3.SQLITE_ERROR and str(error).startswith("no such "))

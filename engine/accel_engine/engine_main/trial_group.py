@@ -129,7 +129,7 @@ class _Member:
     """One of the other processes, whose replies a thread reads.
 
     Attributes:
-        is_ending: Whether its end is no problem.
+        is_ending: Whether its end is not a problem.
         trains: Whether it is a worker.
         device_memory: Bytes of its smallest device, once it is ready; ``None`` for host memory.
     """

@@ -134,7 +134,7 @@ def parse_latency(text: str) -> float | None:
     """Parse a time with its unit, such as ``10ms``; gives seconds, ``None`` for an empty text.
 
     Raises:
-        UsageError: The text is no time with a unit.
+        UsageError: The text is not a time with a unit.
     """
     if not text.strip():
         return None

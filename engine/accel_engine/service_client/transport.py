@@ -58,7 +58,7 @@ class HttpAnswer:
         """The body as JSON.
 
         Raises:
-            ServiceError: The body is no JSON.
+            ServiceError: The body is not JSON.
         """
         try:
             return json.loads(self.body)

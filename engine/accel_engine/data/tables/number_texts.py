@@ -73,7 +73,7 @@ class NumberTexts:
     """What texts are as numbers."""
 
     values: npt.NDArray[np.float64]
-    """float64 ``[texts]``, NaN for texts that are no numbers."""
+    """float64 ``[texts]``, NaN for texts that are not numbers."""
     notation: Notation = Notation()  # noqa: RUF009 (frozen)
     """How they are written."""
     is_ambiguous: bool = False
