@@ -154,7 +154,7 @@ def create_database(path: Path, tables: str, **meta: object) -> None:
         meta: Rows of ``meta``, but those that are ``None``; one is the ``schema``.
 
     Raises:
-        OSError, sqlite3.Error: It cannot be written; see :func:`database_errors`.
+        OSError, sqlite3.Error: The file cannot be written; see :func:`database_errors`.
     """
     path.touch(mode=0o600)
     with closing(connect(path)) as database:

@@ -56,7 +56,7 @@ def node_labels(text: str) -> tuple[str, ...]:
     """Parse labels of nodes, separated by commas.
 
     Raises:
-        UsageError: One is not a label.
+        UsageError: A text is not a label.
     """
     words = tuple(each.strip() for each in text.split(",")) if text.strip() else ()
     for each in words:

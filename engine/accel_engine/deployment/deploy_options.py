@@ -59,7 +59,7 @@ class DeployOptions:
     """How a run is deployed.
 
     Raises:
-        UsageError: Some contradict each other.
+        UsageError: Two options contradict each other.
     """
 
     name: str = option(

@@ -198,7 +198,7 @@ def wait_for_members(cluster: ClusterSpec) -> None:
         cluster: The cluster, as this process sees it.
 
     Raises:
-        RunError: One does not, and which.
+        RunError: A process does not; the message names it.
     """
     if cluster.serves or not cluster.peers:
         return

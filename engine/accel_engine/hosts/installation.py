@@ -89,7 +89,7 @@ def _run(host: Host, words: str, data: bytes, tell: Callable[[str], object] = un
     """Run a command line on a host with some input, and tell each line of its output as it comes.
 
     Raises:
-        RunError: It fails; its last line of errors.
+        RunError: The command fails; the message has its last line of errors.
     """
     with TemporaryFile() as errors, TemporaryFile() as source:
         source.write(data)

@@ -266,7 +266,7 @@ class ServedModel:
 
         Raises:
             ModelError: The model cannot compute it.
-            RequestError: It takes too long, or no back end survives it (:class:`_DeadlyError`).
+            RequestError: The batch takes too long, or no back end survives it (:class:`_DeadlyError`).
         """
         for _ in range(attempts):
             back_end = None

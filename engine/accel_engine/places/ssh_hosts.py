@@ -156,11 +156,11 @@ class SshHosts(LaunchedPlace):
             ]
 
     def _ask(self, directory: Path | None) -> list[HostAnswer]:
-        """What the machines answer, all at once.
+        """Ask all machines at once, and return their answers.
 
         Raises:
-            RunError: One cannot be reached.
-            UsageError: One cannot train.
+            RunError: A machine cannot be reached.
+            UsageError: A machine cannot train.
         """
         machines = self._machines
         with ThreadPoolExecutor(len(machines)) as threads:

@@ -55,10 +55,10 @@ class WrittenPlace(Place):
         return self.machine(request)
 
     def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
-        """The devices of one of its machines, as the name and the request tell.
+        """The devices of one of its machines, by the name and the request.
 
         Raises:
-            UsageError: They tell of none.
+            UsageError: The name and the request describe no machine.
         """
         raise NotImplementedError
 

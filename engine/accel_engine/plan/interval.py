@@ -94,7 +94,7 @@ def check_drops(name: str, values: Sequence[str]) -> None:
     """Check steps or shares of all steps that increase.
 
     Raises:
-        PlanError: One is not a step or share, or they do not increase.
+        PlanError: A value is not a step or share, or the values do not increase.
     """
     try:
         drops = [_parse_drop(each) for each in values]
@@ -109,7 +109,7 @@ def check_step_numbers(name: str, values: Sequence[str]) -> None:
     """Check numbers of steps.
 
     Raises:
-        PlanError: One is not a number.
+        PlanError: A value is not a number.
     """
     if not all(each.strip().isdecimal() for each in values):
         raise PlanError(name, values, "must be numbers of steps, counted from 0, e.g. 120,348")

@@ -83,7 +83,7 @@ def part_of(kind: type[T], options: object) -> T:
     """Take the options of one dataclass from another one; those that it lacks have their defaults.
 
     Raises:
-        UsageError: Some contradict each other.
+        UsageError: Two options contradict each other.
     """
     names = {each.name for each in dataclasses.fields(options)}  # type: ignore[arg-type]
     return kind(**{each: getattr(options, each) for each in specs_of(kind) if each in names})

@@ -42,7 +42,7 @@ class BenchOptions:
     """How models are measured.
 
     Raises:
-        UsageError: Some contradict the scenario.
+        UsageError: An option contradicts the scenario.
     """
 
     data: str = option("", OptionSpec("Other examples than the runs'; files get random ones.", str))

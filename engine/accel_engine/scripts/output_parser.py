@@ -124,10 +124,10 @@ def _number(count: str) -> float:
 
 
 def check_patterns(patterns: Sequence[str]) -> None:
-    """Check patterns.
+    """Check the patterns of ``--parse``.
 
     Raises:
-        UsageError: One is not a regular expression or has no named group, or none has a group for a value.
+        UsageError: A pattern is not a regular expression or has no named group, or none has a group for a value.
     """
     example = r"for example 'loss=(?P<loss>[\d.]+)'"
     names: set[str] = set()

@@ -106,7 +106,7 @@ def measure_service(target: ServiceTarget, options: BenchOptions, connections: i
         connections: Connections at once, in the scenarios offline and server.
 
     Raises:
-        UnreachableError: It answers no more.
+        UnreachableError: The service no longer answers.
     """
     url, runtime = parse_url(target.url), target.runtime
     setup = Setup(

@@ -45,7 +45,7 @@ class GrpcChannel:
 
         Raises:
             UnreachableError: The server does not answer, and never has.
-            ServiceError: It refuses the call; the status is 501 if it has no such method, 429 if it is busy.
+            ServiceError: The service refuses the call; the status is 501 if it has no such method, 429 if it is busy.
         """
         try:
             answer: bytes = self._channel.unary_unary(f"/{service}/{method}")(

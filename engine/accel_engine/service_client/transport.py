@@ -91,7 +91,7 @@ class Transport:
 
         Raises:
             UnreachableError: The server does not answer.
-            ServiceError: It answers with no success.
+            ServiceError: The status of the answer is not a success.
         """
         all_headers = dict(headers or {})
         if self.token:

@@ -39,7 +39,7 @@ def understand_returned(value: Any) -> Returned:
     - Anything else is the training split: ``x``, ``(x, y)``, ``(x, y, sample_weight)`` or a stream.
 
     Raises:
-        DataError: It can be understood in two ways, or has a form that cannot be used.
+        DataError: The value can be understood in two ways, or has a form that cannot be used.
     """
     if isinstance(value, Mapping) and ("train" in value or {"validation", "test"} & set(value)):
         return _dictionary(value)

@@ -86,7 +86,7 @@ def numbers_of(value: Any, what: str) -> npt.NDArray[Any]:
     """Convert to an array of booleans, integers or floats.
 
     Raises:
-        ValueError: That is impossible.
+        ValueError: The value is not an array of numbers.
     """
     try:
         values = np.asarray(value)
