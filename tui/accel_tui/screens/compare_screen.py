@@ -223,7 +223,7 @@ class CompareScreen(RunActionsScreen):
 
     @property
     def selected_runs(self) -> Sequence[TargetRun]:
-        """All runs."""
+        """All runs that are compared: actions are about all of them."""
         return tuple(map(target_of, self._runs))
 
     def action_back(self) -> None:

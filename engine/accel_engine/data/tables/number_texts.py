@@ -70,7 +70,7 @@ def wanted_notation(options: DataOptions) -> Notation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberTexts:
-    """What texts are as numbers."""
+    """The values of texts as numbers, and their notation."""
 
     values: npt.NDArray[np.float64]
     """float64 ``[texts]``, NaN for texts that are not numbers."""
