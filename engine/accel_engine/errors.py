@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from accel_engine.text import printable
+from accel_engine.text import printable, truncated
 
 MAX_REASON_LENGTH = 500
 """Maximum stored characters of an exception's text."""
@@ -72,7 +72,7 @@ def show_value(value: object) -> str:
         text = repr(",".join(value) if isinstance(value, tuple) else value)
     except ValueError:  # Python writes no integer of more than 4,300 digits
         return "a number of thousands of digits"
-    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…"
+    return truncated(text, MAX_VALUE_LENGTH)
 
 
 def first_errors(lines: Sequence[str]) -> list[str]:
@@ -160,7 +160,7 @@ _NOISE = (
     (re.compile(r" ?\[Op:\w+\](?: name: ?\S*)?"), ""),
     (re.compile(r"Graph execution error:\s*"), "\n"),
 )
-"""What says where TensorFlow was, in its own terms."""
+"""Parts of TensorFlow's messages that only name its internal places."""
 
 _FIRST_ROOT = re.compile(r"\d+ root error\(s\) found\.\s*\(0\) (?:[A-Z_]+:\s*)?(.*?)\n\s*\(1\) .*", re.DOTALL)
 _NODE = re.compile(r"Detected at node (\S+) defined at \(most recent call last\):\s*")

@@ -91,6 +91,11 @@ def _fields_of(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind)) if is_plain else ()
 
 
+def truncated(text: str, length: int) -> str:
+    """Cut the end of a text of more than some characters, with an ellipsis."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Suggest the known names closest to an unknown one, or list them if no name is close."""
     names = list(known)

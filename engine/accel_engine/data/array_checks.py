@@ -1,27 +1,23 @@
 """Checks arrays: their shapes and types, and that their values are finite."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, or_skip
-from accel_engine.data.dataset import spec_of
+from accel_engine.data.dataset import nonfinite_rows, spec_of
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.structure import ArraySpec, Batch, map_structure, named_leaves
 from accel_engine.errors import DataError
-
-_CHUNK = 1 << 24
-"""Values checked at a time, so that checking large data takes little memory."""
 
 
 def check_parts(parts: Mapping[str, Batch], names: Mapping[str, Batch]) -> None:
     """Check the shapes and types of all splits: equally many rows, and the same arrays as the training split.
 
     Raises:
-        DataError: They do not match.
+        DataError: An array is empty, or has another number of rows, shape or type than it must have.
     """
     for split, part in parts.items():
         _check_lengths(part, names[split])
@@ -51,12 +47,12 @@ def check_like(part: Batch, train: Batch, names: Batch, train_names: Batch) -> N
 
     Args:
         part: The specs of the split.
-        train: Those of the training split.
-        names: The names of the split's parts, for messages.
-        train_names: The names of the training split's parts.
+        train: The specs of the training split.
+        names: Names of the split's parts, for messages.
+        train_names: Names of the training split's parts.
 
     Raises:
-        DataError: They differ.
+        DataError: The arrays, their shapes or their value ranges differ.
     """
     for structure, expected, name, other in zip(part[:2], train[:2], names[:2], train_names[:2], strict=True):
         own, like = dict(named_leaves(structure)), dict(named_leaves(expected))
@@ -96,7 +92,7 @@ def finite_rows(part: Batch, names: Batch, options: DataOptions) -> tuple[Batch,
         options: ``invalid_examples`` says whether to fail or to skip them.
 
     Returns:
-        The examples that are left, and what is said of the others.
+        The examples that are left, and a note on the others.
 
     Raises:
         DataError: There are such examples and the plan does not skip them, or none are left.
@@ -105,14 +101,14 @@ def finite_rows(part: Batch, names: Batch, options: DataOptions) -> tuple[Batch,
     first = ""
     for structure, name in zip(part, names, strict=True):
         for path, array in named_leaves(structure, name):
-            finite = _finite(array)
-            if finite is None:
+            wrong = nonfinite_rows(array)
+            if not wrong.any():
                 continue
-            place = f"{path}[{int(np.argmin(finite))}]"
+            place = f"{path}[{int(np.argmax(wrong))}]"
             if options.invalid_examples != "skip":
                 raise or_skip(DataError(f"{place} has values that are NaN or infinite"))
             first = first or place
-            keep = finite if keep is None else keep & finite
+            keep = ~wrong if keep is None else keep & ~wrong
     if keep is None:
         return part, []
     if not keep.any():
@@ -121,16 +117,3 @@ def finite_rows(part: Batch, names: Batch, options: DataOptions) -> tuple[Batch,
     kept: Batch = map_structure(lambda array: array[keep], part)
     what = "examples with values that are NaN or infinite"
     return kept, [Change("left out", what, skipped, len(keep), f"the first is {first}")]
-
-
-def _finite(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
-    """Whether each row is finite; ``None`` if all are."""
-    if array.dtype.kind != "f":
-        return None
-    rows = max(1, _CHUNK // max(1, array[0].size))
-    parts = [
-        np.isfinite(array[first : first + rows]).reshape(len(array[first : first + rows]), -1).all(axis=1)
-        for first in range(0, len(array), rows)
-    ]
-    finite: npt.NDArray[np.bool_] = np.concatenate(parts)
-    return None if finite.all() else finite

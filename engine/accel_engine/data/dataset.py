@@ -24,6 +24,10 @@ LARGEST_MADE = 1 << 28
 the data that they are made of."""
 
 
+_CHECKED = 1 << 24
+"""Values that are checked at a time, so that checking large data takes little memory."""
+
+
 class LazyArray(Protocol):
     """An array whose rows are read or generated when they are needed."""
 
@@ -46,7 +50,7 @@ class LazyArray(Protocol):
 
 
 class LazyRows:
-    """What follows from the shape and the type of a :class:`LazyArray`."""
+    """The methods of a :class:`LazyArray` that follow from its shape and type."""
 
     __slots__ = ()
 
@@ -225,6 +229,15 @@ def spec_of(array: npt.NDArray[Any] | LazyArray) -> ArraySpec:
 def take_rows(array: npt.NDArray[Any] | LazyArray, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
     """Read some rows of an array or a lazy array."""
     return array[rows] if isinstance(array, np.ndarray) else array.take(rows)
+
+
+def nonfinite_rows(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which rows of an array have a number that is NaN or infinite, ``[rows]``."""
+    if array.dtype.kind != "f" or not array.size:
+        return np.zeros(len(array), np.bool_)
+    step = max(1, _CHECKED // array[0].size)
+    parts = (array[first : first + step] for first in range(0, len(array), step))
+    return np.concatenate([~np.isfinite(part.reshape(len(part), -1)).all(axis=1) for part in parts])
 
 
 def spread_rows(count: int, most: int) -> npt.NDArray[np.intp]:

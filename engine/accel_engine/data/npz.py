@@ -23,6 +23,7 @@ from accel_engine.data.structure import Batch, map_structure, named_leaves
 from accel_engine.data.targets import Known, TargetForm, text_array
 from accel_engine.errors import DataError, PlanError
 from accel_engine.memory import check_fits_memory
+from accel_engine.text import truncated
 from accel_engine.user_paths import no_file, user_path
 
 SAMPLES = 3
@@ -48,7 +49,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _ArrayRoles:
-    """What the arrays of a file are."""
+    """The use of each array of a file."""
 
     splits: Mapping[str, Batch]
     """The names of the arrays of each split: one name, or a dictionary of names, of inputs and targets."""
@@ -140,7 +141,7 @@ class ArraySource(Source):
         return self.options
 
     def _of_validation(self, take: Callable[[ArrayFile], T]) -> T | None:
-        """What is taken of the file with validation data; ``None`` if there is none."""
+        """The arrays of the file with validation data; ``None`` if there is none."""
         given = self.options.validation_data
         if not given:
             return None
@@ -298,8 +299,7 @@ def value_text(value: npt.NDArray[Any]) -> str:
     """A short text about an array of one example."""
     value = np.asarray(value)
     if value.dtype.kind in "OUS":
-        text = " | ".join(map(str, text_array(value.reshape(-1)[:4])))
-        return text if len(text) <= 60 else text[:59] + "…"
+        return truncated(" | ".join(map(str, text_array(value.reshape(-1)[:4]))), 60)
     if value.ndim <= 1:
         flat = value.reshape(-1)
         return " ".join(f"{number:g}" for number in flat[:6]) + (" …" if flat.size > 6 else "")

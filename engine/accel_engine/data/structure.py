@@ -50,7 +50,7 @@ def flatten(structure: Structure) -> list[Any]:
     return [leaf for _, leaf in named_leaves(structure)]
 
 
-def texts_of(array: Any) -> list[str]:
+def decoded_texts(array: Any) -> list[str]:
     """The texts of an array of texts or UTF-8 bytes, one after the other."""
     return [text.decode() if isinstance(text, bytes) else str(text) for text in array.reshape(-1).tolist()]
 
@@ -106,7 +106,7 @@ def specs_from_json(value: Any) -> Structure:
     """The specs that :func:`specs_to_json` described; a list becomes a tuple.
 
     Raises:
-        KeyError, TypeError, ValueError: It is none of these.
+        KeyError, TypeError, ValueError: The value does not describe specs.
     """
     if value is None:
         return None

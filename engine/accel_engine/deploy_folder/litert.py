@@ -20,6 +20,9 @@ from accel_engine.words import numbers
 MODEL = "model.tflite"
 """The file in the trained model's own precision; the others have their precision in their names."""
 
+LABELS = "labels.txt"
+"""The file with the names of the classes, if the model has classes."""
+
 EXAMPLE_FOLDER = "example"
 """The folder with the bytes of the example's inputs."""
 
@@ -37,7 +40,7 @@ def write_litert_folder(folder: Path, servable: Path, facts: Facts, quantized: E
         quantized: How the other precisions were verified; ``None`` if there are none.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: A file cannot be written.
     """
     service, (inputs, outputs) = read_both(servable)
     model = model_path(servable, service)
@@ -48,7 +51,8 @@ def write_litert_folder(folder: Path, servable: Path, facts: Facts, quantized: E
     example = {name: array[row : row + 1] for name, array in inputs.items()}
     write_json_line(folder / "example.json", {name: plain(array) for name, array in example.items()})
     write_json_line(folder / EXPECTED, {name: plain(array[row].reshape(-1)) for name, array in outputs.items()})
-    (folder / "labels.txt").write_text("".join(f"{clean(each)}\n" for each in service.class_names), "utf-8")
+    if service.class_names:
+        (folder / LABELS).write_text("".join(f"{clean(each)}\n" for each in service.class_names), "utf-8")
     files = _write_bytes(folder, example)
     texts = read_encodings(sidecar_of(folder / MODEL))
     measured = [*facts.export.exported, *(quantized.exported if quantized else ())]
@@ -56,7 +60,8 @@ def write_litert_folder(folder: Path, servable: Path, facts: Facts, quantized: E
     values: dict[str, Value] = readme_values(facts) | {
         "models": Block(_table(facts, measured)),
         "not_written": Block("\n".join(_not_written(measured))),
-        "files": Block("\n".join(_files(measured))),
+        "files": Block("\n".join(_files(measured, has_labels=bool(service.class_names)))),
+        "and_labels": Block(f" and `{LABELS}`" if service.class_names else ""),
         "cpp_note": Block(_cpp_note(facts, bool(texts))),
         "texts_note": Block(_TEXTS if texts else ""),
         "example_files": Block(", ".join(map(cpp_text, files))),
@@ -123,12 +128,14 @@ def _not_written(measured: list[MeasuredModel]) -> Iterator[str]:
             yield f"- Not written: {name_of(_precision(each))}: {markdown_text(each.problem)}"
 
 
-def _files(measured: list[MeasuredModel]) -> Iterator[str]:
+def _files(measured: list[MeasuredModel], *, has_labels: bool) -> Iterator[str]:
     for each in measured:
         if not each.problem:
             name = name_of(_precision(each))
             words = "float32" if name == MODEL else _precision(each)
             yield f"| `{name}`, `{name}.json` | The model, {words}, and what is known of it |"
+    if has_labels:
+        yield f"| `{LABELS}` | The name of each class, by its number |"
 
 
 def _cpp_note(facts: Facts, has_texts: bool) -> str:

@@ -1,4 +1,4 @@
-"""Moves a folder to its path, where there is nothing, or only what this program has written there before."""
+"""Moves a folder to its path; files there that accel-tui has not written stay, unless a new one has the same name."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import RunError, UsageError, file_errors
+from accel_engine.errors import UsageError, file_errors
 from accel_engine.json_values import Text, decode_file, encode
 from accel_engine.user_paths import exists, is_directory
 from accel_engine.version import __version__
@@ -21,7 +21,7 @@ _CACHE = "__pycache__"
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What this program has written into a folder."""
+    """The contents of :data:`MARK`."""
 
     accel_tui: Text
     """The version of this program."""
@@ -44,7 +44,7 @@ def check_folder(path: Path, *, replaces: bool) -> None:
     if is_empty:
         return
     if _mark_of(path) is None:
-        raise UsageError(f"{path} has files that accel-tui did not write: choose another folder, or an empty one")
+        raise UsageError(f"{path} has files that accel-tui did not write: choose a new or empty folder")
     if not replaces:
         raise UsageError(f"{path} was written before: choose another folder, or replace its files with --replace")
 
@@ -63,7 +63,7 @@ def writing_folder(path: Path) -> Iterator[Path]:
         RunError: The files cannot be written there.
     """
     path = path.absolute()
-    try:
+    with file_errors(f"cannot write {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as name:
             folder = Path(name, "folder")
@@ -74,12 +74,10 @@ def writing_folder(path: Path) -> Iterator[Path]:
             files = sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir())
             (folder / MARK).write_text(encode(Mark(__version__, (*files, MARK))) + "\n", "utf-8")
             _place(folder, path)
-    except OSError as error:
-        raise RunError(f"cannot write {error.filename or path}: {error.strerror or error}") from error
 
 
 def _place(folder: Path, path: Path) -> None:
-    """Move the files of a folder to a path, in place of those that the mark there lists."""
+    """Move the files of a folder to a path, in place of the files listed in its mark."""
     umask = os.umask(0o077)
     os.umask(umask)
     for each in (folder, *folder.rglob("*")):

@@ -14,6 +14,7 @@ from accel_engine.doctor.check_inputs import Machine, installed_version, parse_v
 from accel_engine.doctor.python_checks import check_python
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, XLA_VARIABLES, TensorFlowDevices, shadows
 from accel_engine.measure.tried_gpus import note_tried
+from accel_engine.text import truncated
 
 UNSUPPORTED_DISTRIBUTIONS = (
     "tf-nightly",
@@ -216,9 +217,9 @@ def check_computing(machine: Machine) -> CheckFinding:
     if tensorflow.timed_out:
         how, cause = f"not done after {PROBE_TIMEOUT:g} s", "the device hangs, or its code is compiled anew for it"
     elif tensorflow.signal:
-        how, cause = f"ended by {tensorflow.signal}", _truncated(tensorflow.problem)
+        how, cause = f"ended by {tensorflow.signal}", truncated(tensorflow.problem, 200)
     else:
-        how, cause = "failed", _truncated(tensorflow.problem)
+        how, cause = "failed", truncated(tensorflow.problem, 200)
     fix = next((text for pattern, text in _COMPUTING_FIXES if re.search(pattern, tensorflow.log)), "see nvidia.seen")
     if _CUDA_PACKAGE in fix:
         fix = cuda_cure(fix, machine.processor)
@@ -262,7 +263,7 @@ def _timed_out(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFinding:
 
 def _killed_by_signal(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFinding:
     where = "listing devices" if tensorflow.version else "importing"
-    cause = f"{_SIGNALS.get(tensorflow.signal, 'native code was terminated')}: {_truncated(tensorflow.problem)}"
+    cause = f"{_SIGNALS.get(tensorflow.signal, 'native code was terminated')}: {truncated(tensorflow.problem, 200)}"
     fix = f"in a new virtual environment: {_install_command(machine)}"
     if tensorflow.signal == "SIGILL" and not _has_avx(machine):
         cause = "TensorFlow's packages need AVX, which this processor does not have, or its emulator hides"
@@ -284,11 +285,7 @@ def _import_failed(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFind
         fix = "install accel-tui in its own virtual environment: another package installed an incompatible protobuf"
     elif "numpy" in tensorflow.problem.lower():
         fix = "install accel-tui in its own virtual environment: another package installed an incompatible NumPy"
-    return failed("cannot be imported", _truncated(tensorflow.problem), fix)
-
-
-def _truncated(text: str, length: int = 200) -> str:
-    return text if len(text) <= length else f"{text[: length - 3]}..."
+    return failed("cannot be imported", truncated(tensorflow.problem, 200), fix)
 
 
 def _has_avx(machine: Machine) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.structure import ArraySpec, texts_of
+from accel_engine.data.structure import ArraySpec, decoded_texts
 from accel_engine.data.tables.preprocessing import words_of
 from accel_engine.errors import ModelError
 from accel_engine.files import regular
@@ -53,7 +53,7 @@ class TextEncoding:
             ``[batch, 1]`` for a category in a column, ``[batch, length]`` for texts.
         """
         numbers = {word: number for number, word in enumerate(self.vocabulary)}
-        values = texts_of(texts)
+        values = decoded_texts(texts)
         if self.kind == CATEGORY:
             found = [numbers.get(value, self.unknown) for value in values]
             return np.array(found, self.dtype).reshape(len(values), *self.shape)
@@ -77,7 +77,7 @@ class TextEncoding:
 
 @dataclass(frozen=True, slots=True)
 class _Sidecar:
-    """What is read of the file beside a model."""
+    """The contents of the file beside a model."""
 
     texts: dict[str, TextEncoding]
 
@@ -86,7 +86,7 @@ def read_encodings(path: Path) -> dict[str, TextEncoding]:
     """The encodings by input, of the file beside a model.
 
     Raises:
-        ModelError: It cannot be read.
+        ModelError: The file cannot be read, or does not describe encodings.
     """
     try:
         return decode(regular(path).read_text("utf-8"), _Sidecar).texts

@@ -6,7 +6,7 @@ After Kim, "Convolutional Neural Networks for Sentence Classification" (2014), w
 import keras
 from keras import layers
 
-from accel_engine.models.bag_of_words import frequent_words
+from accel_engine.data.tables.preprocessing import frequent_words
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.outputs import output
 
@@ -30,7 +30,7 @@ def build(data: DataDescription) -> keras.Model:
     """
     words = frequent_words(data.texts if data.texts is not None else ("words", "words"), WORDS - 2)
     texts = keras.Input(data.shape, dtype="string")
-    x = layers.TextVectorization(WORDS, output_sequence_length=LENGTH, vocabulary=words)(texts)
+    x = layers.TextVectorization(WORDS, output_sequence_length=LENGTH, vocabulary=list(words))(texts)
     x = layers.Embedding(WORDS, WIDTH)(layers.Reshape((LENGTH,))(x))
     x = layers.Dropout(0.5)(x)
     windows = [layers.Conv1D(WIDTH, size, activation="relu")(x) for size in (3, 5)]

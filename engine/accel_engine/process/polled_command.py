@@ -40,15 +40,21 @@ class PolledCommand:
         found = []
         while not self._printed.empty():
             found.append(self._printed.get())
-        return found, self._process.wait() if self._process and is_over else None
+        if self._process is None or not is_over:
+            return found, None
+        if self._process.stdin:
+            with suppress(OSError):  # it has not read all of it
+                self._process.stdin.close()
+        return found, self._process.wait()
 
     def end(self) -> None:
         """Interrupt it, as Ctrl-C does."""
-        if self._process and self._process.stdin:
-            with suppress(OSError):  # it has just ended
+        if self._process and self._process.stdin and not self._process.stdin.closed:
+            with suppress(OSError, ValueError):  # it has just ended
                 self._process.stdin.write("\n")
                 self._process.stdin.flush()
 
     def _read(self, is_error: bool, stream: IO[str]) -> None:
-        for line in stream:
-            self._printed.put((is_error, line))
+        with stream:
+            for line in stream:
+                self._printed.put((is_error, line))

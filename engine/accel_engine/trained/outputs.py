@@ -11,13 +11,13 @@ import tensorflow as tf
 
 from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.standardization import Standardization
-from accel_engine.data.structure import ArraySpec, Structure, flatten, named_leaves
+from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.losses import Loss, loss_name
 from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.training.core.task import SEVERAL_OUTPUTS, Task, probabilities_of
-from accel_engine.training.evaluation.reports.choice import loss_of_output, output_task, target_index
+from accel_engine.training.evaluation.reports.choice import loss_of_output, named_outputs, output_task, target_index
 from accel_engine.training.reporting.data_formats import standardization
 
 OF_PARTS = ("sequence", "segmentation")
@@ -26,12 +26,12 @@ OF_PARTS = ("sequence", "segmentation")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputForm:
-    """What an output means."""
+    """The meaning of an output: its task, classes or units."""
 
     name: str
     """Its name; empty if it is the only one."""
     task: Task
-    """What it was trained for."""
+    """The task that it was trained for."""
     classes: tuple[str, ...] = ()
     """Names of its classes."""
     columns: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class PredictedOutput:
                 their probabilities, or of their numbers.
 
         Raises:
-            ModelError: They are texts.
+            ModelError: The outputs are texts.
         """
         task, array = form.task.name, tf.convert_to_tensor(output)
         if array.dtype == tf.string:
@@ -102,10 +102,9 @@ def output_forms(
 def _forms(
     specs: Structure, loss: Loss, form: DataFormat, task: Task, targets: Structure, names: Sequence[str]
 ) -> Iterator[OutputForm]:
-    leaves = list(named_leaves(specs))
+    leaves = list(named_outputs(specs, names))
     known = flatten(targets)
-    for index, (path, leaf) in enumerate(leaves):
-        name = path if isinstance(specs, dict) or index >= len(names) else names[index]
+    for index, (name, leaf) in enumerate(leaves):
         place = target_index(targets, name, index)
         target = known[place] if place is not None else None
         units = int(leaf.shape[-1] or 0) if len(leaf.shape) > 1 else 1

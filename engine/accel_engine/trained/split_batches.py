@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.dataset import Examples, Split
+from accel_engine.data.dataset import Examples, Split, take_rows
 from accel_engine.data.fingerprint import of_arrays
 from accel_engine.data.structure import Batch, flatten
 from accel_engine.requests.protocol.model_reference import EXAMPLES_AT_A_TIME
@@ -43,9 +43,17 @@ def number_of_examples(examples: Examples) -> int:
     return len(examples) if isinstance(examples, Split) else 0
 
 
-def target_fingerprint(examples: Examples) -> str:
-    """A fingerprint of the targets in their order; empty for a stream, whose examples are only counted."""
-    return of_arrays(flatten(examples.targets)) if isinstance(examples, Split) else ""
+def target_fingerprint(examples: Examples, chosen: npt.NDArray[np.int32] | None = None) -> str:
+    """A fingerprint of the targets in their order; empty for a stream, whose examples are only counted.
+
+    Args:
+        examples: The examples.
+        chosen: The indices of some examples of a split; all by default.
+    """
+    if not isinstance(examples, Split):
+        return ""
+    arrays = flatten(examples.targets)
+    return of_arrays(arrays if chosen is None else [take_rows(each, chosen) for each in arrays])
 
 
 class ProgressReports:

@@ -36,8 +36,8 @@ class Interpreter:
         return self
 
 
-def write(folder: Path, monkeypatch) -> Path:
-    service = service_of("tflite", text=NASTY)
+def write(folder: Path, monkeypatch, **changes: Any) -> Path:
+    service = service_of("tflite", text=NASTY, **changes)
     service = dataclasses.replace(service, inputs=tuple(dataclasses.replace(service.inputs[0], name=n) for n in "ab"))
     details = {"a": {"index": 3, "dtype": np.uint8}, "b": {"index": 7, "dtype": np.float32}}
 
@@ -75,6 +75,14 @@ def test_bytes_of_the_example_are_in_the_order_of_the_file(tmp_path, monkeypatch
     assert (folder / "example/0.bin").read_bytes() == np.full((4, 4), 6, np.float32).tobytes()
     assert (folder / "example/1.bin").read_bytes() == bytes([5]) * 16
     assert (folder / "labels.txt").read_text("utf-8").count("\n") == 2
+    assert "Copy the model and `labels.txt` to" in (folder / "README.md").read_text("utf-8")
+
+
+def test_a_model_without_classes_has_no_labels(tmp_path, monkeypatch) -> None:
+    folder = write(tmp_path, monkeypatch, class_names=())
+
+    assert not (folder / "labels.txt").exists()
+    assert "labels.txt" not in (folder / "README.md").read_text("utf-8")
 
 
 def test_the_client_in_cpp_compiles(tmp_path, monkeypatch) -> None:

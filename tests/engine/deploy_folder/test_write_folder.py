@@ -1,5 +1,6 @@
 """Where a folder may be written, and what is left of what was there."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,10 @@ def test_tells_where_it_cannot_write(tmp_path) -> None:
 
     with pytest.raises(RunError, match="cannot write"), writing_folder(tmp_path / "file/service"):
         pass
+    full = OSError(errno.ENOSPC, "No space left on device", "/source.py", None, "/copy.py")  # as a copy raises it
+    wanted = tmp_path / "service"
+    with pytest.raises(RunError, match=f"^cannot write {wanted}: No space left"), writing_folder(wanted):
+        raise full
 
 
 @pytest.mark.parametrize(

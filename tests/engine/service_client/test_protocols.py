@@ -19,15 +19,15 @@ from accel_engine.protobuf import Message, bytes_field, text_field, varint
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.check_service import CheckOptions
 from accel_engine.service_client.bench import check_bench_options, find_target, measure_service
-from accel_engine.service_client.datatypes import (
+from accel_engine.service_client.find_service import ServiceUrl, find_service, parse_url
+from accel_engine.service_client.rest_v2 import RestV2
+from accel_engine.service_client.tensor_values import (
     numpy_name,
     tensor_from_bytes,
     tensor_from_json,
     tensor_from_values,
     tensor_to_json,
 )
-from accel_engine.service_client.find_service import ServiceUrl, find_service, parse_url
-from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.transport import ServiceError, Transport, UnreachableError, patiently
 
 TEXTS = np.array([["a"], ["é"], [""]], object)

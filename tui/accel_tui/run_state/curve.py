@@ -22,7 +22,7 @@ class RecordedCurve:
 
     Bucket ``i`` covers ``width`` steps from ``first_step + i * width`` on; the last one may be incomplete. When more
     than :data:`CAPACITY` buckets would be needed, ``width`` doubles. NaN and infinities are gaps: counted, and
-    otherwise ignored. ``Curve()`` has no steps.
+    otherwise ignored. ``RecordedCurve()`` has no steps.
     """
 
     end_step: int = 0
@@ -58,7 +58,7 @@ class RecordedCurve:
 
     @property
     def buckets(self) -> Statistics:
-        """Its buckets."""
+        """Minimum, maximum, sum and number of finite values of each bucket."""
         return Statistics(self.low, self.high, self.total, self.finite)
 
     def with_buckets(self, buckets: Statistics, **changes: Any) -> "RecordedCurve":
@@ -162,7 +162,7 @@ class RecordedCurve:
             middles[-1] = self.middle(len(self.low) - 1)
         position = (middles - first) / step
         column = np.floor(position).astype(np.int64)
-        heads = np.concatenate(([0], (column[1:] != column[:-1]).nonzero()[0] + 1))
+        heads = run_starts(column)
         column = column[heads]
         low, high, total, finite = Statistics(*(field[buckets] for field in self.buckets)).merge_from(heads)
         mean = divide_steps(total, finite)
@@ -251,6 +251,11 @@ def step_times(step_end_times: RecordedCurve) -> tuple[Floats, Floats]:
         times = np.concatenate(([times[0] - steps[0] * seconds[0]], times, [last if last > times[-1] else end]))
         steps = np.concatenate(([0.0], steps, [step_end_times.end_step]))
     return steps, times
+
+
+def run_starts(values: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """The place of the first of each run of equal values, of at least one value."""
+    return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
 
 
 def divide_steps(total: Floats, number: npt.NDArray[np.int64]) -> Floats:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import Progress, or_skip
-from accel_engine.data.dataset import LazyRows
+from accel_engine.data.dataset import LazyRows, nonfinite_rows
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError
 
@@ -138,12 +138,7 @@ def decode_columns(
 
 def not_finite(values: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.bool_]]:
     """The rows of columns, ``[rows]``, that have numbers which are NaN or infinite, without columns that have none."""
-    found = {
-        name: ~np.isfinite(column).reshape(len(column), -1).all(axis=1)
-        for name, column in values.items()
-        if column.dtype.kind == "f" and column.size
-    }
-    return {name: rows for name, rows in found.items() if rows.any()}
+    return {name: rows for name, column in values.items() if (rows := nonfinite_rows(column)).any()}
 
 
 def row_bytes(specs: Iterable[ArraySpec]) -> int:
@@ -162,7 +157,7 @@ def numpy_type(spec: ArraySpec) -> np.dtype[Any]:
 
 
 def pad_of(dtype: str) -> int | str:
-    """What lists are padded with: 0, or empty text."""
+    """The value with which lists are padded: 0, or empty text."""
     return "" if dtype == "string" else 0
 
 

@@ -14,7 +14,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data.roles import Roles
 from accel_engine.errors import PlanError
-from accel_engine.text import suggestion
+from accel_engine.text import suggestion, truncated
 from accel_engine.words import numbers
 
 KINDS = ("number", "category", "text", "date", "boolean")
@@ -132,7 +132,7 @@ def declared_kinds(options: DataOptions) -> dict[str, str]:
     """The kinds that a plan's ``kinds`` declares, by column.
 
     Raises:
-        PlanError: It has another format, or an unknown kind.
+        PlanError: The text has another format, or an unknown kind.
     """
     kinds = {}
     for declared in options.kinds:
@@ -163,7 +163,7 @@ def _detail(column: TableColumn) -> str:
     if column.kind in ("text", "key"):
         return f"{len(counts):,} different"
     common = ", ".join(
-        f"{_short(text, 20)} {numbers.percent(count / len(known), 0)}" for text, count in counts.most_common(3)
+        f"{truncated(text, 20)} {numbers.percent(count / len(known), 0)}" for text, count in counts.most_common(3)
     )
     return common + (f" and {len(counts) - 3:,} more" if len(counts) > 3 else "")
 
@@ -186,17 +186,13 @@ def _cell(column: TableColumn, row: int) -> str:
         return "missing"
     if column.kind == "date":
         return _date(value)
-    return _short(value, _SHOWN_TEXT) if isinstance(value, str) else numbers.value(value)
+    return truncated(value, _SHOWN_TEXT) if isinstance(value, str) else numbers.value(value)
 
 
 def _date(seconds: float) -> str:
     """A date, with the time of day unless that is midnight."""
     text = str(np.datetime64(round(seconds), "s"))
     return text.removesuffix("T00:00:00").replace("T", " ")
-
-
-def _short(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def spread_texts(texts: Any, count: int) -> Any:
@@ -212,7 +208,7 @@ def are_marks(others: Any) -> bool:
 
 
 def unparsed(name: str, noun: str, failed: int, cells: Any, missing: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
-    """What is said of texts that are no numbers or dates, and so missing; nothing if none failed."""
+    """A note on texts that are not numbers or dates, and so missing; empty if all could be read."""
     if not failed:
         return ()
     row = int(np.flatnonzero(missing & cells.is_valid().to_numpy())[0])

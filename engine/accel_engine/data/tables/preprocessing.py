@@ -35,7 +35,7 @@ MANY_NUMBERS = 256
 thousand inputs, and more than in proportion for more of them."""
 
 MANY_CATEGORIES = 256
-"""The same of categories. What is none of the categories of its column is then no feature."""
+"""The same for categories. Values that are not among the categories of their column are then no feature."""
 
 _ROWS = 8192
 """Rows that are converted at a time."""
@@ -74,7 +74,7 @@ class Preprocessing:
 
     @cached_property
     def model(self) -> Any:
-        """A Keras model from a dictionary of raw inputs, as of :meth:`raw`, to the matrix of :meth:`apply`."""
+        """A Keras model from a dictionary of raw inputs, as in :meth:`raw`, to the matrix of :meth:`apply`."""
         return import_module("accel_engine.data.tables.preprocessing_model").build(self)
 
     @cached_property
@@ -219,7 +219,7 @@ class LazyMatrix(LazyRows):
     """Rows of the matrix, converted when they are needed."""
 
     learned: Preprocessing
-    """What converts them."""
+    """The preprocessing that converts them."""
     inputs: Sequence[RawInput]
     """The raw inputs, all rows."""
     rows: npt.NDArray[np.intp]
@@ -273,7 +273,7 @@ def learn(
             if varies:
                 vocabularies[raw.key] = _most_frequent(counts, MAX_CATEGORIES)
         else:
-            found = _most_frequent_words(values.tolist())
+            found = frequent_words(values.tolist(), MAX_WORDS)
             varies = bool(found)
             if varies:
                 words[raw.key] = found
@@ -355,12 +355,24 @@ def words_of(text: str) -> list[str]:
     return [word.decode() for word in _PUNCTUATION.sub("", text.encode().lower().decode()).encode().split()]
 
 
-def _most_frequent_words(texts: Iterable[str]) -> tuple[str, ...]:
-    """The words in most texts, as ``TextVectorization`` finds them.
+def frequent_words(texts: Iterable[str | bytes], limit: int, ngrams: int = 1) -> tuple[str, ...]:
+    """The words in most texts, as ``TextVectorization`` finds them, the most frequent first.
 
-    A word that only one text has tells nothing about others.
+    A word that only one text has tells nothing about others, and is left out.
+
+    Args:
+        texts: The texts.
+        limit: Number of words at most.
+        ngrams: Number of consecutive words that count as a word, too.
     """
     counts: Counter[str] = Counter()
     for text in texts:
-        counts.update(set(words_of(text)))
-    return _most_frequent({word: count for word, count in counts.items() if count > 1}, MAX_WORDS)
+        found = words_of(text.decode() if isinstance(text, bytes) else text)
+        counts.update(
+            {
+                " ".join(found[start : start + size])
+                for size in range(1, ngrams + 1)
+                for start in range(len(found) - size + 1)
+            }
+        )
+    return _most_frequent({word: count for word, count in counts.items() if count > 1}, limit)

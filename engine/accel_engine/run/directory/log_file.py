@@ -9,6 +9,7 @@ from pathlib import Path
 
 from accel_engine.files import open_log
 from accel_engine.run.directory.run_paths import LOG
+from accel_engine.text import truncated
 
 OWN_PREFIX = "accel-tui: "
 """Begins the lines of a log that this program wrote, not the run."""
@@ -31,8 +32,7 @@ def fatal_message(log: str) -> str:
     for line in reversed(log.splitlines()):
         if begin := FATAL.search(line):
             value = _VALUE.search(log) if "Flag parsing failed" in line else None
-            message = value[0] if value else line[begin.end() :].strip()
-            return message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}..."
+            return truncated(value[0] if value else line[begin.end() :].strip(), _LONGEST)
     return ""
 
 

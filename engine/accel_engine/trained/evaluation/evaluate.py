@@ -28,7 +28,7 @@ from accel_engine.requests.evaluate import (
 from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.trained.evaluation.example_states import ClassLabels, ExampleStates, class_scores
-from accel_engine.trained.evaluation.file_outputs import first_windows, outputs_of_files
+from accel_engine.trained.evaluation.file_outputs import Rows, first_windows, outputs_of_files
 from accel_engine.trained.evaluation.resampling import (
     ConfidenceInterval,
     Floats,
@@ -53,7 +53,7 @@ MAX_BYTES = 1 << 28
 
 
 _FEWEST_BLOCKS = 20
-"""Blocks of examples from which intervals are taken as they are: of fewer, resamples differ too little."""
+"""Fewest blocks of examples for intervals without a note: with fewer, resamples differ too little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Measured:
         metrics: The metrics over all examples, in the order of their names, computed of whole batches as Keras does.
         is_mean: Whether each of them is the same computed of single examples; only then can these be resampled.
         block: Examples in a row that are drawn and swapped together, as they depend on each other.
-        windows: Windows of the files that are the examples; 0 if each example stands alone.
+        first: The row of the first window of each file, where files are the examples; ``None`` if all rows are.
         resampled: The metrics of resamples, ``[resamples, metrics]``: the same draws for all models; NaN where they
             differ from the metrics of whole batches.
     """
@@ -82,7 +82,7 @@ class _Measured:
     metrics: Floats
     is_mean: npt.NDArray[np.bool_]
     block: int
-    windows: int
+    first: Rows | None
     resampled: Floats
 
 
@@ -185,8 +185,7 @@ def _measure(
     resampled = states.values(bootstrap_sums(every, options.resamples, options.seed, block))
     resampled = np.where(is_mean, resampled, np.nan)
     reached = baseline.result(baseline_sums) if baseline else None
-    divided = 0 if first is None else windows
-    return _Measured(source, states, every, labels, reached, metrics, is_mean, block, divided, resampled)
+    return _Measured(source, states, every, labels, reached, metrics, is_mean, block, first, resampled)
 
 
 def _of_any_size(batch: tf.Tensor) -> tf.TensorSpec:
@@ -199,16 +198,15 @@ def _dependent_examples(source: TrainedModel) -> int:
 
 
 def _check_same_examples(measured: Sequence[_Measured]) -> None:
-    """Raise if the models were not measured on the same examples.
+    """Check that the models were measured on the same examples.
 
     Raises:
-        DataError: They were not.
+        DataError: The models have other examples, or other scales of the targets.
     """
     first = measured[0]
     for other in measured[1:]:
-        if len(first.values) != len(other.values) or target_fingerprint(first.source.examples) != target_fingerprint(
-            other.source.examples
-        ):
+        targets = [target_fingerprint(each.source.examples, each.first) for each in (first, other)]
+        if len(first.values) != len(other.values) or targets[0] != targets[1]:
             raise DataError(
                 f"{first.source.name} and {other.source.name} have other {other.source.split} examples, or scale their "
                 "targets differently: give data for both with --data"
@@ -225,7 +223,7 @@ def _described(measured: _Measured, options: EvaluationOptions) -> EvaluatedMode
         *measured.source.notes,
         *_evaluation_notes(measured.source, measured.states.left_out, coupled),
         *_block_notes(len(measured.values), measured.block),
-        *_window_notes(len(measured.values), measured.windows),
+        *_window_notes(measured),
     )
     return EvaluatedModel(
         measured.source.name,
@@ -313,10 +311,11 @@ def _block_notes(examples: int, block: int) -> Iterator[str]:
         yield f"{examples:,} windows are few such blocks: intervals and P are too small"
 
 
-def _window_notes(files: int, windows: int) -> Iterator[str]:
+def _window_notes(measured: _Measured) -> Iterator[str]:
     """How files that are divided were counted."""
-    if windows:
+    if measured.first is not None:
+        windows = number_of_examples(measured.source.examples)
         yield (
-            f"{windows:,} windows of {files:,} sounds: each sound counts once, by the mean of the probabilities of its "
-            "windows, as predict gives it"
+            f"{windows:,} windows of {len(measured.first):,} sounds: each sound counts once, by the mean of the "
+            "probabilities of its windows, as predict gives it"
         )

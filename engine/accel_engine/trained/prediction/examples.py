@@ -11,6 +11,7 @@ import numpy.typing as npt
 from accel_engine.data.array_file import ArrayFile, Header, opened
 from accel_engine.data.changes import Verb
 from accel_engine.data.characters import UTF_8, decoded, encoding_name
+from accel_engine.data.dataset import nonfinite_rows
 from accel_engine.data.folders.audio_folder import SoundForm
 from accel_engine.data.structure import ArraySpec, Structure, map_structure, named_leaves
 from accel_engine.errors import AccelError, DataError
@@ -78,7 +79,7 @@ def read_arrays(path: Path, specs: Structure, features: Sequence[str] = ()) -> E
         raise DataError(f"the inputs of {path.name} have different numbers of rows: {sorted(counts)}")
     problems: dict[int, str] = {}
     for name, array in leaves.items():
-        for row in _not_finite(array):
+        for row in np.flatnonzero(nonfinite_rows(array)).tolist():
             where = f"row {row + 1:,} of {name or 'the array'} in {path.name}"
             problems.setdefault(row, f"{where} has a number that is not finite, or too large for {array.dtype}")
     names = tuple(str(row + 1) for row in range(counts.pop()))
@@ -127,7 +128,7 @@ def _typed(array: npt.NDArray[Any], name: str, spec: ArraySpec) -> npt.NDArray[A
     """The array in an input's type; a number that is too large for it becomes infinite.
 
     Raises:
-        DataError: It has other values than the input: texts, fractions or numbers out of range.
+        DataError: The array has other values than the input: texts, fractions or numbers out of range.
     """
     if spec.dtype == "string":
         if array.dtype.kind not in "US":
@@ -139,15 +140,8 @@ def _typed(array: npt.NDArray[Any], name: str, spec: ArraySpec) -> npt.NDArray[A
     with np.errstate(invalid="ignore", over="ignore"):
         typed = array.astype(wanted)
     if wanted.kind in "biu" and not np.array_equal(typed, array):
-        raise DataError(f"the array {name} has values that are no {wanted}, which the run's data has")
+        raise DataError(f"the array {name} has values that are not {wanted}, which the run's data has")
     return typed
-
-
-def _not_finite(array: npt.NDArray[Any]) -> list[int]:
-    if array.dtype.kind != "f" or not array.size:
-        return []
-    wrong = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
-    return np.flatnonzero(wrong).tolist()
 
 
 def read_images(path: Path, spec: InputSpec) -> Examples:
@@ -202,7 +196,7 @@ def read_lines(path: Path, spec: ArraySpec) -> Examples:
     """Read a file with a text in each line.
 
     Raises:
-        DataError: It cannot be read, or has no text.
+        DataError: The file cannot be read, or has no text.
     """
     try:
         text, encoding = decoded(path.read_bytes(), str(path))

@@ -311,6 +311,10 @@ def test_a_long_sound_counts_once_by_the_mean_of_its_windows(gym: Gym, tmp_path:
     assert (accuracy.low, accuracy.high) == pytest.approx(share_interval(right, 40, 0.95))
     assert sum(each.examples for each in found.models[0].classes) == 40
     assert "100 windows of 40 sounds: each sound counts once" in "\n".join(found.models[0].notes)
+    finer = gym.train(plan.replace(window=40, epochs=1, batch_size=16, validation="end")).directory
+    both = evaluated(directory, finer)
+    assert (both.examples, values(both)) == (40, pytest.approx(values(found)))
+    assert "200 windows of 40 sounds" in "\n".join(both.models[1].notes)
 
 
 def test_outputs_of_windows_are_joined_as_what_they_are() -> None:

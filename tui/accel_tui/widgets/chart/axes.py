@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -38,6 +38,11 @@ class Axis:
     """Its beginning."""
     high: float
     """Its end, above ``low``."""
+
+    @classmethod
+    def of_ends(cls, low: float, high: float) -> Self:
+        """From the lowest number to the highest one; around it if they are the same."""
+        return cls(low, high) if high > low else cls(low - 0.5, low + 0.5)
 
     def fraction(self, values: Floats) -> Floats:
         """Positions of numbers: 0 at the beginning, 1 at the end; NaN for NaN."""
@@ -161,7 +166,7 @@ class NinesAxis(Axis):
 
     @property
     def distances(self) -> LogAxis:
-        """The distances to 1."""
+        """The axis of the distances between the shares and 1."""
         return LogAxis(self.least, 1 - self.low)
 
     def fraction(self, values: Floats) -> Floats:

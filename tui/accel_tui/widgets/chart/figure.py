@@ -168,7 +168,7 @@ def _ink(series: PlotSeries) -> Ink:
 
 def _plot_series(series: PlotSeries, place: _Place) -> Iterator[Shape]:
     x, y, ink = place.view.x, place.view.y, _ink(series)
-    across, up = x.fraction(np.asarray(series.x, np.float64)), y.fraction(np.asarray(series.y, np.float64))
+    across, up = series.fractions(x, y)
     match series.kind:
         case "rule":
             for at in place.x(across[(across >= 0) & (across <= 1)]).tolist():

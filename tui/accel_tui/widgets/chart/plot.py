@@ -56,6 +56,10 @@ class PlotSeries:
     sign: str = ""
     """The character of a rule; empty for the usual one."""
 
+    def fractions(self, x: Axis, y: Axis) -> tuple[Floats, Floats]:
+        """Its positions and values as shares of two axes."""
+        return x.fraction(np.asarray(self.x, np.float64)), y.fraction(np.asarray(self.y, np.float64))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plot:
@@ -121,7 +125,7 @@ def _axis(parts: list[Floats], rows: int = 0, *, may_count: bool = False) -> Axi
     low, high = float(values.min()), float(values.max())
     if rows:
         return value_axis(low, high, rows=rows, whole=may_count and not np.any(values % 1))
-    return Axis(low, high) if high > low else Axis(low - 0.5, low + 0.5)
+    return Axis.of_ends(low, high)
 
 
 def draw_part(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, has_tints: bool) -> None:
@@ -194,7 +198,7 @@ def _heights(series: PlotSeries, x: Axis, y: Axis, columns: int) -> Floats:
     """The height of the bars at each of some columns, as a share of the axis; NaN where there is none."""
     if not len(series.y):
         return np.full(columns, np.nan)
-    edges, up = x.fraction(np.asarray(series.x, np.float64)), y.fraction(np.asarray(series.y, np.float64))
+    edges, up = series.fractions(x, y)
     bins = np.searchsorted(edges, (np.arange(columns) + 0.5) / columns, side="right") - 1
     heights = np.where((bins >= 0) & (bins < len(up)), up[np.clip(bins, 0, len(up) - 1)], np.nan)
     starts = np.clip(np.floor(edges[:-1] * columns).astype(int), 0, columns - 1)

@@ -10,7 +10,7 @@ import numpy as np
 from accel_engine.run.history.history import Points
 from accel_engine.run.store.buckets import Statistics
 from accel_engine.run.store.series_names import BATCH_SIZE
-from accel_tui.run_state.curve import Floats, RecordedCurve, divide_steps
+from accel_tui.run_state.curve import Floats, RecordedCurve, divide_steps, run_starts
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.chart_view import NOTHING, ChartSeries, X
 from accel_tui.widgets.chart.scale import XScale
@@ -231,7 +231,7 @@ def _curve_by_ticks(curve: RecordedCurve, scale: XScale, unit: float) -> Recorde
     lows, highs, means = low[position], high[position], mean[position]
     # ... and ticks in which buckets end merge all of them, so that no extreme is lost.
     tick = np.minimum(((begins + ends) / 2).astype(np.int64), count - 1)
-    heads = np.concatenate(([0], (tick[1:] != tick[:-1]).nonzero()[0] + 1))
+    heads = run_starts(tick)
     total, finite = np.where(curve.finite > 0, curve.total, 0)[known], curve.finite[known]
     merged = Statistics(low, high, total, finite).merge_from(heads)
     lows[tick[heads]], highs[tick[heads]], means[tick[heads]] = (

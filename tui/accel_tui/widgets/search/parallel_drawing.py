@@ -52,7 +52,7 @@ def draw_parallel(state: StudyState, selected: int | None, first: int, columns: 
         (field_labels.label(each.name), axis_of_parameter(each, trials), positions(each, trials)) for each in shown
     ]
     low, high = float(values.min()), float(values.max())
-    axes.append((objective_name(monitor.name), Axis(low, high) if high > low else Axis(low - 0.5, low + 0.5), values))
+    axes.append((objective_name(monitor.name), Axis.of_ends(low, high), values))
     at = _axis_columns([axis for _, axis, _ in axes], columns)
     area = frame.part(0, _TOP, columns, rows - _TOP)
     up = np.array([axis.fraction(found) for _, axis, found in axes])

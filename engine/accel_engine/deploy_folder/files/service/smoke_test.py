@@ -154,7 +154,10 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1, help="threads of a server that is started (1)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
-    token = options.token_file.read_text("utf-8").strip() if options.token_file else ""
+    try:
+        token = options.token_file.read_text("utf-8").strip() if options.token_file else ""
+    except (OSError, ValueError) as error:
+        parser.error(f"cannot read the token: {error}")
     if options.url:
         found = test(options.url, token, options.seconds)
     else:

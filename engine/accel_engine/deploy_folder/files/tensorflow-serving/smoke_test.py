@@ -32,7 +32,7 @@ def with_numbers(value: Any) -> Any:
 
 
 def difference(found: Any, expected: Any) -> float:
-    """How far two values are apart; infinite for texts that differ, and for what is not a number."""
+    """How far two values are apart; infinite for texts that differ, and for NaN."""
     if isinstance(expected, str) or found is None or expected is None:
         is_missing = found is None or found != found
         return 0.0 if found == expected or (expected is None and is_missing) else math.inf
@@ -57,12 +57,15 @@ def main() -> int:
     served = json.loads((HERE / "examples.json").read_text("utf-8"))
     path = f"{url.rstrip('/')}/v1/models/{quote(served['name'], safe='')}:predict"
     body = json.dumps(with_numbers(served["request"])).encode()
-    request = urllib.request.Request(path, body, {"Content-Type": "application/json"})
     try:
+        request = urllib.request.Request(path, body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=60) as answer:
             outputs = json.load(answer)["outputs"]
     except urllib.error.HTTPError as error:
         print(f"NOT RIGHT: status {error.code}: {error.read()[:300].decode('utf-8', 'replace')}")
+        return 1
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        print(f"NOT RIGHT: {path} gives no answer: {error}")
         return 1
     names = list(served["outputs"])
     outputs = outputs if isinstance(outputs, dict) and set(outputs) >= set(names) else {names[0]: outputs}

@@ -1,7 +1,7 @@
 """Chooses what is measured at a validation for the diagnostics, by the task of each output of the model."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from accel_engine.data.dataset import Dataset, Split
@@ -30,6 +30,17 @@ _OUTPUT_BYTES = 1 << 28
 
 _CLASSIFYING = ("crossentropy", "focal", "hinge")
 _BY_RANK = {2: "classification", 3: "sequence"}
+
+
+def named_outputs(outputs: Structure, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Each output of a model with its name: its path in a dictionary, or what the model calls it.
+
+    Args:
+        outputs: The outputs, or their specs.
+        names: Names of the outputs, where they are a list.
+    """
+    for index, (path, leaf) in enumerate(named_leaves(outputs)):
+        yield path if isinstance(outputs, dict) or index >= len(names) else names[index], leaf
 
 
 def report_for(
@@ -65,8 +76,7 @@ def report_for(
             reason = f"the task of the loss {loss_name(own)} is unknown: set it with --task"
         return ValidationReportBuilder([CustomBuilder(first, shapes, reason)], stream=stream)
     builders = []
-    for index, (path, leaf) in enumerate(leaves):
-        name = path if isinstance(outputs, dict) or index >= len(output_names) else output_names[index]
+    for index, (name, leaf) in enumerate(named_outputs(outputs, output_names)):
         own = loss_of_output(loss, name, index)
         target = target_index(dataset.spec.targets, name, index)
         output = ModelOutput(

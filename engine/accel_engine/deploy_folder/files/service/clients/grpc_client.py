@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import tritonclient.grpc as triton
-from tritonclient.utils import triton_to_np_dtype
+from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
 HERE = Path(__file__).resolve().parent
 
@@ -37,4 +37,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except InferenceServerException as error:
+        sys.exit(f"the server gives no answer: {error}")

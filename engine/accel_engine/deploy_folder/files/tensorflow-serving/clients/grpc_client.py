@@ -38,4 +38,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except grpc.RpcError as error:
+        sys.exit(f"the server gives no answer: {error.details()}")

@@ -37,5 +37,5 @@ if __name__ == "__main__":
         main()
     except urllib.error.HTTPError as error:
         sys.exit(f"status {error.code}: {error.read()[:500].decode('utf-8', 'replace')}")
-    except OSError as error:
-        sys.exit(f"the server cannot be reached: {error}")
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        sys.exit(f"the server gives no answer: {error}")
