@@ -330,7 +330,7 @@ def test_a_header_that_promises_more_samples_than_there_are(tones: Path) -> None
     entry = data.survey(data.find(str(tones)), DataOptions())
     assert entry.shape == (400, 1)
     assert (
-        "5 of 10 files seem damaged; those that cannot be read will be left out: low/0.wav, low/1.wav, low/2.wav, …"
+        "5 of 10 files seem damaged; those that cannot be read will be left out: low/0.wav, low/1.wav, low/2.wav and 2 more"
         in entry.notes
     )
     dataset = load(tones, split="none")
