@@ -28,7 +28,7 @@ def import_pyarrow(path: Path) -> Any:
         path: What it shall read, for errors.
 
     Raises:
-        DataError: It is not installed, or it would end this process.
+        DataError: PyArrow is not installed, or it would end this process.
     """
     if sys.platform == "darwin" and "tensorflow" in sys.modules and "pyarrow" not in sys.modules:
         if problem := problem_beside_tensorflow():

@@ -16,7 +16,7 @@ def boot_seconds() -> float:
 
 
 OFFSET = time.time() - boot_seconds()
-"""Offset of :func:`now` from :func:`boot_seconds`, as of the last :func:`read_wall_clock`."""
+"""Offset of :func:`now` from :func:`boot_seconds`, from the last :func:`read_wall_clock`."""
 
 
 def read_wall_clock() -> None:
@@ -26,5 +26,5 @@ def read_wall_clock() -> None:
 
 
 def now() -> float:
-    """Seconds since the Unix epoch, by the wall clock as of the last :func:`read_wall_clock`."""
+    """Seconds since the Unix epoch, by the wall clock at the last :func:`read_wall_clock`."""
     return OFFSET + boot_seconds()

@@ -160,7 +160,7 @@ _NOISE = (
     (re.compile(r" ?\[Op:\w+\](?: name: ?\S*)?"), ""),
     (re.compile(r"Graph execution error:\s*"), "\n"),
 )
-"""What says where TensorFlow was, in its own terms."""
+"""Parts of TensorFlow's messages that only name its internal places."""
 
 _FIRST_ROOT = re.compile(r"\d+ root error\(s\) found\.\s*\(0\) (?:[A-Z_]+:\s*)?(.*?)\n\s*\(1\) .*", re.DOTALL)
 _NODE = re.compile(r"Detected at node (\S+) defined at \(most recent call last\):\s*")

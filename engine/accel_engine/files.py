@@ -33,7 +33,7 @@ def private_directory(path: Path) -> None:
     """Create a directory, and those above it that are missing, which only their owner can enter under any umask.
 
     Raises:
-        OSError: It cannot be created.
+        OSError: A directory cannot be created.
     """
     for each in reversed((path, *path.parents)):
         if not each.exists():  # ``parents`` of mkdir would create those above with the mode that the umask leaves
@@ -45,7 +45,7 @@ def open_log(path: Path) -> int:
     """Open a log to add to it; only its owner can read one that this creates. Returns a descriptor.
 
     Raises:
-        OSError: It cannot be opened.
+        OSError: The log cannot be opened.
     """
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
@@ -57,10 +57,10 @@ def regular(path: Path, *, or_pipe: bool = False) -> Path:
 
     Args:
         path: The path.
-        or_pipe: Whether a pipe is right too, as of a command whose output the user passes.
+        or_pipe: Whether a pipe is allowed, too, such as the output of another command.
 
     Raises:
-        OSError: It is something else, or is not there.
+        OSError: The path has something else, or nothing.
     """
     mode = path.stat().st_mode
     right = stat.S_ISREG(mode) or (or_pipe and stat.S_ISFIFO(mode))

@@ -26,7 +26,7 @@ MAX_PIXELS = (1 << 29) // 3
 """Pixels of an image at most. A file of some kilobytes may claim any size."""
 
 ImageVerb = Literal["turned", "cut", "converted", "resized"]
-"""What is done to an image."""
+"""The change of an image."""
 
 FORMATS = "PNG, JPEG, GIF, BMP, WebP, TIFF or PNM"
 
@@ -50,7 +50,7 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-"""What shows an image upright, by its EXIF orientation."""
+"""The turns that show an image upright, by its EXIF orientation."""
 
 _ORIENTATION_SOURCES = {"exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp"}
 
@@ -76,16 +76,16 @@ warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
 class ImageHeader(NamedTuple):
-    """What a file tells of an image before its pixels are decoded."""
+    """The header of an image file, known before its pixels are decoded."""
 
     height: int
-    """Rows of pixels, as it is shown."""
+    """Rows of pixels, after the EXIF orientation is applied."""
     width: int
-    """Columns of pixels, as it is shown."""
+    """Columns of pixels, after the EXIF orientation is applied."""
     channels: int
     """1 for grey, 3 for colours."""
     bits: int = 8
-    """Bits of a channel as it is decoded: 8, or 16 of grey images."""
+    """Bits of a decoded channel: 8, or 16 for grey images."""
     mode: str = ""
     """Pillow's mode, such as ``CMYK``."""
     orientation: int = 1
@@ -110,7 +110,7 @@ def read_header(path: Path) -> ImageHeader:
 
 
 def parse_header(content: bytes) -> ImageHeader | None:
-    """The header of an image in memory; ``None`` if there is none."""
+    """The header of an image in memory; ``None`` if the bytes are not an image."""
     try:
         with _opened(content) as (image, _):
             return _header(image)
@@ -232,7 +232,7 @@ def read_labels(
 
     Raises:
         UnreadableError: The file cannot be read, or is damaged.
-        DataError: It is too large, or has more than 8 bits.
+        DataError: The mask is too large, or has more than 8 bits.
     """
     with _opened(path) as (image, _):
         header = _header(image)
@@ -260,8 +260,7 @@ def read_logged(content: bytes, max_bytes: int) -> npt.NDArray[np.uint8]:
         ``[height, width, channels]`` with 1 channel (grey), 3 (colours) or 4 (with opacity).
 
     Raises:
-        ValueError: It is damaged or too large. The message is a noun phrase for what it is, the same for all images of
-            its kind.
+        ValueError: The image is damaged or too large. The message is a noun phrase, the same for all images of a kind.
     """
     try:
         with _opened(content) as (image, _):

@@ -87,7 +87,7 @@ def decode(text: object, kind: type[T], hook: Hook | None = None) -> T:
         hook: Converts values of types that msgspec does not know.
 
     Raises:
-        JsonValueError: It is no JSON, or no value of this type.
+        JsonValueError: The text is not JSON, or not a value of this type.
     """
     return convert(_parse(text), kind, hook)
 
@@ -113,11 +113,11 @@ def parse_object(text: object) -> dict[str, Any]:
     """Parse a JSON object of any form.
 
     Raises:
-        JsonValueError: The text is no JSON object.
+        JsonValueError: The text is not a JSON object.
     """
     values = _parse(text)
     if not isinstance(values, dict):
-        raise JsonValueError("it is no JSON object")
+        raise JsonValueError("it is not a JSON object")
     return values
 
 
@@ -125,7 +125,7 @@ def convert(values: object, kind: type[T], hook: Hook | None = None) -> T:
     """Convert parsed JSON to a type, as :func:`decode` does.
 
     Raises:
-        JsonValueError: It is no value of this type.
+        JsonValueError: The values are not of this type.
     """
     own = partial(_convert, hook)
     try:
@@ -144,7 +144,7 @@ def _holder(kind: Any) -> Any:
 
 
 def convert_or_none(values: object, kind: type[T]) -> T | None:
-    """Convert parsed JSON as :func:`convert` does; ``None`` if it is no value of its type."""
+    """Convert parsed JSON as :func:`convert` does; ``None`` if it is not of the type."""
     try:
         return convert(values, kind)
     except JsonValueError:
@@ -210,7 +210,7 @@ def _number(value: Any) -> float:
     if value is None:
         return math.nan
     if type(value) is not float and type(value) is not int:
-        raise JsonValueError("it is no number")
+        raise JsonValueError("it is not a number")
     if not -_LARGEST <= value <= _LARGEST and value == value:  # NaN is not equal to itself
         raise JsonValueError("it is too large")
     return value

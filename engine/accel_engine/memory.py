@@ -44,7 +44,7 @@ def check_fits_memory(what: str, nbytes: int) -> None:
         nbytes: Its size in memory.
 
     Raises:
-        DataError: It does not.
+        DataError: It takes more memory than is available.
     """
     free = available_memory()
     if nbytes > free:

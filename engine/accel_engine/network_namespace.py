@@ -36,8 +36,8 @@ def refusal() -> str:
     """Why the system does not allow a network namespace; empty if it does.
 
     Raises:
-        OSError: It cannot be tried.
-        subprocess.TimeoutExpired: Trying it takes too long. Neither is cached: it may be otherwise the next time.
+        OSError: A process to try it cannot be started.
+        subprocess.TimeoutExpired: Trying it takes too long. Errors are not cached: the next call tries again.
     """
     tried = subprocess.run(isolated_command(), capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     return f"this system does not allow network namespaces ({tried.stderr.strip()})" if tried.returncode else ""
@@ -55,7 +55,7 @@ def enter() -> None:
     lose access to the files of others there, and does without.
 
     Raises:
-        OSError: It is not allowed, or this process has several threads.
+        OSError: The system does not allow it, or this process has several threads.
     """
     user, group = os.geteuid(), os.getegid()
     if user == 0:

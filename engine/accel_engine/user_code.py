@@ -72,7 +72,7 @@ class UserFunction:
         """Import the module alone.
 
         Raises:
-            AccelError: It does not exist, or the import raises; of type :attr:`error`.
+            AccelError: The file or module does not exist, or its import raises; of type :attr:`error`.
         """
         with self.explained():
             return _module(self)

@@ -128,8 +128,8 @@ def check_version(title: str, version: object, known: int) -> None:
         known: The version that this program knows.
 
     Raises:
-        RunError: It has another one; the message says what to do.
-        ValueError: It has none.
+        RunError: The file has another version; the message says what to do.
+        ValueError: The file has no version.
     """
     if not isinstance(version, int):
         raise ValueError("it has no version of its format")  # noqa: TRY004 (the file is damaged)
@@ -197,7 +197,7 @@ class VersionedDatabase:
         read_only: Whether nothing is written.
 
     Raises:
-        RunError: It cannot be opened, or has another version of the format. All methods raise it, too.
+        RunError: The file cannot be opened, or has another version of the format. All methods raise it, too.
     """
 
     def __init__(

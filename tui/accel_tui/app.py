@@ -42,7 +42,7 @@ from accel_tui.terminal.pixel_images import PixelImages
 
 if TYPE_CHECKING:
     from accel_engine.run import RunSummary
-    from accel_tui.run_state.cure_trials import AdviceNotes
+    from accel_tui.run_state.advice_state import AdviceState
     from accel_tui.widgets.runs_table import RunsTable
 
 _HERE = Path(__file__).parent
@@ -152,7 +152,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self.launcher = RunLauncher(self, make_engine)
         self._sampling = DeviceSampling(self, make_sampler or partial(Sampler, interval=settings.devices))
         self.settings = settings
-        self.advice_notes: dict[Path, AdviceNotes] = {}
+        self.advice_states: dict[Path, AdviceState] = {}
         self.notifier = Notifier(self.send, settings, os.environ)
         self.settings_error: SettingsError | None = None
         """Why the app exits: invalid settings."""

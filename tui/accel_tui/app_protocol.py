@@ -18,7 +18,7 @@ from accel_tui.settings.user_settings import Settings
 from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
-    from accel_tui.run_state.cure_trials import AdviceNotes
+    from accel_tui.run_state.advice_state import AdviceState
 
 
 class Screens(Enum):
@@ -82,7 +82,7 @@ class AppProtocol(Protocol):
     settings: Settings
     launcher: RunLauncher
     notifier: Notifier
-    advice_notes: dict[Path, "AdviceNotes"]
+    advice_states: dict[Path, "AdviceState"]
     """What was measured and selected of the advice on runs."""
     inventory: Inventory | None
     """The machine's devices, once detected."""

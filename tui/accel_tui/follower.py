@@ -70,7 +70,7 @@ class Follower(Generic[State]):
         self._wakeup.set()
 
     async def news(self, app: Running) -> AsyncIterator[object]:
-        """Yield what is told; starts unless that is done, and stops when this is no longer awaited.
+        """Yield the news; starts the thread if necessary, and stops it when this is no longer awaited.
 
         Args:
             app: As :meth:`start` takes it.

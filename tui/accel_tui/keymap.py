@@ -158,7 +158,7 @@ class KeyBinding:
 
 
 def themes() -> tuple[str, ...]:
-    """The names of all themes: ``auto``, those of accel-tui, and Textual's."""
+    """The names of all themes: ``auto``, accel-tui's and Textual's."""
     return (AUTO, *(theme.name for theme in THEMES), *BUILTIN_THEMES)
 
 

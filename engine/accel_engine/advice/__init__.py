@@ -66,7 +66,7 @@ def find_cure(run: str, findings: Sequence[Finding], name: str, number: int = 1)
         number: Which of these cures, from 1.
 
     Raises:
-        UsageError: There is none.
+        UsageError: The run has no such finding, or the finding has no cure of this number that changes the plan.
     """
     named = {each.id: each for each in findings}
     if name not in named:

@@ -25,7 +25,7 @@ class Confidence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a finding follows from."""
+    """Figures from which a finding follows."""
 
     text: str
     """The figures, in a sentence."""
@@ -37,7 +37,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a cure is expected to gain."""
+    """The gain that a cure is expected to have."""
 
     text: str
     """The gain in words, such as ``1.5 times the steps per second``."""
@@ -49,16 +49,16 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """What can be done about a finding."""
+    """A change that helps against the trouble of a finding."""
 
     text: str
     """What to do, in words, for runs of this program; an option of the command line where there is one."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the plan to change, with their new values; empty if the plan cannot help."""
     script: str = ""
-    """What to do in a script with Keras, in words; empty if it is the same."""
+    """The same for a script with Keras; empty if it does not differ."""
     gain: Gain | None = None
-    """What to expect; ``None`` if that cannot be known."""
+    """The expected gain; ``None`` if it cannot be known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ class Finding:
     title: str
     """A line of at most 60 characters."""
     evidence: tuple[Evidence, ...]
-    """What it follows from, the most telling first."""
+    """The figures from which it follows, the most important first."""
     confidence: Confidence
     """How sure it is."""
     cost: str
-    """What it costs, such as ``42% of the training time``."""
+    """The loss by the trouble, such as ``42% of the training time``."""
     cures: tuple[Cure, ...] = ()
-    """What can be done, the best first."""
+    """The cures, the best first."""
     weight: float = 0.5
     """How much it matters, from 0 to 1: the share of time that is lost, or of what the model could learn."""
 

@@ -109,7 +109,7 @@ def _use(recorded: Recorded, device: str) -> tuple[float, float, str]:
 
 
 def _cures(recorded: Recorded) -> tuple[Cure, ...]:
-    """What takes less memory, those that cost least first."""
+    """Cures that need less memory; first the cures that cost least."""
     plan = recorded.plan or Plan()
     batch = (recorded.built.per_replica_batch if recorded.built else 0) or plan.batch_size
     mixed = next((MIXED[kind] for kind in recorded.device_kinds if kind in MIXED), "")

@@ -90,7 +90,7 @@ class Recorded:
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     """The model's layers, the data, and the last validation."""
     faster: FasterPlan | None = None
-    """What a race has found to be faster; ``None`` for nothing."""
+    """The faster plan that a race has found; ``None`` without one."""
     workers: Mapping[str, "Recorded"] = field(default_factory=dict)
     """The records of the other workers by name, where their runs are visible from here."""
 
@@ -101,7 +101,7 @@ class Recorded:
 
     @cached_property
     def history(self) -> History:
-        """What follows from its events."""
+        """The history that follows from the run's events."""
         return fold(History(), self.events)
 
     @property
@@ -140,7 +140,7 @@ class Recorded:
 
     @property
     def validations(self) -> tuple[Validated, ...]:
-        """The validations."""
+        """All validations of the run, oldest first."""
         return self.history.validations
 
     def all(self, kind: type[Kind]) -> tuple[Kind, ...]:

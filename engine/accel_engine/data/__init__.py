@@ -156,7 +156,7 @@ def load(spec: str, options: DataOptions, progress: Progress = no_progress) -> "
 
     Raises:
         PlanError: There is no such dataset, or an option does not fit it.
-        DataError: It cannot be read, or is invalid.
+        DataError: The data cannot be read, or is invalid.
     """
     dataset = _open(find(spec), options).load(progress)
     if options.class_weight:

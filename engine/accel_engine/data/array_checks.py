@@ -17,7 +17,7 @@ def check_parts(parts: Mapping[str, Batch], names: Mapping[str, Batch]) -> None:
     """Check the shapes and types of all splits: equally many rows, and the same arrays as the training split.
 
     Raises:
-        DataError: They do not match.
+        DataError: An array is empty, or has another number of rows, shape or type than it must have.
     """
     for split, part in parts.items():
         _check_lengths(part, names[split])
@@ -47,12 +47,12 @@ def check_like(part: Batch, train: Batch, names: Batch, train_names: Batch) -> N
 
     Args:
         part: The specs of the split.
-        train: Those of the training split.
-        names: The names of the split's parts, for messages.
-        train_names: The names of the training split's parts.
+        train: The specs of the training split.
+        names: Names of the split's parts, for messages.
+        train_names: Names of the training split's parts.
 
     Raises:
-        DataError: They differ.
+        DataError: The arrays, their shapes or their value ranges differ.
     """
     for structure, expected, name, other in zip(part[:2], train[:2], names[:2], train_names[:2], strict=True):
         own, like = dict(named_leaves(structure)), dict(named_leaves(expected))
@@ -92,7 +92,7 @@ def finite_rows(part: Batch, names: Batch, options: DataOptions) -> tuple[Batch,
         options: ``invalid_examples`` says whether to fail or to skip them.
 
     Returns:
-        The examples that are left, and what is said of the others.
+        The examples that are left, and a note on the others.
 
     Raises:
         DataError: There are such examples and the plan does not skip them, or none are left.

@@ -86,7 +86,7 @@ class ArrayFile:
         """Read an array, in this machine's byte order.
 
         Raises:
-            DataError: It does not fit in memory, or has Python objects.
+            DataError: The array does not fit in memory, or has Python objects.
         """
         _, member, field, _ = self._places[name]
         array = self._records.get(member)
@@ -103,7 +103,7 @@ class ArrayFile:
         """Check that an array can be read, by its header: a small file may hold a huge array.
 
         Raises:
-            DataError: It does not fit in memory, or has Python objects.
+            DataError: The array does not fit in memory, or has Python objects.
         """
         member = self._places[name].member
         shape, dtype = self._stored[member]

@@ -56,7 +56,7 @@ def make_dataset(
 
     Raises:
         DataError: The arrays cannot be trained on.
-        PlanError: They cannot be split as the plan says.
+        PlanError: The arrays cannot be split as the plan says.
     """
     check_parts(parts, names)
     train = parts["train"]

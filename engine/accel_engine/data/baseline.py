@@ -15,7 +15,7 @@ from accel_engine.data.dataset import Dataset, Split, spread_rows, take_rows
 from accel_engine.data.structure import ArraySpec, Structure, flatten
 
 LAST, MEAN = "last known value", "mean of the training targets"
-"""What predictions of numbers are called."""
+"""Names of the predictions of numbers."""
 
 MAX_TARGETS = 1 << 24
 """Values of the training targets that are looked at; of more, the values of examples at equal distances."""

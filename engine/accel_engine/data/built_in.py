@@ -91,7 +91,7 @@ class KerasDataset(Source):
         """Read the dataset from the cache, or download it.
 
         Raises:
-            DataError: It is not in the cache and cannot be downloaded, or the cached file is damaged.
+            DataError: The dataset is not in the cache and cannot be downloaded, or the cached file is damaged.
         """
         del progress
         from accel_engine.data.arrays import make_dataset

@@ -9,7 +9,7 @@ Verb = Literal[
     "turned", "resized", "converted", "mixed", "resampled", "padded", "cut", "divided", "left out", "read as missing",
     "filled", "read as categories", "read as dates", "read as numbers", "standardized",
 ]  # fmt: skip
-"""What is done to examples or values."""
+"""The change of examples or values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class Change:
     """Something that reading changes in data."""
 
     verb: Verb
-    """What is done."""
+    """The kind of the change."""
     what: str
-    """What it is done to, in the plural, e.g. ``images`` or ``values of price``."""
+    """The examples or values that change, in the plural, e.g. ``images`` or ``values of price``."""
     count: int | None = None
     """How many it is done to; ``None`` if all, or if they were not counted."""
     total: int | None = None
@@ -39,5 +39,5 @@ class Change:
 
 
 def remarks(notes: Iterable[str], changes: Iterable[Change]) -> tuple[str, ...]:
-    """What is said of data: its notes, and then what reading changes."""
+    """The notes on data, and then a sentence on each change by reading."""
     return (*notes, *map(str, changes))

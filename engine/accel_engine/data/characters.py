@@ -136,7 +136,7 @@ def decoded(content: bytes, name: str) -> tuple[str, str]:
         name: What it is called in messages.
 
     Raises:
-        DataError: It has a byte that the encoding does not have.
+        DataError: A byte is not valid in the encoding.
     """
     encoding = encoding_of(content[:4])
     try:
@@ -151,7 +151,7 @@ def decoded(content: bytes, name: str) -> tuple[str, str]:
 
 
 def encoding_name(encoding: str) -> str:
-    """What people call an encoding."""
+    """The usual name of an encoding."""
     return "Windows-1252" if encoding == WESTERN else encoding.removesuffix("-sig").upper()
 
 
@@ -187,14 +187,14 @@ def read_texts(path: Path, *, replace: bool = False, chunk: int | None = None) -
 
 
 _UNKNOWN_TOKENS = (UNKNOWN, "[UNK]", "<unk>", "<UNK>")
-"""Tokens that stand for those that are not in a vocabulary."""
+"""Names of the token for texts that are not in a vocabulary."""
 
 
 def tokens_of_text(text: str, vocabulary: Sequence[str]) -> list[int]:
-    """The tokens of a text: bytes, characters, or words between spaces, whichever the vocabulary has.
+    """Encode a text as tokens: bytes, characters, or words between spaces, whichever the vocabulary has.
 
     Raises:
-        DataError: It has none, or the vocabulary lacks one and has no token for those.
+        DataError: The text has no tokens, or one that is not in the vocabulary, which has no token for unknown ones.
     """
     if not text:
         raise DataError("the prompt is empty: the model continues at least one token")

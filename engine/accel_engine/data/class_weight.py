@@ -33,7 +33,7 @@ def check_class_weights(entry: DatasetEntry, options: DataOptions) -> None:
     """Check a plan's class weights against what is known of the data before it is read.
 
     Raises:
-        PlanError: They cannot be understood, or do not fit the data.
+        PlanError: The weights have another format, or do not fit the data.
     """
     given = _parse(options.class_weight)
     _check_task(entry.task, options)
@@ -51,7 +51,7 @@ def weighted(dataset: Dataset, options: DataOptions) -> Dataset:
         options: The plan's class weights.
 
     Raises:
-        PlanError: They do not fit the data, or ``balanced`` is given for a stream, which cannot be counted.
+        PlanError: The weights do not fit the data, or ``balanced`` is given for a stream, which cannot be counted.
     """
     _check_task(dataset.task, options)
     targets = dataset.spec.targets

@@ -49,7 +49,7 @@ class ColumnFormat:
 
     name: str
     kind: str
-    """Its kind, as of :class:`accel_engine.data.tables.columns.TableColumn`."""
+    """Its kind, as in :class:`accel_engine.data.tables.columns.TableColumn`."""
     date_format: str = ""
     """How dates were written; empty for other kinds."""
     truth_words: tuple[str, ...] = ()

@@ -39,14 +39,14 @@ SPLIT_NAMES = {
     "validation": ("validation", "valid", "val", "dev"),
     "test": ("test", "testing"),
 }
-"""What the splits of data are called, in any case; preferred names first."""
+"""Names of the splits in data, in upper or lower case; preferred names first."""
 
 
 def check_split(field: str, value: str) -> None:
     """Check a plan's ``split``.
 
     Raises:
-        PlanError: It is neither one of :data:`SPLITS` nor ``column:NAME``.
+        PlanError: The value is neither one of :data:`SPLITS` nor ``column:NAME``.
     """
     if value not in SPLITS and not value.startswith(SPLIT_COLUMN):
         raise PlanError(field, value, f"must be one of {', '.join(SPLITS)} or column:NAME")
@@ -108,14 +108,14 @@ class DataOptions:
     validation_data: str = ""
     keeps_split: bool = False
     """Whether ``validation_data`` takes the place of the validation examples once the data is split, so that training
-    examples, and what is learned from them, are the same as of a run without it. No field of a plan."""
+    examples, and what is learned from them, are the same as in a run without it. No field of a plan."""
     keeps_raw: bool = False
     """Whether the raw rows of a table are kept beside the converted ones. No field of a plan."""
     formats: tuple[ColumnFormat, ...] = ()
     """How columns of a table are read that a trained model takes. No field of a plan."""
     takes_texts: bool = False
-    """Whether the model takes texts, so that a table whose only input is one gives them as they are. No field of a
-    plan."""
+    """Whether the model takes texts, so that a table whose only input is a text gives it unchanged. No field of
+    a plan."""
     validation_steps: int | None = None
     class_weight: tuple[str, ...] = ()
     invalid_examples: str = "auto"

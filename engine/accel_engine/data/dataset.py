@@ -50,7 +50,7 @@ class LazyArray(Protocol):
 
 
 class LazyRows:
-    """What follows from the shape and the type of a :class:`LazyArray`."""
+    """The methods of a :class:`LazyArray` that follow from its shape and type."""
 
     __slots__ = ()
 

@@ -68,7 +68,7 @@ class DatasetEntry:
     spec: Batch | None = None
     """The :class:`~accel_engine.data.structure.ArraySpec` of every array of an example; ``None`` if unknown."""
     columns: tuple[EntryColumn, ...] = ()
-    """What is known of each column or array."""
+    """Each column or array, as far as it is known."""
     class_names: tuple[str, ...] = ()
     class_counts: tuple[int, ...] = ()
     """Number of examples of each class, in all splits that were looked at; empty if not counted."""
@@ -99,7 +99,7 @@ def parse_size(text: str) -> tuple[int, int]:
     """Parse ``HEIGHTxWIDTH`` (or one number for both) in pixels.
 
     Raises:
-        PlanError: It has another format.
+        PlanError: The text has another format.
     """
     match = re.fullmatch(r"(\d{1,9})(?:x(\d{1,9}))?", text)
     size = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)

@@ -220,10 +220,10 @@ def _validation_path(options: DataOptions) -> Path | None:
 
 
 def _check_validation(tokens: int, options: DataOptions) -> None:
-    """Check that the text file with the validation examples has tokens for one.
+    """Check that the text file with the validation examples has enough tokens for an example.
 
     Raises:
-        PlanError: It has not.
+        PlanError: The file has too few tokens.
     """
     if tokens <= _tokens_per_example(options):
         reason = f"an example needs {_tokens_per_example(options) + 1} tokens, but the file has {tokens:,}"

@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _ArrayRoles:
-    """What the arrays of a file are."""
+    """The use of each array of a file."""
 
     splits: Mapping[str, Batch]
     """The names of the arrays of each split: one name, or a dictionary of names, of inputs and targets."""
@@ -142,7 +142,7 @@ class ArraySource(Source):
         return self.options
 
     def _of_validation(self, take: Callable[[ArrayFile], T]) -> T | None:
-        """What is taken of the file with validation data; ``None`` if there is none."""
+        """The arrays of the file with validation data; ``None`` if there is none."""
         given = self.options.validation_data
         if not given:
             return None

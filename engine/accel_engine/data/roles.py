@@ -28,12 +28,12 @@ WEIGHT_NAMES = ("sample_weight", "sample_weights")
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What columns, arrays or features are for."""
+    """The roles of columns, arrays or features."""
 
     inputs: tuple[str, ...]
-    """What the model gets."""
+    """The inputs of the model."""
     targets: tuple[str, ...]
-    """What is predicted; empty for nothing."""
+    """The targets; empty if there are none."""
     weight: str = ""
     """The sample weights; empty if there are none."""
     split: str = ""

@@ -19,7 +19,7 @@ _USES = {name: use for use, names in SPLIT_NAMES.items() for name in names}
 
 
 class SplitRows(NamedTuple):
-    """Row numbers of each split, ascending; empty where there is none."""
+    """Row numbers of each split, ascending; empty for a split without rows."""
 
     train: Rows
     validation: Rows
@@ -233,7 +233,7 @@ def split_by_values(values: Sequence[object], column: str) -> SplitRows:
         column: Its name.
 
     Raises:
-        PlanError: A value is none of those, or there are no training rows.
+        PlanError: A value is not one of them, or there are no training rows.
     """
     assigned = np.array([_USES.get(str(value).lower(), "") for value in values])
     if unknown := np.flatnonzero(assigned == "").tolist():

@@ -23,7 +23,7 @@ class Standardization:
     """Mean and scale of some columns."""
 
     mean: npt.NDArray[np.float64]
-    """What is subtracted, float64 ``[columns]``."""
+    """The means that are subtracted, float64 ``[columns]``."""
     scale: npt.NDArray[np.float64]
     """What is divided by then, float64 ``[columns]``: the standard deviation, or 1 for a constant column."""
 

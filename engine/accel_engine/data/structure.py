@@ -106,7 +106,7 @@ def specs_from_json(value: Any) -> Structure:
     """The specs that :func:`specs_to_json` described; a list becomes a tuple.
 
     Raises:
-        KeyError, TypeError, ValueError: It is none of these.
+        KeyError, TypeError, ValueError: The value does not describe specs.
     """
     if value is None:
         return None

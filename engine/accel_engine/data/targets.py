@@ -48,7 +48,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TargetForm:
-    """What an array of targets means."""
+    """The task and the classes of an array of targets."""
 
     task: str = "auto"
     """The task, one of :data:`accel_engine.data.data_options.TASKS`; ``auto`` if the targets suggest none."""
@@ -141,7 +141,7 @@ def number_scaling(y: npt.NDArray[Any], train: npt.NDArray[np.integer[Any]] | No
 
 
 def standardized_change(names: str) -> Change:
-    """What is said of targets that are standardised."""
+    """The note on targets that are standardised."""
     detail = "float32 would lose their digits; the loss is in standard deviations"
     return Change("standardized", f"values of {names}", detail=detail)
 
@@ -197,7 +197,7 @@ def _infer_on_images(y: Known, x: Known) -> str:
 
 
 def _form(y: Known, task: str, name: str) -> TargetForm:
-    """What targets of a task are."""
+    """The form of the targets of a task."""
     flat, dimensions = _is_flat(y.shape), len(y.shape)
     if task == "classification" and flat:
         labels, classes = sparse_labels(y.rows, name)
@@ -259,7 +259,7 @@ def named_classes(y: npt.NDArray[Any], class_names: Sequence[str], name: str) ->
         name: The targets' name, for messages.
 
     Raises:
-        DataError: They are no class names.
+        DataError: The labels have another shape, or too many different texts.
     """
     form = _text_labels(Known.of(y), name)
     return replace(form, names=tuple(class_names), classes=len(class_names)) if class_names else form
@@ -269,7 +269,7 @@ def sparse_labels(y: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[np.int32]
     """Convert labels ``[n]`` or ``[n, 1]`` to int32 ``[n]``, and count the classes.
 
     Raises:
-        DataError: They are not class labels.
+        DataError: The labels are not integers from 0, or have another shape.
     """
     if y.dtype.kind not in "buif":
         raise DataError(f"{name} holds {kind_text(y.dtype)}; labels must be integers from 0, or one-hot")
@@ -308,7 +308,7 @@ def text_array(array: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
 
 
 def kind_text(dtype: np.dtype[Any]) -> str:
-    """What values of a type are called, such as ``text``."""
+    """The name of values of a type, such as ``text``."""
     names = {"O": "Python objects", "U": "text", "S": "text", "T": "text", "c": "complex numbers", "M": "dates"}
     return {**names, "m": "durations", "V": "records"}.get(dtype.kind, str(dtype))
 

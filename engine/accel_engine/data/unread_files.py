@@ -8,9 +8,9 @@ class _Kind(NamedTuple):
     begins: tuple[bytes, ...]
     """How the files begin, in lower case."""
     what: str
-    """What they are, where they have the suffix of a table."""
+    """The name of the format, for files with the suffix of a table."""
     cure: str
-    """What helps; empty if nothing does."""
+    """The remedy; empty if there is none."""
 
 
 _UNPACK = "unpack it first"

@@ -73,7 +73,7 @@ def _specs(structure: Structure) -> Iterator[tuple[str, str]]:
 def describe_loaded(
     spec: str, options: DataOptions, entry: DatasetEntry | None = None, progress: Progress = no_progress
 ) -> DescribedData:
-    """Read data, and tell what it is like.
+    """Read data, and describe it.
 
     Args:
         spec: A plan's ``data``.
@@ -83,7 +83,7 @@ def describe_loaded(
         progress: Reports the number of examples read.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: The data cannot be read.
         PlanError: An option does not fit it.
     """
     found = find(spec)
@@ -92,11 +92,11 @@ def describe_loaded(
     dataset = load(spec, options, progress)
     if entry is None:
         entry = entry_of(dataset, found)
-    elif entry.examples is None:  # as of packed records
+    elif entry.examples is None:  # such as compressed records
         loaded = entry_of(dataset, found)
         counts = ("examples", "validation_examples", "test_examples")
         entry = replace(entry, **{name: getattr(loaded, name) for name in counts})
-    if not entry.class_counts and (labels := _labels(dataset)) is not None:  # as of built-in data
+    if not entry.class_counts and (labels := _labels(dataset)) is not None:  # such as built-in data
         counted = np.bincount(labels, minlength=dataset.classes).tolist()
         entry = replace(entry, class_counts=tuple(counted), class_names=entry.class_names or dataset.class_names)
     return DescribedData.of(entry, data_picture(dataset, options.task))

@@ -106,9 +106,9 @@ class DataPicture:
     pictures: tuple[ShownPicture, ...] = ()
     sounds: tuple[ShownSound, ...] = ()
     baseline: str = ""
-    """What predicts without having learned; empty if there is none."""
+    """The baseline, which predicts without having learned; empty if there is none."""
     metrics: tuple[tuple[str, float], ...] = ()
-    """What it reaches on the validation split, or on the training split without one, by metric."""
+    """Its metrics on the validation split, or on the training split without one, by metric."""
     model: str = ""
     """The model that ``auto`` takes; empty if there is none."""
 

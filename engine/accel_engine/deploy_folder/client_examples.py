@@ -19,13 +19,13 @@ from accel_engine.model_server.protocols import DATATYPES
 from accel_engine.model_server.service import Service, UploadForm, load_examples, read_service
 
 EXAMPLE, EXPECTED, V1_EXAMPLE = "example.json", "expected.json", "example-v1.json"
-"""The request, what the trained model answers, and the request as of TensorFlow Serving."""
+"""The files of a request, the trained model's answer to it, and the request in the protocol of TensorFlow Serving."""
 
 MEDIA_TYPES = {".png": "image/png", ".csv": "text/csv", ".txt": "text/plain", ".wav": "audio/wav"}
 
 
 def write_client_examples(folder: Path, clients: Path) -> str:
-    """Write the example.
+    """Write a request with the expected answer, for the clients in the folder.
 
     Args:
         folder: A servable folder.
@@ -35,7 +35,7 @@ def write_client_examples(folder: Path, clients: Path) -> str:
         The name of the file for ``POST /predict``; empty if there is none.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: A file cannot be written.
     """
     service, (inputs, outputs) = read_both(folder)
     row = whole_row(inputs)

@@ -24,7 +24,7 @@ from accel_engine.version import __version__
 from accel_engine.words import numbers
 
 FILES = Path(__file__).parent / "files"
-"""Files that are copied as they are."""
+"""Files that are copied unchanged."""
 
 SMOKE_TEST_SECONDS = 600.0
 """How long the test of a folder may take."""
@@ -67,7 +67,7 @@ def write_server_folder(folder: Path, facts: Facts, options: FolderOptions, thre
         The facts with what was measured.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: A file cannot be written.
         RunError: The server of the folder does not answer as the trained model does.
     """
     shutil.copytree(FILES / "service", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))

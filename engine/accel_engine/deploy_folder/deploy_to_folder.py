@@ -34,7 +34,7 @@ class WrittenFolder:
 
     path: Path
     target: str
-    """What it is for."""
+    """The target of the folder, such as ``kubernetes``."""
     facts: Facts
     notes: tuple[str, ...]
     """Warnings for the user."""
@@ -85,7 +85,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
         tell: Takes what is going on.
 
     Raises:
-        AccelError: It cannot be written, or does not answer as the trained model does.
+        AccelError: The folder cannot be written, or its server does not answer as the trained model does.
     """
     check_folder_deploy(run, options, folder)
     if options.format == AUTO and folder.formats:
@@ -140,7 +140,7 @@ def _evaluated(run: Path, options: DeployOptions, ask: Ask, notes: list[str]) ->
 
 
 def _quantized(run: Path, options: DeployOptions, folder: Path, ask: Ask, tell: Tell) -> Export | None:
-    """Write the model in the other precisions of LiteRT, as far as they are right."""
+    """Write the model in the other precisions of LiteRT, if their outputs are equal to the trained model's."""
     tell(DeployStep("exporting in other precisions"))
     targets = tuple(
         target_at(folder / name_of(each.name), "tflite", each.name)

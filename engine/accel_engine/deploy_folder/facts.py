@@ -43,7 +43,7 @@ class FolderMeasurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known of a model that is deployed."""
+    """Facts on a deployed model for READMEs and model cards."""
 
     service: Service
     export: Export
@@ -61,7 +61,7 @@ class Facts:
     """The licence of the model; empty if the user gave none."""
     measured: FolderMeasurement | None = None
     sizing: Sizing | None = None
-    """What was measured for a target of latency and rate; ``None`` without one."""
+    """The measurements for a target of latency and rate; ``None`` without one."""
 
     @property
     def label(self) -> str:

@@ -14,10 +14,10 @@ CONTAINER, KUBERNETES, KSERVE, RAY_SERVE, TENSORFLOW_SERVING, LITERT = (
     "tensorflow-serving",
     "litert",
 )
-"""What a folder is for."""
+"""The targets of a folder."""
 
 WITH_SERVER = (CONTAINER, KUBERNETES, KSERVE, RAY_SERVE)
-"""What folders with this program's server are for."""
+"""The targets of folders with this program's server."""
 
 ABOUT = {
     CONTAINER: "a server with its Dockerfile",

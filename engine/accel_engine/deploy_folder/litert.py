@@ -40,7 +40,7 @@ def write_litert_folder(folder: Path, servable: Path, facts: Facts, quantized: E
         quantized: How the other precisions were verified; ``None`` if there are none.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: A file cannot be written.
     """
     service, (inputs, outputs) = read_both(servable)
     model = model_path(servable, service)

@@ -27,12 +27,12 @@ _TPU = {"cloud.google.com/gke-tpu-accelerator": "tpu-v5-lite-podslice", "cloud.g
 """The nodes of GKE with one TPU v5e chip."""
 
 RESOURCES = {"gpu": "nvidia.com/gpu", "tpu": "google.com/tpu"}
-"""What a pod asks for to get accelerators."""
+"""Names of the resources that a pod requests to get accelerators."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a replica gets."""
+    """The resources of a replica."""
 
     cpus: int
     memory: int

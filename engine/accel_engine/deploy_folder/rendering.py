@@ -29,7 +29,7 @@ class Block:
 
 
 Value: TypeAlias = str | int | float | Block
-"""What a placeholder stands for."""
+"""The value of a placeholder."""
 
 
 def clean(text: str) -> str:

@@ -34,7 +34,7 @@ def write_serving_folder(folder: Path, servable: Path, facts: Facts, options: Fo
         options: What is written.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: A file cannot be written.
     """
     service = facts.service
     shutil.copytree(

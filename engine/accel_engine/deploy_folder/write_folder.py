@@ -1,4 +1,4 @@
-"""Moves a folder to its path, where there is nothing, or only what this program has written there before."""
+"""Moves a folder to its path; files there that accel-tui has not written stay, unless a new one has the same name."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ _CACHE = "__pycache__"
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What this program has written into a folder."""
+    """The contents of :data:`MARK`."""
 
     accel_tui: Text
     """The version of this program."""
@@ -44,7 +44,7 @@ def check_folder(path: Path, *, replaces: bool) -> None:
     if is_empty:
         return
     if _mark_of(path) is None:
-        raise UsageError(f"{path} has files that accel-tui did not write: choose another folder, or an empty one")
+        raise UsageError(f"{path} has files that accel-tui did not write: choose a new or empty folder")
     if not replaces:
         raise UsageError(f"{path} was written before: choose another folder, or replace its files with --replace")
 
@@ -77,7 +77,7 @@ def writing_folder(path: Path) -> Iterator[Path]:
 
 
 def _place(folder: Path, path: Path) -> None:
-    """Move the files of a folder to a path, in place of those that the mark there lists."""
+    """Move the files of a folder to a path, in place of the files listed in its mark."""
     umask = os.umask(0o077)
     os.umask(umask)
     for each in (folder, *folder.rglob("*")):

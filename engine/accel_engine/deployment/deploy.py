@@ -78,7 +78,7 @@ LOAD_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """What was deployed."""
+    """A deployment that has just been started or changed, with the checks of its server."""
 
     deployment: Deployment
     service: Service
@@ -88,13 +88,13 @@ class Deployed:
     """How fast it answers one connection."""
     notes: tuple[str, ...] = ()
     export: Export | None = None
-    """``None`` if a version of before was taken again."""
+    """``None`` if an earlier version is served again."""
     sizings: tuple[Sizing, ...] = ()
-    """What was measured of all formats and numbers of threads, if there is a target."""
+    """The measurements of all formats and numbers of threads, if there is a target."""
 
     @property
     def sizing(self) -> Sizing | None:
-        """What was measured of it."""
+        """The measurements of the version that is served; ``None`` if there are none."""
         return read_sizing(self.deployment.folder(self.deployment.current))
 
 
@@ -182,11 +182,11 @@ class Deployer:
             return _deployed(deployment, found, export)
 
     def back(self, name: str) -> Deployed:
-        """Let the version of before take over again.
+        """Serve the version before the current one again.
 
         Raises:
-            UsageError: There is none.
-            DeployError: It is not taken over.
+            UsageError: There is no such deployment, or no version before the current one.
+            DeployError: The server does not serve the version.
         """
         with changing(find_deployment(name).name) as directory:
             before = read_deployment(name)
@@ -197,11 +197,11 @@ class Deployer:
             return _deployed(deployment, self._taken_over(before, deployment, runs=runs))
 
     def restart(self, name: str) -> Deployed:
-        """Start a deployment again as it is, after ending its server if one runs.
+        """Start the server of a deployment again, with the same version; a server that runs is ended first.
 
         Raises:
-            UsageError: There is none, or its port is taken.
-            DeployError: It does not start.
+            UsageError: There is no such deployment, or its port is taken.
+            DeployError: The server does not start.
         """
         require_server()
         with changing(find_deployment(name).name):
@@ -303,10 +303,10 @@ class Deployer:
         self._sizings.append(found)
 
     def _check_cancelled(self) -> None:
-        """Raise if the user has ended what is done.
+        """Raise if the user has cancelled the work.
 
         Raises:
-            DeployError: It is so.
+            DeployError: The work is cancelled.
         """
         if self._is_cancelled():
             raise DeployError("ended before all was measured")
@@ -330,7 +330,7 @@ class Deployer:
         """Check the answers of a server to the examples of the folder that it serves, and how fast they come.
 
         Raises:
-            DeployError: They are not the trained model's.
+            DeployError: The answers are not the trained model's.
         """
         self._tell(DeployStep("checking its answers"))
         service = read_service(folder)
@@ -364,12 +364,12 @@ class Deployer:
         """Let another version be served, check it, and record it; the one before is served again if that fails.
 
         Args:
-            before: The deployment with the version of before.
+            before: The deployment with the current version.
             deployment: The same with the other version.
             runs: Whether a server is to take it over; otherwise one is started.
 
         Raises:
-            DeployError: It is not taken over, or its answers are not the trained model's.
+            DeployError: The server does not serve the version, or its answers are not the trained model's.
         """
         try:
             if runs:

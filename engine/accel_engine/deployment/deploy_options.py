@@ -29,7 +29,7 @@ DEFAULT_PORT = 8501
 """The port of TensorFlow Serving's REST protocol."""
 
 OF_SERVERS = ("port", "grpc_port", "host", "token_file", "tls_certificate", "tls_key", "max_queue")
-"""Options of a server that is started here; the server of a folder is told them where it is started."""
+"""Options of a server that is started here; the server of a folder gets them where it is started."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", re.ASCII)
 
@@ -44,10 +44,10 @@ _PORT = OptionSpec(
 
 
 def read_name(text: str) -> str:
-    """The name of a deployment.
+    """Check the name of a deployment, which may be empty.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The name is too long or has other characters.
     """
     if text and not _NAME.fullmatch(text):
         raise UsageError(f"{text!r} is no name: use up to 63 letters, digits, dots, dashes and underscores")

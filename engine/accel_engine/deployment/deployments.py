@@ -75,7 +75,7 @@ class Deployment:
     tls_certificate: str = ""
     tls_key: str = ""
     versions: tuple[DeployedVersion, ...] = ()
-    """Those whose folders are there."""
+    """The versions whose folders exist."""
     current: int = 0
     """The number of the version that is served."""
     previous: int = 0
@@ -106,7 +106,7 @@ class Deployment:
         """A version by its number.
 
         Raises:
-            DeployError: There is none.
+            DeployError: There is no version of this number.
         """
         found = next((each for each in self.versions if each.number == number), None)
         if found is None:
@@ -177,7 +177,7 @@ def find_deployment(name: str) -> Deployment:
     """A deployment by its name.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no deployment of this name.
         DeployError: Its record cannot be read.
     """
     read_name(name)
@@ -192,7 +192,7 @@ def read_deployment(name: str) -> Deployment:
     """Read the record of a deployment.
 
     Raises:
-        DeployError: It cannot be read.
+        DeployError: The record cannot be read.
     """
     path = deployments_directory() / name / RECORD
     try:
@@ -205,7 +205,7 @@ def write_deployment(deployment: Deployment) -> None:
     """Write the record of a deployment, whole.
 
     Raises:
-        DeployError: It cannot be written.
+        DeployError: The record cannot be written.
     """
     path = deployment.directory / RECORD
     with file_errors(f"cannot write {path}", DeployError), replacing(path) as temporary:
@@ -235,10 +235,10 @@ def changing(name: str) -> Iterator[Path]:
 
 
 def serve_version(deployment: Deployment, number: int) -> None:
-    """Let the link ``current`` lead to a version, at once.
+    """Make the link ``current`` lead to a version, in one step.
 
     Raises:
-        DeployError: It cannot be written.
+        DeployError: The link cannot be written.
     """
     link = deployment.directory / CURRENT
     with file_errors(f"cannot write {link}", DeployError), replacing(link) as temporary:

@@ -63,7 +63,7 @@ def choose_port(host: str, wanted: int | None, flag: str = "--port") -> int:
     """A port that is free: the wanted one, or else the first from the default one on.
 
     Raises:
-        UsageError: It is in use, or the host is none of this machine's.
+        UsageError: The port is in use, or the host is not an address of this machine.
     """
     if wanted is not None:
         if problem := _why_not(host, wanted):
@@ -82,7 +82,7 @@ def _why_not(host: str, port: int) -> str:
     """Why a server cannot listen on a port; empty if it can.
 
     Raises:
-        UsageError: The host is none of this machine's.
+        UsageError: The host is not an address of this machine.
     """
     with file_errors(f"--host {host} is no address of this machine", UsageError):
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -129,14 +129,14 @@ def start_server(deployment: Deployment, is_cancelled: Cancelled = lambda: False
     """Start a deployment's server, and wait until it is ready.
 
     Args:
-        deployment: Its link leads to a version.
+        deployment: The deployment, whose link leads to a version.
         is_cancelled: Whether to end it instead.
 
     Returns:
         Seconds until it was ready.
 
     Raises:
-        DeployError: It has ended, is not ready in time, or was cancelled.
+        DeployError: The server has ended, is not ready in time, or was cancelled.
     """
     directory = deployment.directory
     (directory / STATE).unlink(missing_ok=True)
@@ -165,7 +165,7 @@ def wait_until_ready(
     """Wait until a server answers that it is ready.
 
     Raises:
-        DeployError: It has ended, is not ready in time, or was cancelled.
+        DeployError: The server has ended, is not ready in time, or was cancelled.
     """
     transport, deadline = transport_of(deployment), time.monotonic() + READY_SECONDS
     told = "it does not listen"
@@ -204,7 +204,7 @@ def stop_server(deployment: Deployment, is_cancelled: Cancelled = lambda: False)
     """Let a deployment's server finish what it has accepted, and end; returns whether one ran.
 
     Raises:
-        DeployError: It has not ended in time.
+        DeployError: The server has not ended in time.
     """
     process = server_process(deployment.directory)
     if process is None:
@@ -225,15 +225,15 @@ def stop_server(deployment: Deployment, is_cancelled: Cancelled = lambda: False)
 
 
 def reload_server(deployment: Deployment, number: int, is_cancelled: Cancelled = lambda: False) -> None:
-    """Let a deployment's server read its link again, and wait until it serves that version.
+    """Make a deployment's server read its link again, and wait until it serves that version.
 
     Args:
-        deployment: It runs.
+        deployment: The deployment, whose server runs.
         number: The version that the link leads to.
         is_cancelled: Whether to wait no longer.
 
     Raises:
-        DeployError: It does not take the version over; it serves the one before.
+        DeployError: The server does not serve the new version, but still the old one; or it is stopped.
     """
     process = server_process(deployment.directory)
     if process is None:
@@ -256,10 +256,10 @@ def reload_server(deployment: Deployment, number: int, is_cancelled: Cancelled =
 
 
 def served_version(transport: Transport, name: str) -> str:
-    """The version that a server serves.
+    """The version that a server serves; empty if its answer has none.
 
     Raises:
-        ServiceError: It does not tell.
+        ServiceError: The server does not answer, or refuses.
     """
     found = transport.get(f"/v2/models/{name}").json()
     versions = found.get("versions") if isinstance(found, dict) else None

@@ -40,7 +40,7 @@ class ScrapedMetrics:
 
 
 def parse_metrics(text: str) -> ScrapedMetrics:
-    """Parse the text of ``/metrics``; lines that are none are left out."""
+    """Parse the text of ``/metrics``; lines that are not samples are left out."""
     samples: dict[str, list[tuple[Labels, float]]] = {}
     for line in text.splitlines():
         found = None if line.startswith("#") else _LINE.fullmatch(line)
@@ -58,7 +58,7 @@ def read_metrics(transport: Transport) -> ScrapedMetrics:
     """Read the metrics of a server.
 
     Raises:
-        ServiceError: It does not tell them.
+        ServiceError: The server does not answer, or refuses.
     """
     return parse_metrics(transport.get("/metrics").body.decode(errors="replace"))
 

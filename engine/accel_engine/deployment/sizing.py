@@ -34,7 +34,7 @@ from accel_engine.service_client.transport import Transport
 from accel_engine.words import numbers
 
 FILE = "measured.json"
-"""What was measured of a model, in its folder."""
+"""The file with the measurements of a model, in its folder."""
 
 SECONDS = 2.0
 """How long each rate is measured."""
@@ -60,7 +60,7 @@ def other_batches(best: "Sizing") -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
-    """What was measured of a served model; ``None`` for what was not."""
+    """Measurements of a served model; ``None`` for figures that were not measured."""
 
     format: str
     """Its format and precision in a word."""
@@ -96,15 +96,15 @@ class Sizing:
 
 
 def read_sizing(folder: Path) -> Sizing | None:
-    """What was measured of the model of a folder; ``None`` if nothing was."""
+    """The measurements of the model of a folder; ``None`` if there are none."""
     return decode_file(folder / FILE, Sizing)
 
 
 def write_sizing(folder: Path, sizing: Sizing) -> None:
-    """Write what was measured of the model of a folder, with the number of replicas for other programs.
+    """Write the measurements of the model of a folder, with the number of replicas for other programs.
 
     Raises:
-        DeployError: It cannot be written.
+        DeployError: The file cannot be written.
     """
     with file_errors(f"cannot write {folder / FILE}", DeployError), replacing(folder / FILE) as temporary:
         temporary.write_text(encode(sizing) + "\n", "utf-8")

@@ -25,7 +25,7 @@ READY, NOT_READY, SILENT, STOPPED = "ready", "not ready", "no answer", "stopped"
 
 @dataclass(frozen=True, slots=True)
 class DeploymentStatus:
-    """What a deployment does now."""
+    """The present state of a deployment."""
 
     deployment: Deployment
     health: str
@@ -33,7 +33,7 @@ class DeploymentStatus:
     since: float | None = None
     """When its server was started, in seconds since the Unix epoch; ``None`` if none runs."""
     figures: ServerFigures | None = None
-    """What it did in the last seconds; ``None`` if it does not tell."""
+    """Its figures of the last seconds; ``None`` if it does not give them."""
     total: ServerFigures | None = None
     """The same since it was started."""
     problem: str = ""
@@ -65,7 +65,7 @@ class StatusReader:
         return [self.read_one(each) for each in found]
 
     def read_one(self, deployment: Deployment) -> DeploymentStatus:
-        """What a deployment does."""
+        """Read the present state of a deployment."""
         if server_process(deployment.directory) is None:
             self._readings.pop(deployment.name, None)
             self._courses.pop(deployment.name, None)

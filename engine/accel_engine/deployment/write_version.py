@@ -20,13 +20,13 @@ Ask = Callable[[EngineRequest[Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class DeployStep:
-    """What is going on."""
+    """The step of a deployment that begins, in words."""
 
     words: str
 
 
 Tell = Callable[[DeployStep], object]
-"""Takes what is going on."""
+"""Takes each step of a deployment."""
 
 
 def write_version(
@@ -48,7 +48,7 @@ def write_version(
         The export, and the format that was written.
 
     Raises:
-        ModelError: No format can be written, or is equal to the trained model; why.
+        ModelError: No format can be written with outputs equal to the trained model's; the message says why for each.
     """
     names = automatic_formats(options.device) if wanted == AUTO else (wanted,)
     problems: dict[str, str] = {}

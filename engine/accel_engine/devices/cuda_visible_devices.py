@@ -17,7 +17,7 @@ _AS_DRIVER = "PCI_BUS_ID"
 
 
 def gpu_choice(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables of an environment that choose its GPUs, as far as they are set."""
+    """The variables of an environment that are set and choose its GPUs."""
     return {name: environment[name] for name in CHOICE if name in environment}
 
 
@@ -52,8 +52,8 @@ def visible_gpus(
         numbers_lost: Whether CUDA numbers GPUs that have a problem, too; in new processes it does not.
 
     Returns:
-        The visible GPUs in CUDA's order, up to the first invalid entry; none if an entry is there twice. A GPU with a
-        visible MIG instance is visible, and has only the UUID of the first one that is named besides its own.
+        The visible GPUs in CUDA's order, up to the first invalid entry; none if an entry is repeated. A GPU with a
+        visible MIG instance is visible; besides its UUID, it has only the UUID of the first instance that is named.
 
     Raises:
         UsageError: Numbers count in an order that cannot be known.

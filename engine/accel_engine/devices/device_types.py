@@ -28,7 +28,7 @@ class CountedItem:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One measured value, or the reason why there is none."""
+    """One measured value, or the reason why it is missing."""
 
     value: float | None
     """The value; ``None`` if missing."""
@@ -74,7 +74,7 @@ class Device:
     uuids: tuple[str, ...] = ()
     """UUIDs of a GPU and its MIG instances."""
     unified: bool = False
-    """Whether its memory is the host's, as of a Jetson or a GB10."""
+    """Whether it uses the host's memory, as a Jetson or a GB10 does."""
     problem: str = ""
     """Why the driver does not describe it; empty if it does."""
     free: int | None = None

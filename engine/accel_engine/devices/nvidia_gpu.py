@@ -191,7 +191,7 @@ class NvidiaProbe:
     Args:
         sysfs: Path of ``/sys``.
         clock: Returns the time in seconds, for the intervals of queries.
-        watches_errors: As of :class:`GpuProbe`.
+        watches_errors: As in :class:`GpuProbe`.
     """
 
     kind = "gpu"

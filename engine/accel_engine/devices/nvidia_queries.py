@@ -226,7 +226,7 @@ NO_GPU = "the NVIDIA driver finds no GPU"
 NVML = "NVML, the driver's monitoring library,"
 
 NVML_PROBLEMS = {REASONS["LIBRARY_NOT_FOUND"]: f"{NVML} is missing", NO_GPU: f"{NVML} lists no GPU"}
-"""What is wrong where a GPU was found otherwise, by the reasons that most often mean that there is none."""
+"""The problem of a GPU that was found without NVML, by a reason that usually means that there is no GPU."""
 
 _THROTTLE_REASONS = (
     (0x40, "thermal slowdown"),

@@ -151,7 +151,7 @@ def peak(name: str, arithmetic: str) -> Peak:
 
 
 def utilization(achieved: float, limit: float | None) -> float | None:
-    """The share of a peak that is achieved, 0 to 1; ``None`` without a peak, or if more is achieved: then it is none.
+    """The share of a peak that is achieved, 0 to 1; ``None`` without a peak, or if more than it is achieved.
 
     Args:
         achieved: FLOP/s.

@@ -121,7 +121,7 @@ def read_notice(provider: Provider) -> str:
     """Ask the server once; returns why this machine will end, or an empty text.
 
     Raises:
-        OSError: It cannot be reached.
+        OSError: The server cannot be reached.
         ValueError: Its answer cannot be understood.
     """
     from http.client import HTTPConnection, HTTPException  # slow to import, and the plan's fields need only names

@@ -12,7 +12,7 @@ RECOVERIES = {
     3: "stop programs on GPUs that are connected to it, then reset it",
     4: "stop all programs on it, then reset it: sudo nvidia-smi --gpu-reset -i {index}",
 }
-"""What to do, by NVML's recovery action."""
+"""Remedies, by NVML's recovery action."""
 
 _LOGGED = re.compile(r"^(?:\d+,\d+,(\d+),[^;]*;)?.*NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)", re.MULTILINE)
 """A record of the kernel's log: microseconds since the start of the machine, the GPU's bus id without its function, and

@@ -27,7 +27,7 @@ class CheckFinding:
     verdict: CheckResult
     """Its severity."""
     summary: str
-    """What was found, in half a line."""
+    """The finding, in half a line."""
     cause: str = ""
     """Why it is a problem; empty if there is none."""
     fix: str = ""

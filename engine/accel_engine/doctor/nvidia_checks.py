@@ -35,7 +35,7 @@ _FIXES = {
     REASONS["NO_PERMISSION"]: "have an administrator let you use it: see ls -l /dev/nvidia*, and the job's devices",
     REASONS["OPERATING_SYSTEM"]: "see ls -l /dev/nvidia*, and whether the container or the job was given this GPU",
 }
-"""What lets the driver describe a GPU, by its problem."""
+"""Remedies that let the driver describe a GPU, by its problem."""
 
 NOT_NEEDED = "not needed: no NVIDIA GPU"
 

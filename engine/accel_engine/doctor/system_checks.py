@@ -160,7 +160,7 @@ def check_cluster(machine: Machine) -> CheckFinding:
 
 
 def _interface_problem(machine: Machine) -> CheckFinding | None:
-    """The finding if NCCL is told to use a network interface that is not there; its names are prefixes."""
+    """The finding if ``NCCL_SOCKET_IFNAME`` names a network interface that does not exist; its names are prefixes."""
     variable = machine.environment.get("NCCL_SOCKET_IFNAME", "")
     try:
         known = sorted(path.name for path in (machine.root / "sys/class/net").iterdir())

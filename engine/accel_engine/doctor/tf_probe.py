@@ -112,7 +112,7 @@ def refuse_xla_flags(*, with_xla: bool = True) -> None:
         with_xla: Whether this process will surely use XLA; otherwise only ``TF_XLA_FLAGS`` matters.
 
     Raises:
-        UsageError: An option is unknown or wrong; which.
+        UsageError: An option is unknown or wrong; the message names it.
     """
     problem = xla_flags_problem() if with_xla or of_user("TF_XLA_FLAGS") else ""
     if problem and (with_xla or "TF_XLA_FLAGS" in problem):

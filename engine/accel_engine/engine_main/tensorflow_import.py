@@ -114,7 +114,7 @@ _LIBRARIES = ("nvidia-cublas-cu12", "nvidia-cudnn-cu12")
 
 
 def _flags_with_choices(flags: str, root: Path) -> str | None:
-    """``XLA_FLAGS`` with which XLA keeps the fastest kernels that it finds for a GPU; ``None`` if it stays as it is.
+    """``XLA_FLAGS`` with which XLA keeps the fastest kernels that it finds for a GPU; ``None`` if nothing is added.
 
     XLA finds them each time that it compiles, which took most of 14 s for a transformer. It checks no versions: so each
     has its own folder, as each set of cards has.

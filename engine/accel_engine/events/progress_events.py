@@ -153,7 +153,7 @@ class CommandAnswered(Event):
     obeyed: bool
     """Whether it was carried out."""
     answer: Text
-    """What was done, or why not."""
+    """The change that was made, or why it was refused."""
     step: Count
     """Steps taken at that time."""
     reason: Text = ""
@@ -182,9 +182,9 @@ class Recovered(Event):
     failed_step: Count
     """Steps taken when the trouble was met."""
     reason: Text
-    """What happened."""
+    """The trouble, in words."""
     action: Text
-    """What was done about it."""
+    """The action that was taken, in words."""
     changes: dict[str, JsonValue] = field(default_factory=dict)
     """Fields of the plan that changed, with their new values."""
 

@@ -8,7 +8,7 @@ from accel_engine.advice import read_recorded
 from accel_engine.advice.quality.batch_rules import noise_scale
 from accel_engine.advice.quality.learning import learning_of
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import StepCounts, count_steps
+from accel_engine.plan.step_counts import StepCounts, count_steps
 
 LINEAR = "linear"
 """The rate grows with the batch: Goyal et al., Accurate, Large Minibatch SGD, 2017, for SGD with momentum."""
@@ -22,7 +22,7 @@ _LINEAR_OPTIMIZERS = ("SGD",)
 
 @dataclass(frozen=True, slots=True)
 class BatchEffects:
-    """What a batch size means, compared with the plan's."""
+    """The learning rate and the steps for a batch size, compared with the plan's."""
 
     factor: float
     """The batch size as a multiple of the plan's."""

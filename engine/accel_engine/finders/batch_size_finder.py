@@ -46,7 +46,7 @@ def check_plan(plan: Plan) -> None:
     """Check that batch sizes can be measured for a plan, before TensorFlow starts.
 
     Raises:
-        PlanError: They cannot, and why.
+        PlanError: The plan's strategy or cluster cannot be measured.
         UsageError: The environment describes an invalid cluster.
     """
     entry = strategies.find(plan.strategy)
@@ -71,7 +71,7 @@ def find_batch_size(
         noise_scale: What a run of this plan has recorded of its gradients, in examples.
 
     Raises:
-        AccelError: None can be found, and why; or it was cancelled.
+        AccelError: No batch size can be found, or the search was cancelled.
     """
     check_plan(plan)
     check_trial_memory((place_trial(plan),), grows=True)

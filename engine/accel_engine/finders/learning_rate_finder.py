@@ -72,7 +72,7 @@ class RampProgress:
     """How far the ramps are."""
 
     detail: str
-    """What happens now, in words."""
+    """The present phase, in words."""
     ramps: tuple[Ramp, ...] = ()
     """The ramps so far, the last one perhaps unfinished."""
     seed: int = 0
@@ -88,7 +88,7 @@ OnRamp = Callable[[RampProgress], object]
 
 @dataclass(frozen=True, slots=True)
 class FoundRate:
-    """What was found."""
+    """The result of the search for a learning rate."""
 
     suggestions: Suggestions
     """The learning rates of the optimizer, or why there are none."""
@@ -103,7 +103,7 @@ class FoundRate:
     has_schedule: bool = False
     """Whether the plan has a schedule, whose highest rate the suggestions are."""
     notes: tuple[str, ...] = ()
-    """What to know, in words."""
+    """Notes for the user."""
     compared: Mapping[Rule, float] = field(default_factory=dict)
     """The loss after some steps with each suggestion; empty if they were not compared."""
     compared_steps: int = 0
@@ -144,7 +144,7 @@ def check_plan(plan: Plan, total_steps: int = 0) -> None:
         total_steps: Steps of all its epochs; 0 if they are unknown.
 
     Raises:
-        PlanError: It cannot, and why.
+        PlanError: The plan's strategy or cluster cannot be measured, or the plan has too few steps.
         UsageError: The environment describes an invalid cluster.
     """
     entry = strategies.find(plan.strategy)
@@ -170,7 +170,7 @@ def find_learning_rate(
         should_stop: Whether to give up; asked all the time.
 
     Raises:
-        AccelError: No learning rate can be found, and why; or it was cancelled.
+        AccelError: No learning rate can be found, or the search was cancelled.
     """
     check_plan(plan)
     check_trial_memory((place_trial(plan),))
@@ -184,7 +184,7 @@ def find_rate_of_run(
     options: RampOptions | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> FoundRate:
-    """Find a learning rate to continue a run with, from its last checkpoint. Blocks; the run is left as it is.
+    """Find a learning rate to continue a run with, from its last checkpoint. Blocks; the run is not changed.
 
     A live run writes a checkpoint first if it has none, and is paused during the ramps, not while they are compiled.
 
@@ -195,7 +195,7 @@ def find_rate_of_run(
         should_stop: Whether to give up; asked all the time.
 
     Raises:
-        AccelError: No learning rate can be found, and why; or it was cancelled.
+        AccelError: No learning rate can be found, or the search was cancelled.
     """
     info, plan, total_steps = _recorded(directory)
     check_plan(plan, total_steps)

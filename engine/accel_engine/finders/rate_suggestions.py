@@ -62,7 +62,7 @@ class Suggestions:
     problem: str = ""
     """Why nothing can be suggested, in words."""
     remark: str = ""
-    """What limits the suggestions, in words."""
+    """The limits of the suggestions, in words."""
 
     def best_of(self, losses: Mapping[Rule, float]) -> Suggestion | None:
         """The suggestion with the lowest loss, or the one by :data:`PREFERRED` if its loss is about as low.

@@ -57,7 +57,7 @@ class MeasuredSize:
 
     @property
     def steps_per_second(self) -> float:
-        """Steps a second."""
+        """Mean number of steps per second, from the examples per second."""
         return self.throughput / self.batch_size
 
 
@@ -156,15 +156,15 @@ class SizeProgress:
     """How far the search is."""
 
     detail: str
-    """What happens now, in words."""
+    """The present phase, in words."""
     measured: tuple[MeasuredSize, ...] = ()
-    """What has been measured."""
+    """The sizes that have been measured."""
     size: int = 0
     """The batch size that is measured now; 0 before the first."""
     confirms: bool = False
-    """Whether it is measured again, as it is the answer."""
+    """Whether the size that is the answer is measured again."""
     seconds_left: float | None = None
-    """What the rest takes if each size takes as long as those before; ``None`` if unknown."""
+    """Seconds for the rest, if each size takes as long as the measured ones; ``None`` if unknown."""
 
 
 OnSize = Callable[[SizeProgress], object]
@@ -172,7 +172,7 @@ OnSize = Callable[[SizeProgress], object]
 
 @dataclass(frozen=True, slots=True)
 class FoundSize:
-    """What was found."""
+    """The result of the search for a batch size."""
 
     measured: tuple[MeasuredSize, ...]
     """All sizes that were tried, rising."""
@@ -181,7 +181,7 @@ class FoundSize:
     confirmed: MeasuredSize | None
     """The answer as measured again in a fresh process; ``None`` if none trains."""
     effects: BatchEffects | None
-    """What the answer means for learning rate and steps; ``None`` if none trains."""
+    """The effects of the answer on learning rate and steps; ``None`` if none trains."""
     replicas: int
     memory: float | None
     """Bytes that a training may take, of the host for CPUs, else of each device; ``None`` if unknown."""
@@ -189,7 +189,7 @@ class FoundSize:
     """Why no larger size was tried, in words."""
     plan: Plan
     ready: TrialReady | None = field(default=None, repr=False)
-    """What is known of its training; ``None`` if none trains."""
+    """The engine's description of the plan's steps; ``None`` if none trains."""
     noise_scale: float | None = None
     """What a run of this plan has recorded of its gradients, in examples; ``None`` if unknown."""
 
@@ -199,7 +199,7 @@ class FoundSize:
         return self.confirmed.batch_size if self.confirmed else None
 
     def effects_of(self, size: int) -> BatchEffects | None:
-        """What a size means for learning rate and steps; ``None`` if none trains."""
+        """The effects of a size on learning rate and steps; ``None`` if none trains."""
         if self.ready is None:
             return None
         ready, plan = self.ready, self.plan

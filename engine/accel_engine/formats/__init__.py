@@ -27,7 +27,7 @@ class Precision:
     name: str = "none"
     """The value of ``--quantize``; ``none`` for the trained model's own precision."""
     about: str
-    """What runs it, and how, in a few words."""
+    """The runtime and its arithmetic, in a few words."""
     tolerance: float
     """How far outputs may be from the trained model's: the difference itself for probabilities, a share of their scale
     for other values. How much worse the loss and the metrics may be follows from it, too. See
@@ -107,10 +107,10 @@ class ModelFormat(ABC):
         Args:
             model: The model.
             precision: The name of one of :attr:`precisions`.
-            path: What is not there yet.
+            path: Where nothing is yet.
 
         Raises:
-            ModelError: It cannot be written in this format; why.
+            ModelError: The model cannot be written in this format; the message says why.
         """
 
     @abstractmethod
@@ -118,7 +118,7 @@ class ModelFormat(ABC):
         """Load a model; see :func:`open_model`."""
 
     def precision(self, name: str) -> Precision:
-        """The precision of a name."""
+        """The precision with this name."""
         return next(each for each in self.precisions if each.name == name)
 
     def is_at(self, path: Path) -> bool:
@@ -167,7 +167,7 @@ def all_formats() -> tuple[ModelFormat, ...]:
 
 
 def format_named(name: str) -> ModelFormat:
-    """The format of a name."""
+    """The format with this value of ``--to``."""
     return next(each for each in all_formats() if each.name == name)
 
 
@@ -180,7 +180,7 @@ def format_of(path: Path) -> ModelFormat:
     """The format of a model, by the path alone: a directory is a SavedModel.
 
     Raises:
-        UsageError: There is nothing at the path, or it is no model.
+        UsageError: There is nothing at the path, or it has the suffix of no format.
     """
     if not path.exists():
         raise UsageError(f"no such file: {path}")
@@ -200,7 +200,7 @@ def open_model(path: Path, *, threads: int | None = None, jit_compile: bool = Fa
         jit_compile: Whether XLA compiles a Keras model or a SavedModel.
 
     Raises:
-        ModelError: It cannot be loaded; why.
-        UsageError: There is no model.
+        ModelError: The model cannot be loaded; the message says why.
+        UsageError: There is no model at the path.
     """
     return format_of(path).open(path, threads=threads, jit_compile=jit_compile)

@@ -122,7 +122,7 @@ class OnnxRuntime:
         threads: Threads of an operation; ``None`` for ONNX Runtime's own choice.
 
     Raises:
-        ModelError: It cannot be loaded, or ONNX Runtime is missing.
+        ModelError: The model cannot be loaded, or ONNX Runtime is missing.
     """
 
     name = "onnx"

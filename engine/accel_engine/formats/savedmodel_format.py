@@ -63,7 +63,7 @@ def _names(directory: Path) -> list[str]:
     """The names in a directory; empty if there is no such directory.
 
     Raises:
-        UsageError: It cannot be read.
+        UsageError: The directory cannot be read.
     """
     if not is_directory(directory):
         return []

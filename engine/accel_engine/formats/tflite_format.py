@@ -92,9 +92,9 @@ def write_tflite(
     Args:
         model: From a dictionary of numbers to a dictionary of outputs.
         path: The file.
-        quantize: ``none``: float32; ``float16``: weights; ``dynamic``: int8 weights, activations as they come;
-            ``int8-weights``: int8 weights, float32 activations; ``int8``: weights and activations, with inputs and
-            outputs as they are.
+        quantize: ``none``: float32; ``float16``: weights; ``dynamic``: int8 weights, activations quantized at run time;
+            ``int8-weights``: int8 weights, float32 activations; ``int8``: weights and activations, with the types of
+            inputs and outputs unchanged.
         examples: Returns inputs of :data:`REPRESENTATIVE` training examples.
         units: How the values of its only output are standardised; the file gives them in their units, in float32.
 
@@ -102,7 +102,7 @@ def write_tflite(
         ModelError: LiteRT lacks an operation of the model, a layer cannot be converted, or a library is missing.
     """
     from accel_engine.data.standardization_model import dtype_of_units
-    from accel_engine.private_names.tflite_file_names import scaled_output
+    from accel_engine.private_names.tflite_flatbuffer import scale_output
 
     precise = [name for name, each in (*model.input.items(), *model.output.items()) if each.dtype == "float64"]
     precise += list(model.output) if units and dtype_of_units(units) == "float64" else []
@@ -121,14 +121,14 @@ def write_tflite(
         except Exception as error:  # of several kinds, some of them private
             raise ModelError(f"the model cannot be converted to TFLite: {_explained(error)}") from error
     content = _with_int8_weights(content, quantizer) if quantizer else content
-    path.write_bytes(scaled_output(content, units.scale.tolist(), units.mean.tolist()) if units else content)
+    path.write_bytes(scale_output(content, units.scale.tolist(), units.mean.tolist()) if units else content)
 
 
 def _import_quantizer() -> Any:
     """Import ai-edge-quantizer.
 
     Raises:
-        ModelError: It is not installed.
+        ModelError: The package is not installed.
     """
     try:
         return importlib.import_module("ai_edge_quantizer")
@@ -185,7 +185,7 @@ class LiteRTRuntime:
         threads: Threads; ``None`` for LiteRT's own choice.
 
     Raises:
-        ModelError: It cannot be loaded, or LiteRT is missing.
+        ModelError: The model cannot be loaded, or LiteRT is missing.
     """
 
     name = "tflite"

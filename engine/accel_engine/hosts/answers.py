@@ -80,7 +80,7 @@ def directory_of(run: RunId) -> Path:
     """The directory of a run of this machine.
 
     Raises:
-        RunError: There is none.
+        RunError: There is no such run here.
     """
     directory = runs_directory() / run
     if not RUN_ID.fullmatch(run) or not (directory / DATABASE).is_file():

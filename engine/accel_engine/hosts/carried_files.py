@@ -55,7 +55,7 @@ def carry(link: HostLink, name: str, target: Path) -> str:
         target: The file or the folder here.
 
     Raises:
-        UsageError: It is too large, or cannot be read.
+        UsageError: The files are too large or too many, or cannot be read, or belong to a run of another machine.
         RunError: The host does not take it.
     """
     if (host := host_of_run(target)) == link.host.name:
@@ -77,7 +77,7 @@ def _sizes(name: str, target: Path) -> tuple[Path, dict[Path, int]]:
     """The folder that paths are relative to, and the size of each file that travels.
 
     Raises:
-        UsageError: They are too large, or cannot be read.
+        UsageError: The files are too large or too many, or cannot be read.
     """
     root, paths = _files_of(target)
     try:
@@ -100,7 +100,7 @@ def travelling(values: Mapping[str, Any]) -> tuple[int, int]:
         values: The fields of the plan that are not at their defaults.
 
     Raises:
-        UsageError: They are too large, or cannot be read.
+        UsageError: The files are too large or too many, or cannot be read.
     """
     sizes: dict[Path, int] = {}
     for name in PATH_FIELDS:

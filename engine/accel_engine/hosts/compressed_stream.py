@@ -29,7 +29,7 @@ class CompressedSource:
         """The next line; an empty one when no more will come.
 
         Raises:
-            ValueError: What comes is none of a :class:`CompressedSink`, or too long.
+            ValueError: The bytes are not from a :class:`CompressedSink`, or a line is too long.
         """
         seen = 0
         while (end := self._rest.find(b"\n", seen)) < 0:

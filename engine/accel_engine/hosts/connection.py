@@ -50,7 +50,7 @@ _REFUSED = re.compile(
     r"|too many authentication failures|bad configuration option|name or service not known",
     re.IGNORECASE,
 )
-"""What ``ssh`` says where another try would not help."""
+"""Messages of ``ssh`` after which another try would not help."""
 
 
 class HostLostError(RunError):
@@ -82,7 +82,7 @@ def quoted_path(path: str) -> str:
 
 
 class HostConnection:
-    """An open connection; it is over when it breaks.
+    """An open connection; it cannot be used again once it breaks.
 
     Args:
         host: The host.
@@ -90,11 +90,11 @@ class HostConnection:
 
     Attributes:
         host: The host.
-        greeting: What the other end has said of itself.
+        greeting: The versions and so on that the other end has sent.
         ahead: Seconds by which its clock is ahead of the clock here, within the time that a message takes.
 
     Raises:
-        HostLostError: It cannot be reached.
+        HostLostError: The host cannot be reached.
         HostRefusedError: It can be reached, but cannot be used.
     """
 
@@ -147,7 +147,7 @@ class HostConnection:
 
     @property
     def traffic(self) -> tuple[int, int]:
-        """Bytes received and sent, as they are given to ``ssh``."""
+        """Bytes received and sent through ``ssh``, compressed."""
         return self._source.size, self._sink.size
 
     def ask(self, request: HostRequest[ResultT], on_part: Callable[[Any], object] = unheard) -> ResultT:
@@ -155,7 +155,7 @@ class HostConnection:
 
         Raises:
             HostLostError: The connection has broken.
-            RunError: There is no result; why.
+            RunError: The host could not give the result; the message says why.
         """
         number = next(self._numbers)
         answers: SimpleQueue[Any] = SimpleQueue()

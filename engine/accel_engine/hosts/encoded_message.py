@@ -38,7 +38,7 @@ def from_text(line: str, arrays: Mapping[str, bytes], *kinds: type) -> Any:
     """The message of a line.
 
     Raises:
-        RunError: It is none of these types.
+        RunError: The line is cut off, or is not a message of these types.
     """
     channel = Channel(io.StringIO(line), io.StringIO())
     with TemporaryDirectory(prefix="accel-tui-") as folder:

@@ -46,7 +46,7 @@ _POLL_SECONDS = 0.1
 
 _folders: dict[str, Path] = {}
 _calls: dict[str, Callable[[], object]] = {}
-"""What ends each that is answered now."""
+"""The functions that end the requests that are being answered, by the request's key."""
 _ended: set[str] = set()
 _changing = threading.Lock()
 
@@ -140,7 +140,7 @@ def run_files(request: RunFilesRequest, send: Send) -> RunFiles:
 
 
 def file_part(request: FilePartRequest, send: Send) -> FilePart:
-    """A part of a file."""
+    """Read a part of a file of a run, or of a request's folder."""
     del send
     root = directory_of(request.run) if request.run else _folders.get(request.key)
     relative = PurePosixPath(request.path)

@@ -28,7 +28,7 @@ _READ = ("data", "files", "custom_objects")
 """The fields of requests and their options with files of the user, which travel."""
 
 
-class CallThere(Generic[ResultT]):
+class HostCall(Generic[ResultT]):
     """A request that a host answers.
 
     Args:
@@ -46,7 +46,7 @@ class CallThere(Generic[ResultT]):
         """Wait for the result, whose files are then here.
 
         Raises:
-            RunError: There is none; why.
+            RunError: There is no result; the message says why.
         """
         kind = type(self._request)
         ask = AskRequest(self._key, request_name(kind), self._line())
@@ -95,7 +95,7 @@ class CallThere(Generic[ResultT]):
         return value
 
     def _here(self, line: str) -> str:
-        """A message of the host as it is understood here."""
+        """A message of the host with the paths of this machine."""
         for number, output in enumerate(self._outputs):
             line = line.replace(f"{FOLDER}/{number}", _in_json(output))
         return line.replace(RUNS, _in_json(self._link.host.directory / "runs"))
@@ -130,7 +130,7 @@ def fetch_file(link: HostLink, request: FilePartRequest, target: Path) -> int:
         target: Where it is written.
 
     Raises:
-        RunError: It cannot be read there, or written here.
+        RunError: The file cannot be read there, or written here.
     """
     offset = 0
     with file_errors(f"{target} cannot be written"):

@@ -94,10 +94,10 @@ def read_hosts() -> tuple[Host, ...]:
 
 
 def find_host(name: str) -> Host:
-    """The host of a name.
+    """The host with this name.
 
     Raises:
-        UsageError: There is none, or the file is invalid.
+        UsageError: There is no host of this name, or the file is invalid.
     """
     hosts = read_hosts()
     for host in hosts:
@@ -112,7 +112,7 @@ def add_host(host: Host) -> None:
 
     Raises:
         UsageError: The file is invalid.
-        RunError: It cannot be written.
+        RunError: The file cannot be written.
     """
     _write({each.name: each for each in read_hosts()} | {host.name: host})
     with suppress(OSError):  # which whatever mirrors a run reports
@@ -123,7 +123,7 @@ def remove_host(name: str) -> None:
     """Forget a host, and what is mirrored of its runs; nothing changes there.
 
     Raises:
-        UsageError: There is none of this name, or the file is invalid.
+        UsageError: There is no host of this name, or the file is invalid.
         RunError: The file cannot be written, or the mirrored runs cannot be deleted.
     """
     host = find_host(name)

@@ -30,7 +30,7 @@ class HostRequest(EngineRequest[ResultT]):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was asked is done."""
+    """The answer to a request that needs no other answer."""
 
     text: str = ""
 
@@ -50,7 +50,7 @@ class ListedRun:
     id: RunId
     state: HostState
     summary: RunSummary
-    """What a list shows of it, without ``info``."""
+    """Its row in lists, without ``info``."""
     meta: Mapping[str, MetaValue]
 
 
@@ -60,7 +60,7 @@ class QueuedRun:
 
     id: RunId
     why: str
-    """What it waits for."""
+    """Why it waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class CommandAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RunNews:
-    """What is new of a run."""
+    """New rows of a run."""
 
     rows: NewRows = field(default_factory=NewRows)
     state: HostState | None = None
@@ -156,7 +156,7 @@ class RunNewsRequest(HostRequest[RunNews]):
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswers:
-    """The answers to those of some commands that have one."""
+    """The answers to some commands; without commands that have no answer yet."""
 
     answers: tuple[CommandAnswer, ...] = ()
 
@@ -218,7 +218,7 @@ class StartedThere:
 
     run: RunId = ""
     refusal: str = ""
-    """What is wrong with the plan; empty if it was started."""
+    """The problem of the plan; empty if the run was started."""
     warnings: tuple[str, ...] = ()
 
 
@@ -332,7 +332,7 @@ class AskRequest(HostRequest[AskedResult]):
     key: str
     """Tells it from others."""
     name: str
-    """The name of the request, as of :func:`accel_engine.requests.protocol.request.find_request`."""
+    """The name of the request, as in :func:`accel_engine.requests.protocol.request.find_request`."""
     line: str
     """The request, as a channel has it; :data:`RUNS` and :data:`FOLDER` stand for directories there."""
     function: ClassVar[str] = "accel_engine.hosts.engine_answers:answer"

@@ -47,15 +47,15 @@ def install(host: Host, source: str, *, extra: str, python: str, tell: Callable[
         source: A requirement of pip, or a wheel here, which travels; empty for this version.
         extra: One of :data:`EXTRAS`.
         python: The Python there that makes it.
-        tell: Called with what is done.
+        tell: Called with each step, in words.
         may_ask: Whether ``ssh`` may ask the user.
 
     Returns:
         The host with its new Python.
 
     Raises:
-        UsageError: The source is a file that is no wheel.
-        RunError: It cannot be made; why.
+        UsageError: The source is a file, but not a wheel.
+        RunError: The environment cannot be made; the message says why.
     """
     requirement = source or f"accel-tui=={__version__}"
     wheel = Path(source) if source and Path(source).is_file() else None

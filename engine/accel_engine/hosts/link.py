@@ -56,8 +56,8 @@ class HostLink:
         """The open connection, opened now if there is none and it is time to try.
 
         Raises:
-            HostLostError: It cannot be reached.
-            HostRefusedError: It refuses.
+            HostLostError: The host cannot be reached.
+            HostRefusedError: The host does not accept the connection, or has another version.
         """
         with self._lock:
             if self._connection and self._connection.is_open:
@@ -78,8 +78,8 @@ class HostLink:
         """Ask, and wait for the result.
 
         Raises:
-            HostLostError: It cannot be reached, or the connection has broken.
-            RunError: There is no result; why.
+            HostLostError: The host cannot be reached, or the connection has broken.
+            RunError: The host could not give the result; the message says why.
         """
         return self.connection().ask(request, on_part)
 

@@ -49,7 +49,7 @@ MIN_SECONDS = 0.25
 """The least time between two questions for news of a run."""
 
 ANSWER_SECONDS = 0.2
-"""How long a host waits for an answer of an engine before it answers that there is none yet."""
+"""How long a host waits for an answer of an engine before it replies without one."""
 
 COMMAND_SECONDS = 0.05
 """Seconds between looks for commands to send."""
@@ -72,11 +72,11 @@ def put_listed(host: str, directory: Path, runs: tuple[ListedRun, ...], gone: tu
         host: The host's name.
         directory: Where its runs are mirrored.
         runs: The runs that have changed.
-        gone: Those that are no longer there.
+        gone: The runs that no longer exist.
         ahead: Seconds by which its clock is ahead.
 
     Raises:
-        RunError: It cannot be written.
+        RunError: The mirror cannot be written, or a run has an invalid name.
     """
     for name in filter(RUN_ID.fullmatch, gone):
         shutil.rmtree(directory / name, ignore_errors=True)
@@ -215,7 +215,7 @@ class RunMirror:
         """Wait until all of the run is here that its host has now.
 
         Raises:
-            RunError: It cannot be.
+            RunError: The host cannot be reached, or the mirror cannot be written.
         """
         is_old = self._settled.is_set()
         self._settled.wait()

@@ -45,7 +45,7 @@ def list_runs_of(host: str) -> None:
 
     Raises:
         UsageError: There is no host of this name.
-        RunError: It cannot be reached.
+        RunError: The host cannot be reached.
     """
     list_mirror(host).poll_all()
 
@@ -56,7 +56,7 @@ def follow(directory: Path) -> Callable[[], None]:
     In a program that shows no screen, this waits until all of the run is here.
 
     Raises:
-        RunError: It cannot be reached, where that is waited for.
+        RunError: The host cannot be reached, in a program that waits for it.
     """
     with _changing:
         mirror = _mirrors.get(directory)
@@ -106,7 +106,7 @@ def annotate(directory: Path, after: Annotations) -> None:
     """Change a run's annotations on its host.
 
     Raises:
-        RunError: It cannot be reached, or refuses.
+        RunError: The host cannot be reached, or refuses.
     """
     link_to(host_of_run(directory)).ask(AnnotateRequest(directory.name, after.name, after.note, after.tags))
 

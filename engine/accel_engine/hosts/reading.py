@@ -34,7 +34,7 @@ State: TypeAlias = Literal["connecting", "connected", "lost", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class HostReading:
-    """What is known of a host."""
+    """The latest reading of a host: its state, devices and runs."""
 
     host: str
     """Its name."""
@@ -109,7 +109,7 @@ def about_clock(host: str, ahead: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CheckedLink:
-    """What a check of a host has found."""
+    """The result of a check of a host."""
 
     connected: float
     """Seconds until it was connected."""
@@ -120,15 +120,15 @@ class CheckedLink:
     clock: str
     """How its clock differs from the one here, in words; empty if it does not."""
     reports: tuple[CheckReport, ...]
-    """What the doctor there has found."""
+    """The reports of the doctor there."""
 
 
 def check_host(name: str) -> CheckedLink:
     """Check a host: the connection, versions, the clock, and the machine by its doctor; blocks.
 
     Raises:
-        UsageError: There is none of this name.
-        RunError: It cannot be reached.
+        UsageError: There is no host of this name.
+        RunError: The host cannot be reached.
     """
     begun = time.monotonic()
     connection = link_to(name).connection()

@@ -119,7 +119,7 @@ def cure_there(directory: Path, changes: Mapping[str, Any], finding: str = "") -
     """Apply a cure to a mirrored run, on its host; without changes, take its last cure back.
 
     Raises:
-        RunError: It cannot be done; why.
+        RunError: The host cannot apply it; the message says why.
     """
     return link_to(host_of_run(directory)).ask(CureRequest(directory.name, dict(changes), finding))
 
@@ -213,7 +213,7 @@ def choose_host() -> HostReading:
     """The host that could start a run first: the one with the fewest runs that wait and train for its devices.
 
     Raises:
-        UsageError: There is none that can be reached.
+        UsageError: No host can be reached.
     """
     if not read_hosts():
         raise UsageError("there is no host to choose from: add one with accel-tui hosts add NAME")

@@ -32,7 +32,7 @@ def find(path: Path, columns: ColumnNames | None = None) -> list[RunSource]:
     if path.suffix.lower() in csv_files.SUFFIXES and is_file(path):
         return csv_files.find(path, columns or ColumnNames())
     if columns and columns != ColumnNames():
-        raise UsageError(f"--step and --epoch name columns of a CSV file; {path} is none")
+        raise UsageError(f"--step and --epoch name columns of a CSV file; {path} is not one")
     if is_directory(path):
         found = [*tensorboard_logs.find(path), *wandb_runs.find(path)]
         if not found:
@@ -63,7 +63,7 @@ def import_run(
 
     Raises:
         DataError: The source cannot be read, or has no values.
-        RunError: It is imported already, or the run cannot be written.
+        RunError: The run is imported already, or cannot be written.
         UsageError: A tag is invalid, or a named column does not exist.
     """
     try:

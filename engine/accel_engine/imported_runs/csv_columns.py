@@ -12,17 +12,19 @@ from accel_engine.imported_runs.source_run import Floats, Steps
 _MISSING = frozenset({"", "na", "n/a", "none", "null", "-"})
 
 _OTHER_NAN = re.compile(r"[+-]?(?:nan\(\w*\)|1\.#(?:ind|[qs]nan)\d*)", re.IGNORECASE)
+"""NaN as C libraries write it, which ``float`` does not read."""
+
 _INFINITY = re.compile(r"([+-]?)(?:inf(?:inity)?|1\.#inf\d*|∞)", re.IGNORECASE)
-"""All spellings of infinity, and of NaN in C libraries, which ``float`` does not read."""
+"""All spellings of infinity; the first group is the sign."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:e[+-]?\d+)?", re.IGNORECASE)
 
 
 class CsvColumn:
-    """The numbers of a column, with the row of each, and what its other cells are.
+    """The numbers of a column, with the row of each, and the first cell that is not a number.
 
     Attributes:
-        too_large: Finite numbers beyond float64, which are read as infinite.
+        too_large: Number of finite values too large for float64, which are read as infinite.
     """
 
     _wanted = "a number"
@@ -34,7 +36,13 @@ class CsvColumn:
         self.too_large = 0
 
     def add(self, row: int, line: int, cell: str) -> None:
-        """Add a cell of a row, whose line in the file an error names."""
+        """Add a cell.
+
+        Args:
+            row: The index of the row.
+            line: The line in the file, for errors.
+            cell: The text of the cell.
+        """
         if cell.lower() in _MISSING:
             return
         try:
@@ -49,10 +57,10 @@ class CsvColumn:
         self._values.append(value)
 
     def _number(self, cell: str) -> float:
-        """The number that a cell has.
+        """Parse the number in a cell.
 
         Raises:
-            ValueError: It has none.
+            ValueError: The cell is not a number.
         """
         return parse_number(cell)
 
@@ -63,12 +71,12 @@ class CsvColumn:
         return texts > len(self._rows) + self._decimal_commas
 
     def problem(self) -> tuple[int, str, str] | None:
-        """Line, text and problem of the first cell without a number, if the column has numbers otherwise."""
+        """Line, text and problem of the first cell that is not a number, if most cells are numbers."""
         if not self._others or self.is_text:
             return None
         line, cell = self._first_other
         if _DECIMAL_COMMA.fullmatch(cell):
-            return line, cell, "has a decimal comma: replace the decimal commas by points"
+            return line, cell, "has a decimal comma: replace the decimal commas with points"
         return line, cell, f"is not {self._wanted}; correct the cell, leave it empty, or remove the column"
 
     @property
@@ -89,7 +97,7 @@ class CsvColumn:
 
 
 class TimeColumn(CsvColumn):
-    """A column of Unix times, in seconds or milliseconds, or of ISO dates; seconds since the Unix epoch."""
+    """A column of Unix times, in seconds or milliseconds as in the file, or of ISO dates, as Unix seconds."""
 
     _wanted = "a time: a date such as 2026-11-23T10:00:00, or seconds since 1970"
 
@@ -103,10 +111,10 @@ class TimeColumn(CsvColumn):
 
 
 def parse_number(text: str) -> float:
-    """The number that a text is.
+    """Parse a number, NaN or infinity, in any usual spelling.
 
     Raises:
-        ValueError: The text is no number.
+        ValueError: The text is not a number.
     """
     try:
         return float(text)

@@ -77,7 +77,7 @@ def _read(file: Path, columns: ColumnNames) -> SourceRun:
     Raises:
         DataError: The file is not a table with a header, or a value is invalid.
         UsageError: A named column does not exist.
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     limit = csv.field_size_limit(_LONGEST_CELL)  # which is the process', and other readers have another one
     try:

@@ -186,7 +186,7 @@ def _item_of(value: Message, kind: MediaKind) -> MediaItem:
         kind: Its :func:`media_kind`.
 
     Raises:
-        ValueError: It is damaged, or not of a form that is read. The message is a noun phrase, the same for all items
+        ValueError: The value is damaged, or has an unknown form. The message is a noun phrase, the same for all items
             of its kind.
     """
     try:

@@ -153,7 +153,7 @@ class SourceRun:
     host: str = ""
     """Host name of its machine; empty if unknown."""
     notes: list[str] = field(default_factory=list)
-    """What the reader left out or had to assume."""
+    """Notes on what the reader left out or assumed."""
     times_expected: bool = True
     """Whether its format has times, so that it is worth a note if there are none."""
 

@@ -1,7 +1,7 @@
 """Reads the runs in a TensorBoard log directory.
 
-Each directory of event files is a run, but ``train`` and ``validation`` beside each other are parts of one, as Keras'
-callback and ``accel-tui export`` write them.
+Each directory of event files is a run, but a directory named ``train``, ``validation`` or ``devices`` is a part of the
+run in the directory above it, as Keras' callback and ``accel-tui export`` write them.
 """
 
 import math
@@ -34,14 +34,14 @@ _OWN = ".accel-tui"
 """Suffix of event files that this program wrote."""
 
 _EPOCH, _BATCH, _EVALUATION, _VS_ITERATIONS = "epoch_", "batch_", "evaluation_", "_vs_iterations"
-"""What the tags of Keras' callback begin or end with."""
+"""The beginnings and the end of the tags of Keras' callback."""
 
 _KERAS = {f"{_EPOCH}loss", f"{_BATCH}loss", f"{_EVALUATION}loss{_VS_ITERATIONS}"}
-"""Tags by which to know the logs of Keras' callback."""
+"""Tags that identify the logs of Keras' callback."""
 
 
 def find(root: Path) -> list[RunSource]:
-    """The runs in a directory, or of one event file, by their path."""
+    """The runs in a directory, sorted by path, or the run of one event file."""
     if root.is_file():
         return [RunSource(root, FORMAT, (root,), partial(_read, root.parent.name, {root.parent: (root,)}))]
     parts: dict[Path, dict[Path, tuple[Path, ...]]] = {}
@@ -66,7 +66,7 @@ def is_event_file(name: str) -> bool:
 
 
 def _event_files(root: Path) -> Iterator[tuple[Path, tuple[Path, ...]]]:
-    """The directories with event files, and these."""
+    """The directories with event files, each with its event files."""
     for directory, _, names in os.walk(root):
         if files := tuple(Path(directory, name) for name in sorted(names) if is_event_file(name)):
             yield Path(directory), files
@@ -125,7 +125,8 @@ def _add_keras(
 ) -> None:
     """Add what Keras' callback logged: batches counted from 1, epochs from 0, evaluations at the steps taken.
 
-    Without batches, an epoch has the values of its last step; without evaluations, an epoch is a step.
+    Without batches, the last step of each epoch gets the epoch's values; without batches and evaluations, an epoch
+    counts as one step.
     """
     batches, epochs, validated = (
         {tag.removeprefix(prefix): points for tag, points in tags.items() if tag.startswith(prefix)}
@@ -187,7 +188,7 @@ def _at(means: Mapping[str, ImportedMetric], step: int) -> tuple[float, dict[str
 
 
 def _shortest(points: ImportedMetric) -> ImportedMetric:
-    """The points with float32 values as the numbers that they stand for: 0.1 in place of 0.10000000149."""
+    """The points, each float32 value as the number with the fewest digits: 0.1 in place of 0.10000000149."""
     return ImportedMetric(
         points.steps, points.times, shortest_texts(points.values.astype(np.float32)).astype(np.float64)
     )

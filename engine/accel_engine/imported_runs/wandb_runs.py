@@ -50,7 +50,7 @@ def _read(file: Path) -> SourceRun:
 
     Raises:
         DataError: The file is of another format.
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     return _Reader(file).run
 

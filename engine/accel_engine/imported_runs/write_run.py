@@ -59,7 +59,7 @@ def write_imported(run: SourceRun, source: ImportSource, written: float) -> str:
         Its id.
 
     Raises:
-        RunError: It cannot be written.
+        RunError: The run cannot be written.
         UsageError: A tag is invalid.
     """
     remove_abandoned()

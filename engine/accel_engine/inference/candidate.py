@@ -44,7 +44,7 @@ SCENARIOS = ("single-stream", "multi-stream", "offline", "server")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """A model as it is served."""
+    """A model with the runtime, device and scenario in which it is served."""
 
     model: str
     """The run's id, or the file's name, with as much of its path as tells it from other models."""
@@ -69,7 +69,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate(Setup):
-    """What was measured of a model with a batch size."""
+    """The measurements of a model with a batch size."""
 
     scenario: str
     """One of :data:`SCENARIOS`."""

@@ -77,7 +77,7 @@ def open_keras(path: Path, *, jit_compile: bool = False) -> KerasRuntime:
     """Load the model of a file.
 
     Raises:
-        ModelError: It cannot be loaded.
+        ModelError: The model cannot be loaded.
     """
     try:
         model = keras.models.load_model(path, compile=False)  # so that a loss of the user's own need not be known

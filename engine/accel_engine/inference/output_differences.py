@@ -59,7 +59,7 @@ class OutputScale:
 
         Args:
             expected: ``[batch, ...]``.
-            found: The same; what is not a number differs infinitely from what is.
+            found: The same; the difference of NaN and a number is infinite.
 
         Returns:
             ``[batch, values]``; ``[batch, 1]``, the largest one, unless they are judged by value.

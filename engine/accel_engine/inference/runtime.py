@@ -1,4 +1,4 @@
-"""What every runtime of a trained model can do; without TensorFlow."""
+"""The protocol of all runtimes of a trained model; without TensorFlow."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,12 +33,12 @@ class Runtime(Protocol):
             inputs: An array for each input, of any batch size.
 
         Raises:
-            ModelError: The runtime failed; why.
+            ModelError: The runtime failed; the message says why.
         """
 
 
 def check_inputs(inputs: Arrays, specs: Mapping[str, ArraySpec]) -> None:
-    """Raise if the arrays are not those that a model takes.
+    """Check that a model takes these arrays.
 
     Raises:
         ModelError: A name is wrong, or a shape.

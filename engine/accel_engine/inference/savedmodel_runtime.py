@@ -23,8 +23,8 @@ class SavedModelRuntime:
         jit_compile: Whether XLA compiles it.
 
     Raises:
-        ModelError: It cannot be loaded.
-        UsageError: There is no SavedModel.
+        ModelError: The model cannot be loaded.
+        UsageError: The directory has no SavedModel.
     """
 
     name = "savedmodel"
@@ -62,7 +62,7 @@ def _find_saved_model(path: Path) -> Path:
     """The directory with the SavedModel: ``path``, or its numbered directory of the highest version.
 
     Raises:
-        UsageError: There is none.
+        UsageError: The directory has no SavedModel.
     """
     if (path / SAVED_MODEL).is_file():
         return path

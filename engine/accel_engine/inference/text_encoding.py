@@ -77,7 +77,7 @@ class TextEncoding:
 
 @dataclass(frozen=True, slots=True)
 class _Sidecar:
-    """What is read of the file beside a model."""
+    """The contents of the file beside a model."""
 
     texts: dict[str, TextEncoding]
 
@@ -86,7 +86,7 @@ def read_encodings(path: Path) -> dict[str, TextEncoding]:
     """The encodings by input, of the file beside a model.
 
     Raises:
-        ModelError: It cannot be read.
+        ModelError: The file cannot be read, or does not describe encodings.
     """
     try:
         return decode(regular(path).read_text("utf-8"), _Sidecar).texts

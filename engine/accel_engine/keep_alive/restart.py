@@ -34,7 +34,7 @@ class Restart:
     reason: Text
     """Why it was lost."""
     action: Text
-    """What was done."""
+    """The action of the restart, in words."""
     changes: dict[str, JsonValue] = field(default_factory=dict)
     """Fields of the plan that changed."""
     variables: dict[str, Text] = field(default_factory=dict)

@@ -29,7 +29,7 @@ WORKERS_SECONDS = 60.0
 """How long the workers of a lost chief may take to exit: they notice it after some seconds."""
 
 PATIENCE_SECONDS = 600.0
-"""How long the run's database may be unusable, as it is locked or the disk is full."""
+"""How long the run's database may be unusable: locked, or on a full disk."""
 
 
 MAX_RESTARTS = 5

@@ -36,7 +36,7 @@ def model_input(model: Any) -> Any:
 
 
 def model_output(model: Any) -> Any:
-    """What a model gives; see :func:`model_input`."""
+    """The outputs of a model; see :func:`model_input`."""
     if isinstance(model, keras.Sequential):
         return model.outputs[0] if model.outputs else None
     return model.output if getattr(model, "outputs", None) else None

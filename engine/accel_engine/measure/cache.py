@@ -90,7 +90,7 @@ class Cache(Generic[T]):
         return {key: Dated(value, recent[key].measured_at) for key, value in values.items() if value is not None}
 
     def load(self, key: str) -> T | None:
-        """A value; ``None`` if there is none that counts."""
+        """The value of a key; ``None`` if it was not measured, or too long ago."""
         found = self.all().get(key)
         return found.value if found else None
 

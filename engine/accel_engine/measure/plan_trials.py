@@ -76,7 +76,7 @@ class PlanTrial:
 
     @property
     def examples_per_second(self) -> float:
-        """The median of the rounds."""
+        """The median of the rounds' examples per second."""
         return statistics.median(self.rates)
 
     @property
@@ -86,7 +86,7 @@ class PlanTrial:
 
     @property
     def steps_per_second(self) -> float:
-        """The median of the rounds."""
+        """The median of the rounds' steps per second."""
         return statistics.median(turn.steps_per_second for turn in self.turns)
 
     def wait_ready(self, on_progress: Callable[[str], object] = lambda _: None) -> None:
@@ -237,10 +237,10 @@ def _remove_left(runs: Path) -> None:
 def _copy_checkpoint(start: TrialStart, folder: Path) -> None:
     """Copy the checkpoint that a trial starts from into its own directory; as links, where the system has them.
 
-    The run's engine may delete its own meanwhile.
+    The run's engine may delete the original meanwhile.
 
     Raises:
-        RunError: It cannot be copied.
+        RunError: The checkpoint no longer exists, or cannot be copied.
     """
     target = folder / CHECKPOINTS
     target.mkdir(parents=True, mode=0o700)

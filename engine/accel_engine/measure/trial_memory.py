@@ -60,14 +60,14 @@ def devices_of(plan: Plan, devices: Sequence[Device] | None = None) -> tuple[str
 
 
 def check_trial_memory(trials: Sequence[PlacedTrial], *, grows: bool = False) -> list[DevicesInUse]:
-    """Check that trials leave the live runs on their devices their memory; returns these runs.
+    """Check that trials leave enough memory to the live runs on their devices; returns these runs.
 
     Args:
         trials: The trials that run at the same time.
         grows: Whether they take more and more memory, until it does not suffice.
 
     Raises:
-        RunError: They do not, or cannot be known to.
+        RunError: The trials leave too little memory, or need an unknown amount.
     """
     is_known = all(trial.devices for trial in trials)
     found = runs_on([device for trial in trials for device in trial.devices] if is_known else ())
@@ -85,7 +85,7 @@ def check_trial_memory(trials: Sequence[PlacedTrial], *, grows: bool = False) ->
 
 
 def check_beside_run(history: History, samples: Sequence[Sample], trials: Sequence[PlacedTrial], name: str) -> None:
-    """Check that trials whose processes are like a live run's engine fit beside it, as far as its last readings tell.
+    """Check that trials whose processes are like a live run's engine fit beside it, by its last readings.
 
     Args:
         history: What follows from the run's events.
@@ -94,7 +94,7 @@ def check_beside_run(history: History, samples: Sequence[Sample], trials: Sequen
         name: The run's id.
 
     Raises:
-        RunError: They do not fit.
+        RunError: The run holds a TPU, or the trials need more memory than is free.
     """
     devices = history.devices.devices if history.devices else ()
     if any(device.kind == "tpu" for device in devices):

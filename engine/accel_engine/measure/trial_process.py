@@ -110,7 +110,7 @@ class TrialProcess:
             on_progress: Called now and then with the number of examples read, and of all (0 if unknown).
 
         Raises:
-            TrialFailedError: The plan cannot be tried; why.
+            TrialFailedError: The plan cannot be tried; the message says why.
             TrialCancelledError: It should stop.
         """
         while isinstance(reply := self._receive(), ExamplesDone):

@@ -47,7 +47,7 @@ class PlanVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlanComparison:
-    """What two plans differ by."""
+    """The difference between two plans."""
 
     value: float
     """Their ratio or difference: the second one's against the first one's."""

@@ -22,7 +22,7 @@ from accel_engine.model_export.servable_model import Servable, servable, units_o
 from accel_engine.model_export.text_cut import cut_text, has_text
 from accel_engine.models.exported_model import INPUT
 from accel_engine.private_names.keras_names import all_layers
-from accel_engine.private_names.tflite_file_names import can_scale
+from accel_engine.private_names.tflite_flatbuffer import can_edit_flatbuffer
 from accel_engine.trained.bench.trained_runtime import computing_in_float32
 from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.user_code import model_errors
@@ -59,7 +59,7 @@ class Artefacts:
             path: The file, or the directory of a SavedModel's version.
 
         Raises:
-            ModelError: The model cannot be written in this format; why.
+            ModelError: The model cannot be written in this format; the message says why.
         """
         if kind.by_tensorflow:
             kind.write(self, precision, path)
@@ -75,10 +75,10 @@ class Artefacts:
         return next((each for each in halves if each in HALVES), "") if not kind.by_tensorflow else ""
 
     def _check_precision(self) -> None:
-        """Raise if the weights of a layer are in a half precision.
+        """Check that no layer computes in a half precision.
 
         Raises:
-            ModelError: They are. Such a graph mixes types that LiteRT lacks, and that ONNX Runtime refuses.
+            ModelError: A layer does. Its graph mixes types that LiteRT lacks, and that ONNX Runtime refuses.
         """
         for layer in all_layers(self.trained.model):
             if layer.compute_dtype in HALVES:
@@ -106,7 +106,7 @@ class Artefacts:
     @cached_property
     def added_units(self) -> Standardization | None:
         """The units that a TFLite file gets after it was converted, so that they are not quantized."""
-        return units_of(self.trained) if can_scale() else None
+        return units_of(self.trained) if can_edit_flatbuffer() else None
 
     def _without_text(self, model: keras.Model, *, has_units: bool) -> tuple[keras.Model, dict[str, TextEncoding]]:
         preprocessing = self._preprocessing
@@ -172,7 +172,7 @@ def unrolled(model: keras.Model) -> keras.Model:
     """A copy of a model with the same weights, vocabularies and other states, whose recurrent layers are unrolled.
 
     Raises:
-        ModelError: Its recurrent layers cannot be unrolled; why.
+        ModelError: A recurrent layer takes too many steps, or an unknown number.
     """
     for layer in all_layers(model):
         steps = _steps(layer) if isinstance(layer, keras.layers.RNN) else 0

@@ -147,7 +147,7 @@ def beyond(target: ExportTarget, figures: Figures, *, is_export: bool = True) ->
 
 
 def _float32_note(halves: Mapping[str, str], changed: Figures, original: Figures) -> str:
-    """What it changes that formats without half precision compute in float32."""
+    """The note on formats without half precision, which compute in float32: how much that changes."""
     half, loss = next(iter(halves.values())), "loss"
     compute = "computes" if len(halves) == 1 else "compute"
     words = f"{', '.join(halves)} {compute} in float32, which has the same weights as {half}: outputs differ from the "

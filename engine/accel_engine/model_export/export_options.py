@@ -202,10 +202,10 @@ def overwritten(target: ExportTarget) -> list[Path]:
 
 
 def existing_folder(path: Path) -> Path:
-    """The path, or the directory above it that is there.
+    """The path, or the nearest directory above it that exists.
 
     Raises:
-        UsageError: It is a file.
+        UsageError: The path, or one above it, is a file.
     """
     while not exists(path) and path != path.parent:
         path = path.parent

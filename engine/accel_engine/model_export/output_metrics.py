@@ -61,7 +61,7 @@ class OutputMetrics:
         self.are_known = self._states is not None
 
     def of_model(self) -> Callable[[Batch], tuple[list[npt.NDArray[Any]], Values]]:
-        """A function from a batch to the trained model's outputs as they are served, and its values.
+        """A function from a batch to the trained model's outputs in their served form, and its metric values.
 
         It is compiled for the precision that the layers have when it is first called.
         """

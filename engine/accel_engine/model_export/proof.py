@@ -49,7 +49,7 @@ LATENCY_SECONDS, LATENCY_RUNS, WARM_UP_RUNS = 0.5, 200, 5
 
 @dataclass(slots=True)
 class Figures:
-    """What was measured of a model."""
+    """The measurements of a model."""
 
     metrics: dict[str, float] = field(default_factory=dict)
     """The loss and the metrics by name; empty where they cannot be computed from outputs."""
@@ -249,7 +249,7 @@ def _divisor_of(name: str, index: int, output: Any, trained: TrainedModel) -> Di
     """How an output is compared.
 
     Args:
-        name: Its name as it is served.
+        name: Its name in the served model.
         index: Its place.
         output: Its spec, with the batch.
         trained: The trained model.

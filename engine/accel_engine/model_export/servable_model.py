@@ -55,7 +55,7 @@ def servable(
 
     Args:
         trained: The trained model and its data.
-        preprocessing: A model from raw columns to the inputs; ``None`` if inputs are used as they are.
+        preprocessing: A model from raw columns to the inputs; ``None`` if the model takes raw inputs.
         model: A model that computes what the trained one does, in another form; by default the trained model itself.
         is_encoded: Whether ``model`` takes a dictionary of encoded texts, not the dataset's inputs.
         has_units: Whether outputs have the units of the targets, not of :func:`units_of`.
@@ -78,7 +78,7 @@ def servable(
 def _inputs(
     trained: TrainedModel, preprocessing: keras.Model | None, encoded: keras.Model | None
 ) -> tuple[Any, Structure]:
-    """Raw inputs by name, and what the model takes from them; ``encoded`` takes them as they are."""
+    """Raw inputs by name, and what the model takes from them; ``encoded`` takes raw inputs."""
     dataset = trained.dataset
     if preprocessing is not None:
         taken = preprocessing.input

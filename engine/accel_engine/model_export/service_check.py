@@ -115,7 +115,7 @@ def _checkpoint(wanted: str, reference: ModelReference, told: ServedRun | None) 
 
 
 def _kind_of(platform: str) -> tuple[str, str]:
-    """The format and the precision of what a service runs, by its platform; of an unknown one, those of ONNX.
+    """The format and the precision of what a service runs, by its platform; ONNX for an unknown one.
 
     This program's own server calls them ``onnxruntime_onnx``, ``litert_tflite-int8`` and so on; others ``onnx_onnxv1``
     or ``tensorflow_savedmodel``.

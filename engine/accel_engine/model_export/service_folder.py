@@ -42,7 +42,7 @@ def write_service_folder(request: ServiceRequest, send: Send = unheard) -> Expor
 
     Args:
         request: The model and one target.
-        send: As of :func:`accel_engine.model_export.export.export`.
+        send: As in :func:`accel_engine.model_export.export.export`.
 
     Raises:
         AccelError: The model cannot be restored or used, or the folder cannot be written.
@@ -61,7 +61,7 @@ def write_service_folder(request: ServiceRequest, send: Send = unheard) -> Expor
 
 
 def _write(artefacts: Artefacts, request: ServiceRequest, found: Export, scales: dict[str, OutputScale]) -> None:
-    """Write the examples, and then the description, without which the folder is none."""
+    """Write the examples, and then the description: last, as a server loads only a folder with it."""
     trained, folder, (target,) = artefacts.trained, request.service_folder, request.targets
     kind, written = format_named(target.format), found.written[0]
     inputs = RawExamples(trained.dataset, trained.split, trained.examples).spread(request.held_out)
@@ -112,7 +112,7 @@ def _versions() -> dict[str, str]:
 
 
 def _data_hash(path: Path) -> str:
-    """A hash of the hashes of a run's data; empty if they are not known."""
+    """A hash of all hashes of a run's data; empty if they are not known."""
     data = diagnostics.read(path).data if path.is_dir() else None
     if data is None:
         return ""

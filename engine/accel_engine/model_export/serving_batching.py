@@ -83,7 +83,7 @@ def write_batching(
         available: Returns the bytes of memory that are left.
 
     Raises:
-        ModelError: It cannot be measured, is too slow, or batches are no faster than single examples.
+        ModelError: The model cannot be measured, is too slow, or batches are no faster than single examples.
     """
     setup = Setup(model=name, format=runtime.name, device="cpu:0", xla=False)
 
@@ -106,10 +106,10 @@ def write_batching(
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a file is as it was written here, and may be overwritten.
+    """Whether a file has the mark of this program, and may be overwritten.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     with path.open("rb") as file:
         return file.readline().rstrip() == OURS.encode()

@@ -31,7 +31,7 @@ def cut_text(model: keras.Model, only_name: str) -> CutModel:
         only_name: The name of its input, unless inputs are a dictionary.
 
     Raises:
-        ModelError: It has other string operations; which ones.
+        ModelError: The model is not functional, or has other string operations; the message names them.
     """
     if isinstance(model, keras.Sequential) or not hasattr(model, "operations"):
         raise ModelError("texts go into a model that is not functional: it cannot be cut after its vocabulary")
@@ -74,7 +74,7 @@ def _encoding(layer: Any, shape: tuple[int, ...]) -> TextEncoding:
     """How a layer encodes texts.
 
     Raises:
-        ModelError: It is another layer, or has other settings.
+        ModelError: The layer is of another class, or has settings that cannot be converted.
     """
     if isinstance(layer, keras.Sequential) and isinstance(layer.layers[0], keras.layers.TextVectorization):
         if not all(isinstance(each, keras.layers.Reshape) for each in layer.layers[1:]):

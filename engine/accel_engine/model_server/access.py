@@ -42,7 +42,7 @@ def read_token(path: Path) -> str:
     """The token of a file.
 
     Raises:
-        UsageError: It cannot be read, or is too short to be a secret.
+        UsageError: The file cannot be read, or the token is too short, has blanks or other characters.
     """
     try:
         token = regular(path, or_pipe=True).read_text("ascii").strip()
@@ -54,10 +54,10 @@ def read_token(path: Path) -> str:
 
 
 def check_tls(certificate: Path, key: Path) -> None:
-    """Raise if a server cannot use a certificate and its key, PEM files.
+    """Check that a server can use a certificate and its key, PEM files.
 
     Raises:
-        UsageError: They cannot be read, do not belong together, or the key has a password.
+        UsageError: The files cannot be read or do not belong together, or the key has a password.
     """
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, password="")
@@ -76,14 +76,14 @@ class ServerAccess:
     """Whether the server listens on loopback only, where other pages could lead a browser to it."""
 
     def check(self, path: str, headers: Mapping[str, str]) -> None:
-        """Raise if a request is not answered.
+        """Check that a request may be answered.
 
         Args:
             path: Its path.
             headers: Its headers, by names in small letters.
 
         Raises:
-            RequestError: It has no token, or comes from another page.
+            RequestError: The token is missing or wrong, or the request comes from another page.
         """
         host = headers.get("host", "")
         if self.is_local and host and not is_loopback(_name_of(host)):

@@ -44,7 +44,7 @@ BODIES = 8
 """Bodies of the largest size that are in memory at once, at most."""
 
 LINGER = 2.0
-"""Seconds for which what a client goes on to send of a body that is too large is read and thrown away."""
+"""Seconds for which the rest of a body that is too large is read and discarded."""
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ Endpoint = Callable[["ServingState", Request], Awaitable[Response]]
 
 @dataclass(slots=True)
 class ServingState:
-    """What a server is doing."""
+    """The state of a server."""
 
     limits: Limits
     access: ServerAccess
@@ -78,25 +78,25 @@ class ServingState:
         return "" if self.model.is_ready else "the model is being started again"
 
     def served(self, name: str = "", version: str = "") -> ServedModel:
-        """The model of a name and a version.
+        """The model with a name and a version; empty ones match all.
 
         Raises:
-            RequestError: There is none.
+            RequestError: There is no such model or version, or the model is being loaded.
         """
         if self.model is None:
             raise RequestError("the model is being loaded", 503, retry_after=1)
         service = self.model.service
         if name not in ("", service.name):
-            raise RequestError(f"there is no model {name[:100]}, but {service.name}", 404)
+            raise RequestError(f"there is no model {name[:100]}; the model is {service.name}", 404)
         if version not in ("", service.version):
-            raise RequestError(f"there is no version {version[:20]} of {service.name}, but {service.version}", 404)
+            raise RequestError(f"there is no version {version[:20]} of {service.name}; it has {service.version}", 404)
         return self.model
 
     def check_room(self, size: int) -> None:
-        """Raise if further bytes of bodies are too many for the memory.
+        """Check that further bytes of bodies are within the limit.
 
         Raises:
-            RequestError: They are.
+            RequestError: All bodies together would be too large.
         """
         if self.body_bytes + size > BODIES * self.limits.body:
             self.metrics.rejected.labels("memory").inc()
@@ -107,7 +107,7 @@ class ServingState:
         """A block with a request of some bytes in memory.
 
         Raises:
-            RequestError: There are too many.
+            RequestError: All bodies together would be too large.
         """
         self.check_room(size)
         self.body_bytes += size
@@ -117,10 +117,10 @@ class ServingState:
             self.body_bytes -= size
 
     async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function returns that parses or decodes what a client has sent.
+        """Call a function that parses or decodes a body, in a thread.
 
         Raises:
-            RequestError: It takes too long. A thread cannot be ended: what it does goes on, and others wait for it.
+            RequestError: The function takes too long. A thread cannot be ended: it continues, and others wait for it.
         """
         try:
             async with asyncio.timeout(self.limits.seconds):
@@ -273,11 +273,11 @@ async def _body(state: ServingState, request: Request) -> "_Body":
     """Read the body of a request.
 
     Raises:
-        RequestError: It is too large, or too slow.
+        RequestError: The body is encoded, too large, or too slow.
     """
     limit = state.limits.body
     if request.headers.get("content-encoding", "identity") != "identity":
-        raise RequestError("send the body as it is, without Content-Encoding", 415)
+        raise RequestError("send the body uncompressed, without Content-Encoding", 415)
     declared = request.headers.get("content-length", "0")
     content, held = bytearray(), _Body(state)
     try:
@@ -345,7 +345,7 @@ def parsed(content: bytes) -> Any:
     """The value of a body, in which ``NaN`` and ``Infinity`` are numbers: clients of both protocols write them.
 
     Raises:
-        RequestError: It is not JSON.
+        RequestError: The body is not JSON.
     """
     try:
         return orjson.loads(content)

@@ -33,7 +33,7 @@ class BackEnd:
     Attributes:
         gone: Set once the process has ended.
         load_seconds: How long it took to load and warm up the model.
-        memory: Resident bytes of the process, as of its last batch.
+        memory: Resident bytes of the process after its last batch.
         compute_seconds: How long its last batch took.
     """
 
@@ -57,7 +57,7 @@ class BackEnd:
             threads: Threads of an operation.
 
         Raises:
-            ModelError: The model cannot be loaded; why.
+            ModelError: The model cannot be loaded; the message says why.
         """
         ours, theirs = socket.socketpair()
         environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}

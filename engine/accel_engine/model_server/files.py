@@ -71,7 +71,7 @@ class FileExamples:
         names: Their names.
         inputs: Raw inputs of those without a problem, ``[readable, ...]``; of a sound, its windows.
         problems: Why the others have no prediction, by their place.
-        last: The place of the last token of a prompt; ``None`` if the file is none.
+        last: The place of the last token of a prompt; ``None`` if the file is not a prompt.
         notes: What reading changed in the file.
     """
 
@@ -92,7 +92,7 @@ def read_file(content: bytes, name: str, media_type: str, service: Service) -> F
         service: What the model takes.
 
     Raises:
-        RequestError: It has no examples for the model; what would be right.
+        RequestError: The file has no examples for the model; the message says what to send.
     """
     if not content:
         raise RequestError(f"the file is empty: send {_wanted(service.files)}")
@@ -148,10 +148,10 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
 
 
 def _check_rows(content: bytes, suffix: str) -> None:
-    """Raise if a table or a text has more rows than any request may have, before they take memory.
+    """Check, before it is read, that a table or a text has no more rows than any request may have.
 
     Raises:
-        RequestError: It has.
+        RequestError: The file has more than :data:`MOST_ROWS` rows.
     """
     if content.startswith(b"PAR1"):
         from pyarrow import ArrowException, parquet
@@ -221,8 +221,8 @@ def picture(content: bytes, spec: ArraySpec, form: UploadForm) -> tuple[Array, t
     """An example of an image file, and what reading changed.
 
     Raises:
-        RequestError: It has more than :data:`MOST_PIXELS` pixels.
-        DataError: It cannot be decoded.
+        RequestError: The image has more than :data:`MOST_PIXELS` pixels.
+        DataError: The image cannot be decoded.
     """
     sides = tuple(side or 0 for side in spec.shape)
     header = parse_header(content)
@@ -235,7 +235,7 @@ def picture(content: bytes, spec: ArraySpec, form: UploadForm) -> tuple[Array, t
 
 
 def _wanted(form: UploadForm) -> str:
-    """What a model takes, in words."""
+    """The files that a model takes, in words."""
     match form.kind:
         case "table":
             names = [column.name for column in form.columns]

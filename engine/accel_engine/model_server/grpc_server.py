@@ -200,14 +200,14 @@ def _open_inference(state: ServingState) -> dict[str, Method]:
 
 
 def inputs_of(request: Any, service: Service) -> Arrays:
-    """The inputs of a call.
+    """Read the inputs of a call of the Open Inference Protocol.
 
     Args:
         request: A ``ModelInferRequest``.
         service: What the model takes.
 
     Raises:
-        RequestError: It has no such inputs; what would be right.
+        RequestError: The inputs do not fit the model; the message says what does.
     """
     raw = list(request.raw_input_contents)
     if raw and len(raw) != len(request.inputs):
@@ -217,7 +217,7 @@ def inputs_of(request: Any, service: Service) -> Arrays:
         if raw:
             return open_inference.of_bytes(name, raw[place], shape, spec)
         if spec.dtype not in CONTENTS:
-            raise RequestError(f"input {name} takes {spec.dtype}, which raw_input_contents has only")
+            raise RequestError(f"input {name} takes {spec.dtype}: send it in raw_input_contents")
         contents = getattr(request.inputs[place].contents, CONTENTS[spec.dtype])
         return open_inference.shaped(name, values_of(name, contents, spec), shape)
 

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol, version 2: its types and messages, over REST with the binary extension."""
+"""The Open Inference Protocol, version 2: its types and messages, for REST with the binary extension, and for gRPC."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ def datatype_of(spec: ArraySpec) -> str:
 
 
 def inputs_of(body: Any, binary: bytes, service: Service) -> tuple[Arrays, dict[str, bool], str]:
-    """The inputs of a request.
+    """Read what a REST request asks for.
 
     Args:
         body: Its parsed JSON.
@@ -39,10 +39,10 @@ def inputs_of(body: Any, binary: bytes, service: Service) -> tuple[Arrays, dict[
         The inputs; the outputs that are wanted, and whether as binary data; and the request's id.
 
     Raises:
-        RequestError: It has no such inputs; what would be right.
+        RequestError: The inputs or outputs do not fit the model; the message says what does.
     """
     if not isinstance(body, dict) or not isinstance(body.get("inputs"), list):
-        raise RequestError('the body is a JSON object with "inputs", a list of tensors')
+        raise RequestError('the body must be a JSON object with "inputs", a list of tensors')
     start, tensors = 0, body["inputs"]
 
     def read(place: int, name: str, shape: tuple[int, ...], spec: ArraySpec) -> Array:
@@ -60,7 +60,7 @@ def inputs_of(body: Any, binary: bytes, service: Service) -> tuple[Arrays, dict[
     described = ((_name_of(each), each.get("shape"), each.get("datatype")) for each in tensors)
     given = gathered(described, read, service)
     if start != len(binary):
-        raise RequestError(f"{len(binary) - start:,} bytes of binary data are of no input")
+        raise RequestError(f"{len(binary) - start:,} bytes of binary data belong to no input")
     identifier = body.get("id", "")
     return given, _wanted(body, service), identifier if isinstance(identifier, str) else str(identifier)
 
@@ -70,25 +70,25 @@ Read = Callable[[int, str, tuple[int, ...], ArraySpec], Array]
 
 
 def gathered(described: Iterable[tuple[str, Any, Any]], read: Read, service: Service) -> Arrays:
-    """The inputs of a request.
+    """Read and check the tensors of a request.
 
     Args:
-        described: The name, the shape and the datatype that it gives for each tensor.
+        described: The name, the shape and the datatype that the request gives for each tensor.
         read: Reads a tensor's values; called in order.
         service: What the model takes.
 
     Raises:
-        RequestError: They are not what the model takes; what would be right.
+        RequestError: The inputs do not fit the model; the message says what does.
     """
     given = dict[str, Array]()
     for place, (name, shape, datatype) in enumerate(described):
         spec = service.specs.get(name)
         if spec is None or name in given:
             check_names(dict.fromkeys([*given, name]), service.specs)
-            raise RequestError(f"input {name} is there twice")
+            raise RequestError(f"input {name} is given twice")
         sides = shape_of(name, shape)
         if datatype != datatype_of(spec):
-            raise RequestError(f"input {name} has the datatype {datatype_of(spec)}, not {datatype!r:.50}")
+            raise RequestError(f"input {name} must have the datatype {datatype_of(spec)}, not {datatype!r:.50}")
         given[name] = checked(name, read(place, name, sides, spec), spec)
     check_names(given, service.specs)
     check_same_length(given)
@@ -98,7 +98,7 @@ def gathered(described: Iterable[tuple[str, Any, Any]], read: Read, service: Ser
 def _name_of(tensor: Any) -> str:
     name = tensor.get("name") if isinstance(tensor, dict) else None
     if not isinstance(name, str):
-        raise RequestError("each of the inputs is an object with name, shape, datatype and data")
+        raise RequestError("each of the inputs must be an object with name, shape, datatype and data")
     return name
 
 
@@ -111,17 +111,17 @@ def shape_of(name: str, shape: Any) -> tuple[int, ...]:
     """The shape of an input, with the batch.
 
     Raises:
-        RequestError: It is none.
+        RequestError: The shape is empty, or not a list of whole numbers from 0 to 2³¹ - 1.
     """
     if not isinstance(shape, list) or not shape or not all(type(side) is int and 0 <= side < 1 << 31 for side in shape):
-        raise RequestError(f"input {name}: shape is a list of whole numbers, first the number of examples")
+        raise RequestError(f"input {name}: shape must be a list of whole numbers, first the number of examples")
     return tuple(shape)
 
 
 def _of_json(name: str, data: Any, shape: tuple[int, ...], spec: ArraySpec) -> Array:
-    """An array of values that are flat, or nested as its shape is."""
+    """An array of JSON values, flat or nested, with as many values as the shape has."""
     if not isinstance(data, list):
-        raise RequestError(f"input {name}: data is a list of values")
+        raise RequestError(f"input {name}: data must be a list of values")
     array = array_of(name, data, ArraySpec((None,) * (_depth(data) - 1), spec.dtype))
     return shaped(name, array, shape)
 
@@ -134,24 +134,24 @@ def _depth(data: Any) -> int:
 
 
 def shaped(name: str, array: Array, shape: tuple[int, ...]) -> Array:
-    """An array in the shape that a request says.
+    """Reshape an array to the shape in a request.
 
     Raises:
-        RequestError: It has another number of values.
+        RequestError: The array has another number of values.
     """
     count = 1
     for side in shape:
         count *= side
     if array.size != count:
-        raise RequestError(f"input {name} has {array.size:,} values, and its shape {list(shape)} is for {count:,}")
+        raise RequestError(f"input {name} has {array.size:,} values, but its shape {list(shape)} needs {count:,}")
     return array.reshape(shape)
 
 
 def of_bytes(name: str, content: bytes, shape: tuple[int, ...], spec: ArraySpec) -> Array:
-    """An array of binary data.
+    """Read an array of binary data.
 
     Raises:
-        RequestError: It has another size than the shape says.
+        RequestError: The data has another size than the shape and the type need, or has texts that are not UTF-8.
     """
     try:
         values = from_bytes(content, spec.dtype)
@@ -167,22 +167,21 @@ def _wanted(body: Mapping[str, Any], service: Service) -> dict[str, bool]:
     if not asked:
         return {each.name: binary for each in service.outputs}
     if not isinstance(asked, list) or not all(isinstance(each, dict) for each in asked):
-        raise RequestError("outputs is a list of objects with a name")
+        raise RequestError("outputs must be a list of objects with a name")
     return {
         check_output(each.get("name"), service): bool(_parameters(each).get("binary_data", binary)) for each in asked
     }
 
 
 def check_output(name: Any, service: Service) -> str:
-    """The name of an output.
+    """Return the name of an output.
 
     Raises:
-        RequestError: There is none of this name.
+        RequestError: The model has no output of this name.
     """
-    if name not in service.output_specs:
-        raise RequestError(f"there is no output {name!r:.100}, but {', '.join(service.output_specs)}")
-    found: str = name
-    return found
+    if not isinstance(name, str) or name not in service.output_specs:
+        raise RequestError(f"there is no output {name!r:.100}; the outputs are {', '.join(service.output_specs)}")
+    return name
 
 
 def answer(
@@ -204,12 +203,12 @@ def answer(
 
 
 def server_metadata() -> dict[str, Any]:
-    """The metadata of the server."""
+    """The server's name, version and extensions, as the protocol wants them."""
     return {"name": OWN_SERVER, "version": __version__, "extensions": [BINARY]}
 
 
 def metadata(service: Service) -> dict[str, Any]:
-    """The metadata of the model."""
+    """The model's name, version, platform, inputs and outputs, as the protocol wants them."""
     runtimes = {"onnx": "onnxruntime", "tflite": "litert", "savedmodel": "tensorflow"}
     model = service.model
     return {

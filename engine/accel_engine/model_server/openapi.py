@@ -9,7 +9,7 @@ from accel_engine.model_server.service import Service
 from accel_engine.version import __version__
 
 _ERRORS = {
-    "400": "What is wrong with the request, and what would be right",
+    "400": "The request is wrong; the message says what is right",
     "401": "The token is missing or wrong",
     "413": "The request is too large",
     "429": "The server is busy; Retry-After says when to try again",
@@ -55,7 +55,7 @@ def description(service: Service, limits: Limits) -> dict[str, Any]:
             "/predict": {"post": _operation("Predict the examples of a file", {"application/octet-stream": file})},
             f"/v2/models/{name}": {"get": _operation("Metadata")},
             f"/v1/models/{name}": {"get": _operation("Status")},
-            f"/v1/models/{name}/metadata": {"get": _operation("Metadata, as of TensorFlow Serving")},
+            f"/v1/models/{name}/metadata": {"get": _operation("Metadata, as in TensorFlow Serving")},
             "/livez": {"get": _operation("Whether the server runs")},
             "/readyz": {"get": _operation("Whether it answers requests")},
             "/metrics": {"get": _operation("Metrics of Prometheus")},

@@ -103,15 +103,15 @@ def from_bytes(content: bytes, dtype: str) -> npt.NDArray[Any]:
         dtype: NumPy's name of the type; ``string`` for texts.
 
     Raises:
-        ValueError: They are none; why.
+        ValueError: The bytes are not values of this type.
     """
     if dtype == "string":
         return texts_array(_texts_of(content))
     wanted = np.dtype(dtype)
     if len(content) % wanted.itemsize:
-        raise ValueError(f"{len(content):,} bytes are no multiple of {wanted.itemsize}")
+        raise ValueError(f"{len(content):,} bytes are not a multiple of {wanted.itemsize}")
     if dtype == "bool" and max(content, default=0) > 1:
-        raise ValueError("true and false are 1 and 0")
+        raise ValueError("true and false must be 1 and 0")
     return np.frombuffer(content, wanted.newbyteorder("<")).astype(wanted, copy=False)
 
 

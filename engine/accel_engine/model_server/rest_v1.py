@@ -26,7 +26,7 @@ from accel_engine.models.model_files import SIGNATURE
 
 
 def inputs_of(body: Any, service: Service) -> tuple[Arrays, bool]:
-    """The inputs of a request.
+    """Read the inputs of a request of TensorFlow Serving's protocol.
 
     Args:
         body: Its parsed JSON.
@@ -36,14 +36,14 @@ def inputs_of(body: Any, service: Service) -> tuple[Arrays, bool]:
         The inputs, and whether the answer is by row, as ``instances`` are.
 
     Raises:
-        RequestError: It has no such inputs; what would be right.
+        RequestError: The inputs do not fit the model; the message says what does.
     """
     if not isinstance(body, dict):
-        raise RequestError('the body is a JSON object with "instances" or "inputs"')
+        raise RequestError('the body must be a JSON object with "instances" or "inputs"')
     if body.get("signature_name", SIGNATURE) not in (SIGNATURE, ""):
         raise RequestError(f"the model has the signature {SIGNATURE} only")
     if ("instances" in body) == ("inputs" in body):
-        raise RequestError('the body has either "instances", a list with an example each, or "inputs", whole columns')
+        raise RequestError('the body must have "instances", a list of examples, or "inputs", whole columns, not both')
     specs, is_by_row = service.specs, "instances" in body
     given = _columns(body["instances"], specs) if is_by_row else _named(body["inputs"], specs)
     check_names(given, specs)
@@ -62,7 +62,7 @@ def _columns(instances: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]:
             raise RequestError(f"each of the instances is an object with the inputs {', '.join(specs)}")
         return {next(iter(specs)): instances}
     if not all(are_named):
-        raise RequestError("the instances are either all objects with inputs by name, or none is")
+        raise RequestError("the instances must be either all objects with inputs by name, or all values")
     for place, each in enumerate(instances):
         if each.keys() != specs.keys():
             try:

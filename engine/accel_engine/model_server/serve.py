@@ -117,7 +117,7 @@ async def serve(settings: ServerSettings) -> int:
     """Serve until a signal; returns the exit status.
 
     Raises:
-        UsageError: The folder is none, or an address cannot be used.
+        UsageError: The folder has no model to serve, or an address cannot be used.
         ModelError: The model cannot be loaded.
     """
     read_service(settings.folder)  # before anything is started

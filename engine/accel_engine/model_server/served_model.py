@@ -45,14 +45,14 @@ class _Item:
     inputs: Arrays
     count: int
     kind: tuple[Any, ...]
-    """What it has in common with those that may be in the same batch."""
+    """Equal for examples that may be in the same batch."""
     answer: asyncio.Future[Outputs]
     deadline: float
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a server takes."""
+    """The limits of a server."""
 
     queue: int = 1024
     """Examples that wait at most."""
@@ -97,7 +97,7 @@ class ServedModel:
         """Load the model of a folder; returns once it is warm.
 
         Raises:
-            UsageError: It is no such folder.
+            UsageError: The folder has no model to serve.
             ModelError: The model cannot be loaded.
         """
         folder = folder.resolve()  # a link may lead elsewhere later
@@ -318,10 +318,10 @@ class ServedModel:
 
 
 def _check_tokens(inputs: Arrays, count: int) -> None:
-    """Raise if there are tokens that the model does not know: ONNX Runtime counts negative ones from the end.
+    """Check that the model knows all tokens: ONNX Runtime counts negative ones from the end.
 
     Raises:
-        RequestError: There are.
+        RequestError: A token is negative, or too large.
     """
     for name, array in inputs.items():
         if wrong := array[(array < 0) | (array >= count)].tolist():
@@ -329,10 +329,10 @@ def _check_tokens(inputs: Arrays, count: int) -> None:
 
 
 def _check_rows(outputs: Outputs, count: int) -> None:
-    """Raise if outputs are not of one example each: a part of a batch would be no answer to a request.
+    """Check that the outputs have a row for each example, so that they can be divided among requests.
 
     Raises:
-        ModelError: They are not.
+        ModelError: An output has another number of rows.
     """
     for name, array in outputs.items():
         if not array.ndim or len(array) != count:

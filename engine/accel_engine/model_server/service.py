@@ -126,9 +126,9 @@ class Service:
     step: int = 0
     """Steps that it was trained for."""
     task: Text = ""
-    """What it was trained for."""
+    """The task that it was trained for."""
     kind: Text = ""
-    """What an example of its data is."""
+    """The kind of its examples."""
     data: Text = ""
     """The name of its data."""
     data_hash: Text = ""
@@ -175,7 +175,7 @@ def read_service(folder: Path) -> Service:
     """Read the description of a folder.
 
     Raises:
-        UsageError: It has none, or another program wrote it.
+        UsageError: The folder has no description, or one of a newer version of this program, or no model.
     """
     path = folder / DESCRIPTION
     try:
@@ -210,7 +210,7 @@ def write_service(folder: Path, service: Service) -> None:
     """Write the description of a folder.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     text = json.dumps(to_plain(service), ensure_ascii=False, indent=1)
     (folder / DESCRIPTION).write_text(text + "\n", "utf-8")
@@ -232,7 +232,7 @@ def write_examples(
         outputs: The trained model's outputs for them.
 
     Raises:
-        OSError: They cannot be written.
+        OSError: The file cannot be written.
     """
     arrays = {f"{INPUTS}{name}": _without_objects(array) for name, array in inputs.items()}
     arrays |= {f"{OUTPUTS}{name}": _without_objects(array) for name, array in outputs.items()}
@@ -254,7 +254,7 @@ def load_examples(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, 
         Raw inputs and the trained model's outputs for them, ``[examples, ...]``; texts as objects.
 
     Raises:
-        UsageError: They cannot be read.
+        UsageError: The file cannot be read.
     """
     path = folder / EXAMPLES
     try:
@@ -291,7 +291,7 @@ def compare_outputs(
 
     Args:
         service: Has the scales and the tolerance.
-        expected: The trained model's outputs, ``[examples, ...]``, as of :func:`load_examples`.
+        expected: The trained model's outputs, ``[examples, ...]``, as in :func:`load_examples`.
         found: The server's outputs for the same examples.
     """
     names = [name for name in service.scales if name in expected]

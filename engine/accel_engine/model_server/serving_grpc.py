@@ -70,7 +70,7 @@ def _model(state: ServingState, spec: Any) -> ServedModel:
 
 
 def inputs_of(request: Any, service: Service, limit: int) -> Arrays:
-    """The inputs of a call.
+    """Read the inputs of a call of TensorFlow Serving's protocol.
 
     Args:
         request: A ``PredictRequest``.
@@ -78,7 +78,7 @@ def inputs_of(request: Any, service: Service, limit: int) -> Arrays:
         limit: Bytes of a tensor at most: a single value may stand for many.
 
     Raises:
-        RequestError: It has no such inputs; what would be right.
+        RequestError: The inputs do not fit the model; the message says what does.
     """
     check_names(request.inputs, service.specs)
     found = {}
@@ -100,12 +100,12 @@ def to_array(name: str, tensor: Any, spec: ArraySpec, limit: int) -> Array:
         limit: Bytes of the array at most.
 
     Raises:
-        RequestError: It is none, or of another type; what would be right.
+        RequestError: The tensor does not fit the model, or is too large; the message says what is right.
     """
     wanted = TENSORFLOW_TYPES[spec.dtype]
     if tensor.dtype != TYPE_NUMBERS[wanted]:
         given = TYPE_NAMES.get(tensor.dtype, f"of the number {tensor.dtype}")
-        raise RequestError(f"input {name} has the type {wanted}, not {given}")
+        raise RequestError(f"input {name} must have the type {wanted}, not {given}")
     shape = open_inference.shape_of(name, [each.size for each in tensor.tensor_shape.dim])
     if tensor.tensor_content:
         if spec.dtype == "string":
@@ -113,7 +113,7 @@ def to_array(name: str, tensor: Any, spec: ArraySpec, limit: int) -> Array:
         return open_inference.of_bytes(name, tensor.tensor_content, shape, spec)
     values, count = getattr(tensor, VALUES[spec.dtype]), math.prod(shape)
     if len(values) > count:
-        raise RequestError(f"input {name} has {len(values):,} values, and its shape {list(shape)} is for {count:,}")
+        raise RequestError(f"input {name} has {len(values):,} values, but its shape {list(shape)} needs {count:,}")
     if count * (8 if spec.dtype == "string" else np.dtype(spec.dtype).itemsize) > limit:
         raise RequestError(f"input {name} is larger than {limit:,} bytes in its shape {list(shape)}", 413)
     return _filled(_typed(name, values, spec), count).reshape(shape)

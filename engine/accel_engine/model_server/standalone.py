@@ -16,24 +16,24 @@ _MODULES = """
     data.tables.columns data.tables.csv_text data.tables.dates data.tables.number_texts data.tables.preprocessing
     data.tables.raw_inputs data.tables.rows_to_predict data.tables.table data.tables.table_file
     data.tables.table_series data.tables.targets data.tables.valid_rows data.targets data.unread_files errors files
-    formats formats.onnx_format formats.savedmodel_format formats.tflite_format image_files inference
-    inference.origin inference.output_differences inference.output_prediction inference.runtime
-    inference.savedmodel_runtime inference.text_encoding json_values memory model_server model_server.__main__
-    model_server.access model_server.application model_server.back_end model_server.back_end_messages
-    model_server.back_end_process model_server.files model_server.grpc_messages model_server.grpc_server
-    model_server.metrics model_server.open_inference model_server.openapi model_server.probe model_server.protocols
-    model_server.request_error model_server.rest_v1 model_server.serve model_server.served_model
-    model_server.service model_server.serving_grpc model_server.standalone model_server.tensors models
-    models.applications models.data_description models.model_entry models.model_files service_client
-    service_client.datatypes service_client.rest_v2 service_client.service_runtime service_client.transport text
-    user_code user_paths version words words.numbers
+    formats formats.onnx_format formats.savedmodel_format formats.tflite_format image_files inference inference.origin
+    inference.output_differences inference.output_prediction inference.runtime inference.savedmodel_runtime
+    inference.text_encoding json_values memory model_server model_server.__main__ model_server.access
+    model_server.application model_server.back_end model_server.back_end_messages model_server.back_end_process
+    model_server.files model_server.grpc_messages model_server.grpc_server model_server.metrics
+    model_server.open_inference model_server.openapi model_server.probe model_server.protocols
+    model_server.request_error model_server.rest_v1 model_server.serve model_server.served_model model_server.service
+    model_server.serving_grpc model_server.standalone model_server.tensors models models.applications
+    models.data_description models.model_entry models.model_files service_client service_client.rest_v2
+    service_client.service_runtime service_client.tensor_values service_client.transport text user_code user_paths
+    version words words.numbers
 """
 
 MODULES = tuple(_MODULES.split())
 """All modules that a server, and the test of its folder, import, without those that only writing a model needs."""
 
 FILES = ("model_server/page/page.html", "model_server/page/page.css", "model_server/page/page.js")
-"""What else it reads."""
+"""The files that it reads besides modules."""
 
 SERVER = (
     *("msgspec", "numpy", "orjson", "prometheus-client", "python-multipart", "starlette", "uvicorn", "httptools"),
@@ -49,13 +49,13 @@ OF_TABLES = ("pyarrow",)
 
 
 def copy_server(into: Path) -> None:
-    """Copy the server.
+    """Copy the modules of the server.
 
     Args:
         into: Gets the folder ``accel_engine``; with it on its path, Python runs ``accel_engine.model_server``.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: A module cannot be written.
     """
     source = Path(__file__).parent.parent
     for module in MODULES:

@@ -32,7 +32,7 @@ def array_of(name: str, values: Any, spec: ArraySpec, *, has_batch: bool = True)
         In the input's type, ``[examples, ...]``, or without the batch.
 
     Raises:
-        RequestError: They do not fit the input, with what would.
+        RequestError: The values do not fit the input; the message says what does.
     """
     array = _texts(name, values) if spec.dtype == "string" else _numbers(name, values, spec)
     return checked(name, array, spec, has_batch=has_batch)
@@ -42,7 +42,7 @@ def checked(name: str, array: Array, spec: ArraySpec, *, has_batch: bool = True)
     """Check an array's shape. For an input of shape ``[1]``, each example may be a single number without a list.
 
     Raises:
-        RequestError: It has another shape; which would be right.
+        RequestError: The array has another shape; the message says which is right.
     """
     if has_batch and array.ndim == 0:
         raise RequestError(f"input {name} takes a list of examples of {spec}, not a single value")
@@ -63,7 +63,7 @@ def values_of(name: str, values: Sequence[Any], spec: ArraySpec) -> Array:
     """An array of the values of a message's field, ``[values]``, in an input's type.
 
     Raises:
-        RequestError: They do not fit in it.
+        RequestError: A value does not fit the type.
     """
     if spec.dtype == "string":
         return texts_of(name, values)
@@ -74,7 +74,7 @@ def typed(name: str, array: Array, spec: ArraySpec) -> Array:
     """Numbers in an input's type.
 
     Raises:
-        RequestError: They do not fit in it, such as 300 in uint8.
+        RequestError: A number does not fit the type, such as 300 in uint8.
     """
     wanted = np.dtype(spec.dtype)
     if array.dtype == wanted:
@@ -172,7 +172,7 @@ def _text(name: str, value: Any) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:  # half of a surrogate pair, which Python's parser of JSON takes
-            raise RequestError(f"input {name} takes texts in Unicode; {value[:50]!r} is none") from None
+            raise RequestError(f"input {name} takes texts in Unicode; {value[:50]!r} has half of a character") from None
         return value
     if is_base64(value):
         return as_text(name, bytes_of(name, value))
@@ -192,12 +192,12 @@ def as_text(name: str, content: bytes) -> str:
     """The text of some bytes.
 
     Raises:
-        RequestError: They are not UTF-8.
+        RequestError: The bytes are not UTF-8.
     """
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise RequestError(f"input {name} takes texts in UTF-8; these bytes are none") from None
+        raise RequestError(f"input {name} takes texts in UTF-8; these bytes are not UTF-8") from None
 
 
 def is_base64(value: Any) -> bool:
@@ -209,7 +209,7 @@ def bytes_of(name: str, value: Mapping[str, Any]) -> bytes:
     """The bytes of ``{"b64": ...}``.
 
     Raises:
-        RequestError: They are not in base64.
+        RequestError: The text is not base64.
     """
     try:
         return base64.b64decode(value["b64"], validate=True)
@@ -246,7 +246,7 @@ def check_same_length(inputs: Mapping[str, Array]) -> None:
     """Check that all inputs have the same number of examples.
 
     Raises:
-        RequestError: They have not.
+        RequestError: Two inputs have different numbers of examples.
     """
     counts = {name: len(array) for name, array in inputs.items()}
     if len(set(counts.values())) > 1:

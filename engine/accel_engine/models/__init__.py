@@ -129,11 +129,11 @@ class UserModel:
         return None
 
 
-_FORMS = "a model is a name, FILE.keras, FILE.h5, FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION"
+_FORMS = "must be a name, FILE.keras, FILE.h5, FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION"
 
 
 def takes_texts(spec: str) -> bool:
-    """Whether a plan's model takes texts as they are: ``auto`` does, and models of the catalogue for texts."""
+    """Whether a plan's model takes raw texts: ``auto`` does, and models of the catalogue for texts."""
     return spec.lower() in ("auto", *(entry.name.lower() for entry in CATALOGUE.values() if entry.form == TEXTS))
 
 
@@ -170,5 +170,5 @@ def find(spec: str) -> ModelEntry | AutoModel | UserModel:
         use = " or give FILE.py:FUNCTION with --initial-weights" if spec.endswith(WEIGHTS) else ""
         raise PlanError("model", spec, f"{why}{use and f';{use}'}")
     if is_file(user_path(spec)):
-        raise PlanError("model", spec, f"{_FORMS}; this is none of them")
+        raise PlanError("model", spec, _FORMS)
     raise PlanError("model", spec, f"no such model; {suggestion(spec, ('auto', *CATALOGUE))}")

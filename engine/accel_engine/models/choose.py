@@ -30,7 +30,7 @@ def default_model(data: DataDescription, *, pretrained: bool = False) -> ModelEn
         pretrained: Whether it begins with ImageNet weights.
 
     Raises:
-        PlanError: There is none: the reason, and what to do.
+        PlanError: There is no default model for such data; the message says what to do.
     """
     task, own = data.learned_task, "use a model of your own, FILE.py:FUNCTION"
     if task == "custom":

@@ -34,7 +34,7 @@ def load_saved(path: str, options: BuildOptions) -> Any:
         options: The custom objects, and whether lambda layers are loaded.
 
     Raises:
-        ModelError: It cannot be loaded.
+        ModelError: The file cannot be loaded.
     """
     objects = custom_objects(options.custom_objects) if options.custom_objects else None
     if options.unsafe:
@@ -65,7 +65,7 @@ def custom_objects(path: str) -> dict[str, Any]:
 
 
 def _explained(error: Exception, options: BuildOptions) -> str:
-    """What is wrong with the file, and what may help."""
+    """The error of the file, with what may help."""
     text = str(error)
     if not options.unsafe and any(part in text for part in _LAMBDA):
         return (

@@ -28,7 +28,7 @@ FLOOR = 1e-8
 """Power of digital silence."""
 
 MOMENTUM = 0.8
-"""Momentum of batch normalization's moving averages, as of ``cnn``."""
+"""Momentum of batch normalization's moving averages, as in ``cnn``."""
 
 
 def build(data: DataDescription) -> keras.Model:

@@ -33,10 +33,10 @@ class ProfileOptions:
 
 
 def check_trace_size(folder: Path) -> None:
-    """Raise if a trace is too large to be reduced.
+    """Check that a trace is small enough to be reduced.
 
     Raises:
-        RunError: It is.
+        RunError: The trace is larger than :data:`MAX_BYTES`.
     """
     size = sum(file.stat().st_size for file in folder.glob(f"*{SUFFIX}"))
     if size > MAX_BYTES:

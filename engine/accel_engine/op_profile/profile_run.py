@@ -1,4 +1,4 @@
-"""Profiles the operations of a run: a live one by a command to its engine or script, another by steps of its plan."""
+"""Profiles the operations of a run: a live one by a command to its engine or script, others by steps of the plan."""
 
 import time
 from collections.abc import Callable
@@ -26,6 +26,7 @@ ANSWER_SECONDS = 120.0
 """Seconds to wait for the answer after the trace: a validation may come before, and the trace is reduced."""
 
 INTERVAL = 0.1
+"""Seconds between two checks for the answer."""
 
 LOCK = "profile.lock"
 
@@ -34,10 +35,10 @@ Ask = Callable[[ProfileRequest], OpProfile]
 
 
 def check_profilable(info: RunInfo) -> None:
-    """Raise why a run cannot be profiled, before anything is started.
+    """Check that a run can be profiled, before anything is started.
 
     Raises:
-        UsageError: There is nothing that could take its steps; why.
+        UsageError: The run cannot be profiled; the message says why.
         EngineMissingError: No usable TensorFlow is installed.
     """
     if info.status is Status.QUEUED:
@@ -47,7 +48,7 @@ def check_profilable(info: RunInfo) -> None:
     if info.bench:
         raise UsageError(f"run {info.id} is a bench: only training is profiled")
     if not info.has_engine or info.plan is None:
-        raise UsageError(f"run {info.id} is {info.status}, and no plan says how to take its steps: profile a live run")
+        raise UsageError(f"run {info.id} is {info.status}, and has no plan to repeat its steps: profile a live run")
     try:
         check_profile_plan(for_a_new_run(info.plan))
     except EngineMissingError:
@@ -57,11 +58,11 @@ def check_profilable(info: RunInfo) -> None:
 
 
 def check_profile_plan(plan: Plan) -> ResolvedPlan:
-    """Check a plan as a new run's, and that one process takes its steps.
+    """Check that a plan can be trained as a new run, in one process.
 
     Raises:
-        UsageError: Several processes take them.
-        AccelError: It does not fit the machine, the data or the model.
+        UsageError: The plan's strategy trains in several processes.
+        AccelError: The plan does not fit the machine, the data or the model.
     """
     if strategies.find(plan.strategy).processes:
         raise UsageError(f"strategy {plan.strategy}: {SEVERAL_PROCESSES}")
@@ -81,14 +82,14 @@ def profile_run(
 
     Args:
         directory: The run's directory.
-        options: How long.
+        options: The duration.
         ask: Asks an engine process, for a run that is not live.
-        on_phase: Called with what happens.
+        on_phase: Called with each phase.
         should_stop: Whether to give up.
 
     Raises:
-        UsageError: It cannot be profiled.
-        AccelError: It was not; why.
+        UsageError: The run cannot be profiled.
+        AccelError: Profiling failed.
     """
     info = read_run(directory)
     check_profilable(info)
@@ -111,10 +112,12 @@ def _profile_live(directory: Path, options: ProfileOptions, should_stop: Callabl
     number = send_command(directory, "profile", options.seconds)
     deadline = time.monotonic() + options.seconds + ANSWER_SECONDS
     while (answer := read_answer(directory, number)) is None:
-        if should_stop() or time.monotonic() > deadline:
+        is_cancelled = should_stop()
+        if is_cancelled or time.monotonic() > deadline:
             with suppress(RunError):
                 withdraw(directory, number)
-            raise RunError(f"run {directory.name} did not answer; the profile may be among its diagnostics later")
+            problem = "the profile was cancelled" if is_cancelled else f"run {directory.name} did not answer"
+            raise RunError(f"{problem}; the profile may be among its diagnostics later")
         if not read_run(directory).status.live and read_answer(directory, number) is None:
             raise RunError(f"run {directory.name} ended before it was profiled")
         time.sleep(INTERVAL)
@@ -132,14 +135,14 @@ def _stored(directory: Path) -> OpProfile | None:
 
 
 def _stored_or_noted(directory: Path, profile: OpProfile) -> OpProfile:
-    """Write the profile of a run that nothing writes; returns it with a note if something does.
+    """Store the profile in the run; if another process writes the run, only add a note.
 
     Raises:
-        RunError: It cannot be written.
+        RunError: The profile cannot be written.
     """
     try:
         with WriterLock(directory), closing(RunWriter(directory)) as writer:
             writer.write_diagnostics(profile, steps_taken(directory))
     except BlockingIOError:  # it has been continued meanwhile
-        return replace(profile, notes=(*profile.notes, "The run does not have this profile: it is being trained."))
+        return replace(profile, notes=(*profile.notes, "This profile was not stored: the run is training."))
     return profile

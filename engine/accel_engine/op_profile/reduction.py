@@ -62,7 +62,7 @@ Spans: TypeAlias = list[tuple[int, int]]
 
 
 class OperationCost(NamedTuple):
-    """What one execution of an operation takes; ``None`` where it is unknown."""
+    """The cost of one execution of an operation; ``None`` where it is unknown."""
 
     flops: float | None
     """Floating-point operations."""
@@ -75,7 +75,7 @@ class TraceFacts:
     """What is known of a trace besides its files.
 
     Attributes:
-        peak_flops, peak_source, peak_bytes, bytes_source: As of :class:`OpProfile`.
+        peak_flops, peak_source, peak_bytes, bytes_source: As in :class:`OpProfile`.
     """
 
     steps: int | None = None
@@ -94,7 +94,7 @@ class TraceFacts:
     peak_bytes: float | None = None
     bytes_source: str = ""
     notes: tuple[str, ...] = ()
-    """As of :class:`OpProfile`."""
+    """As in :class:`OpProfile`."""
     path: str = ""
     """As ``trace`` of :class:`OpProfile`."""
 
@@ -131,7 +131,7 @@ def reduce_trace(folder: Path, facts: TraceFacts) -> OpProfile:
     """Reduce the trace in a folder.
 
     Raises:
-        RunError: It cannot be read, or has no operations.
+        RunError: The trace cannot be read, or has no operations.
     """
     try:
         return reduce_planes(read_trace(folder), facts)
@@ -183,7 +183,7 @@ def _phases_apart(entered: Sequence[tuple[Phase, int]], first: int, last: int) -
     """The phases without steps, with their beginnings and ends in picoseconds from the beginning of the trace.
 
     Args:
-        entered: As of :class:`TraceFacts`.
+        entered: As in :class:`TraceFacts`.
         first: When the trace began, in nanoseconds since 1970.
         last: When it ended.
     """

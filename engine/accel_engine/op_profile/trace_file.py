@@ -37,7 +37,7 @@ class TraceEvent(NamedTuple):
     name: int
     """Number of its name, see :meth:`TracePlane.name_of`."""
     stats: tuple[bytes, ...]
-    """Its statistics as they are in the file, see :meth:`TracePlane.stats_of`."""
+    """Its encoded statistics, see :meth:`TracePlane.stats_of`."""
 
 
 class TraceLine:
@@ -53,7 +53,7 @@ class TraceLine:
 
     @cached_property
     def events(self) -> list[TraceEvent]:
-        """Its events."""
+        """The decoded events, in the order of the file."""
         base = 1000 * (self._message.integer(_LINE_NANOSECONDS) or 0)
         return [_event(data, base) for data in self._message.data(_EVENTS)]
 

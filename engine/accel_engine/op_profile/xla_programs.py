@@ -22,7 +22,7 @@ _ELEMENT_BYTES = {
     **dict.fromkeys((5, 9, 12, 15), 8),
     18: 16,
 }
-"""Bytes of an element by ``PrimitiveType``; tuples and tokens have none of their own."""
+"""Bytes of an element by ``PrimitiveType``; tuples and tokens have none."""
 
 CONTROL = frozenset({"while", "call", "conditional"})
 """Instructions that run others, whose time is theirs."""
@@ -75,7 +75,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class InstructionCost:
-    """What is known of an instruction."""
+    """The cost of an instruction."""
 
     opcode: str
     """Its opcode."""
@@ -102,7 +102,7 @@ class Program:
 
     @cached_property
     def costs(self) -> Mapping[str, InstructionCost]:
-        """What is known of each instruction, by name."""
+        """The cost of each instruction, by name."""
         computations = {
             each.integer(5) or 0: [Instruction(part) for part in each.messages(2)] for each in self._module.messages(3)
         }

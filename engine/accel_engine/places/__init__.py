@@ -93,7 +93,7 @@ class PlaceRequest:
     walltime: float | None = option(
         None,
         OptionSpec(
-            "With --on: time of a job, such as 2h; the run goes on in another.",
+            "With --on: time of a job, such as 2h; the run continues in another.",
             float,
             metavar="TIME",
             read=_seconds,

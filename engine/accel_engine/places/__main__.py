@@ -4,7 +4,7 @@
 exit status whether the run is to be started again: 75 if it is. With a plan file, the first process makes the run,
 and RUN is the link to it. ``kill`` ends the run's engines on this machine; ``answer`` prints what the machine has.
 ``run HOME WORDS`` runs a command of the program with that directory, and interrupts it for each byte of its own input
-and at its end; a command that shows a search is then killed, and the search goes on.
+and at its end; a command that shows a search is then killed, and the search continues.
 """
 
 import os

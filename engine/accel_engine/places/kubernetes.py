@@ -190,7 +190,7 @@ def check_data(job: PlacedJob) -> None:
     """Check that the data of a run is on its volume, or built in.
 
     Raises:
-        UsageError: It is elsewhere.
+        UsageError: The data is in another directory.
     """
     data, path = job.resolved.data.path, volume_path(job.request)
     if data is not None and not data.absolute().is_relative_to(path):

@@ -26,7 +26,7 @@ LAUNCHER_LOCK = "launcher.lock"
 """The file that the process holds locked which starts the run's processes."""
 
 STARTING = "processes are started"
-"""What is waited for at first."""
+"""The state before the first process is started."""
 
 _POLL_SECONDS = 0.05
 
@@ -53,11 +53,11 @@ class LaunchedPlace(Place):
 
         Args:
             job: The run; its plan is not placed.
-            tell: Called with what is waited for; returns whether to go on.
+            tell: Called with what is waited for; returns whether to continue.
 
         Raises:
-            RunError: They cannot be started now.
-            UsageError: They cannot be started until a user changes something.
+            RunError: The processes cannot be started now.
+            UsageError: The processes cannot be started until a user changes something.
         """
 
     def close(self) -> None:

@@ -157,7 +157,7 @@ def set_place(directory: Path, placed: PlacedRun) -> None:
     """Record where a run was started.
 
     Raises:
-        RunError: It cannot be written.
+        RunError: The run cannot be written.
     """
     with writing(directory) as database:
         database.set_meta(place=encode(placed))
@@ -176,7 +176,7 @@ def _create(link: Path, plan_file: Path) -> None:
 
 
 def _wait_for_names(cluster: ClusterSpec) -> None:
-    """Wait until the names of all machines resolve, as those of pods do once they are there."""
+    """Wait until the names of all machines resolve; the names of pods do once the pods exist."""
     until, missing = time.monotonic() + NAMES_SECONDS, ""
     for address in cluster.peers.values():
         host = address.rpartition(":")[0].strip("[]")

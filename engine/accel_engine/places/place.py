@@ -146,13 +146,13 @@ class Place(ABC):
 
         Raises:
             UsageError: The place runs no commands.
-            RunError: It cannot be asked.
+            RunError: The place's engine cannot be reached.
         """
         raise UsageError(f"{self.name} runs no commands, but trains runs: run this on one of its machines")
 
     @abstractmethod
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
-        """The devices of one of its machines, as it says, or as the request tells.
+        """The devices of one of its machines, by the place's engine or by the request.
 
         Raises:
             UsageError: There is no such place, or it cannot be reached from here.
@@ -163,15 +163,15 @@ class Place(ABC):
         """The files from which it starts a run: texts by name.
 
         Raises:
-            UsageError: It cannot start such a run.
+            UsageError: The place cannot start such a run.
         """
 
     @abstractmethod
     def submit(self, job: PlacedJob) -> str:
-        """Give a run to the place's engine, and return what that calls it.
+        """Give a run to the place's engine, and return the name of its job.
 
         Raises:
-            RunError: It does not take the run.
+            RunError: The engine does not accept the run.
         """
 
     @abstractmethod
@@ -179,15 +179,15 @@ class Place(ABC):
         """What the place's engine says about a job.
 
         Raises:
-            RunError: It cannot be asked.
+            RunError: The place's engine cannot be asked.
         """
 
     @abstractmethod
     def cancel(self, job: str) -> None:
-        """Take a job from the place's engine, whether it waits or runs.
+        """Cancel a job of the place's engine, whether it waits or runs.
 
         Raises:
-            RunError: It cannot be asked.
+            RunError: The place's engine cannot be asked.
         """
 
 
@@ -196,7 +196,7 @@ class ArrayPlace(Place):
 
     @abstractmethod
     def submit_together(self, jobs: Sequence[PlacedJob], folder: Path, at_once: int) -> Iterator[tuple[PlacedJob, str]]:
-        """Give several runs to the place's engine; yields each with what that calls it, once it has taken the run.
+        """Give several runs to the place's engine; yields each with the name of its job, once it is accepted.
 
         Args:
             jobs: The runs.
@@ -204,7 +204,7 @@ class ArrayPlace(Place):
             at_once: Most of them that run at the same time.
 
         Raises:
-            RunError: It does not take the runs, or the files cannot be written.
+            RunError: The engine does not accept the runs, or the files cannot be written.
         """
 
 
@@ -273,7 +273,7 @@ def run_tool(command: Sequence[str], package: str, *, stdin: str | None = None, 
         what: Begins the message when it fails; by default the command.
 
     Raises:
-        UsageError: It is not installed.
+        UsageError: The command is not installed.
         RunError: It fails, or does not end in time.
     """
     try:

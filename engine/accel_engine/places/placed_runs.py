@@ -82,7 +82,7 @@ def check_strategy(plan: Plan, request: PlaceRequest) -> None:
     """Check that a plan's strategy fits the number of machines.
 
     Raises:
-        PlanError: It does not.
+        PlanError: The strategy needs more or fewer machines, or is not started by a place.
     """
     strategy, nodes = plan.strategy, request.nodes or 1
     if strategy == "parameter-server" and not plan.local_workers:
@@ -145,7 +145,7 @@ def check_at_place(place: Place, request: PlaceRequest, plan: Plan, devices: Seq
 
 
 def hand_over(place: Place, request: PlaceRequest, resolved: ResolvedPlan, directory: Path) -> None:
-    """Give a run that waits to a place; the run stays as it is if the place does not take it.
+    """Give a run that waits to a place; the run does not change if the place does not accept it.
 
     Raises:
         RunError: The place does not take the run, or the run cannot be written.
@@ -165,7 +165,7 @@ def hand_over(place: Place, request: PlaceRequest, resolved: ResolvedPlan, direc
 def hand_over_together(
     place: Place, request: PlaceRequest, runs: Mapping[Path, ResolvedPlan], folder: Path, at_once: int
 ) -> None:
-    """Give runs that wait to a place, as one job if it has arrays; those that it does not take stay as they are.
+    """Give runs that wait to a place, as one job if it has arrays; runs that it does not accept do not change.
 
     Args:
         place: The place.
@@ -227,11 +227,11 @@ def write_place_files(
 
 
 def state_of(placed: PlacedRun, *, newest: bool = False) -> JobState:
-    """What a run's place says about it, now or as of at most :data:`ASK_SECONDS` ago.
+    """What a run's place says about it, now or at most :data:`ASK_SECONDS` ago.
 
     Raises:
         UsageError: This program does not know the place, or cannot reach it from here.
-        RunError: It cannot be asked.
+        RunError: The place's engine cannot be asked.
     """
     if os.environ.get(STARTED_BY_PLACE) == placed.place:  # this process is within the job
         return JobState(runs=True, reason="the engine starts")
@@ -242,11 +242,11 @@ def state_of(placed: PlacedRun, *, newest: bool = False) -> JobState:
 
 
 def cancel_job(placed: PlacedRun) -> None:
-    """Take a run from its place.
+    """Cancel a run's job at its place.
 
     Raises:
         UsageError: This program does not know the place, or cannot reach it from here.
-        RunError: It cannot be asked.
+        RunError: The place's engine cannot be asked.
     """
     place_of(placed).cancel(placed.job)
 

@@ -51,7 +51,7 @@ _GPUS = re.compile(r"gpu(?::(?P<model>[\w.-]+))?:(?P<count>\d+)", re.ASCII)
 _OPTION = re.compile(r"--([a-zA-Z][\w-]*)(?:=(.+))?", re.ASCII)
 
 _OWN_OPTIONS = ("array", "chdir", "nodes", "ntasks", "ntasks-per-node", "open-mode", "output", "signal", "wrap")
-"""Options of sbatch that the script needs as they are."""
+"""Options of sbatch that the script sets, so that a user cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Slurm(ArrayPlace):
     def submit_together(self, jobs: Sequence[PlacedJob], folder: Path, at_once: int) -> Iterator[tuple[PlacedJob, str]]:
         """See :meth:`ArrayPlace.submit_together`: an array for runs that need the same, whose tasks they are.
 
-        An array has a folder of its own with its script, and a link to the run of each task.
+        An array has a folder with its script, and a link to the run of each task.
         """
         by_need: dict[tuple[str, ...], list[PlacedJob]] = {}
         for job in jobs:
@@ -237,7 +237,7 @@ def _checked(text: str) -> str:
     """An option of sbatch that a user gives, quoted as sbatch reads it.
 
     Raises:
-        UsageError: It is none, or one that the script needs as it is.
+        UsageError: The text is not an option, or is one that the script sets.
     """
     found = _OPTION.fullmatch(text)
     if not found or clean(text) != text:
@@ -270,7 +270,7 @@ def _new_folder(parent: Path) -> Path:
     """Make a folder that has the next number as its name.
 
     Raises:
-        RunError: It cannot be made.
+        RunError: The folder cannot be made.
     """
     for number in itertools.count(1):
         folder = parent / str(number)

@@ -9,7 +9,7 @@ from accel_engine.errors import RunError
 from accel_engine.places.place import JobState, run_tool
 
 PACKAGE = "Slurm's client, on a cluster's login nodes,"
-"""What has Slurm's programs."""
+"""The package that has Slurm's programs."""
 
 RECENT_SECONDS = 1.0
 """How long an answer of Slurm is used for other jobs."""
@@ -48,7 +48,7 @@ def state_of_job(job: str) -> JobState:
     """What Slurm says about a job, or about a task of an array.
 
     Raises:
-        RunError: It cannot be asked.
+        RunError: Slurm cannot be asked.
     """
     state, reason, partition, where = _row_of(job)
     if state in _WAITING:

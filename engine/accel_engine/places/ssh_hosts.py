@@ -32,7 +32,7 @@ _PACKAGE = "OpenSSH's client"
 
 @dataclass(frozen=True, slots=True)
 class HostAnswer:
-    """What a machine says of itself."""
+    """The answer of a machine to a check."""
 
     version: Text
     """accel-tui's version there."""
@@ -45,7 +45,7 @@ class HostAnswer:
 
 
 def answer(directory: Path | None) -> HostAnswer:
-    """What this machine answers to :class:`SshHosts`.
+    """The answer of this machine to :class:`SshHosts`.
 
     Args:
         directory: A run that it must see; ``None`` for none.
@@ -72,7 +72,7 @@ class _Machine:
     """Follows the name when it cannot be reached."""
 
     def ask(self, *words: str) -> str:
-        """What a command of :mod:`accel_engine.places` prints there."""
+        """Run a command of :mod:`accel_engine.places` there, and return what it prints."""
         command = shlex.join([self.python, "-P", "-m", "accel_engine.places", *words])
         there = ssh_command(self.target, command, has_input=False)
         return run_tool(there, _PACKAGE, what=f"{self.name} cannot be asked over SSH{self.note}")
@@ -95,7 +95,7 @@ class SshHosts(LaunchedPlace):
         """What ``ssh`` takes as their destinations.
 
         Raises:
-            UsageError: One is named twice, or is none.
+            UsageError: A host is named twice, or is not a destination.
         """
         names = tuple(each.strip() for each in self.name.detail.split(","))
         if wrong := [name for name in names if not name or name.startswith("-") or printable_line(name) != name]:

@@ -93,7 +93,7 @@ def _is_mixed(plan: Plan) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StageShare:
-    """What a stage of a pipeline has of its model."""
+    """The share of a model that a stage of a pipeline has."""
 
     weights: float
     """Share of the weights, 0 to 1."""

@@ -13,11 +13,11 @@ from accel_engine.errors import FieldValue, PlanError, Words
 from accel_engine.models import AutoModel, ModelEntry
 from accel_engine.models.data_description import describe_entry
 from accel_engine.plan.augmentation import WITHOUT_XLA, augmentation_errors, augmentations_of, weights_of
-from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.fields import DEFAULTS, RULES, PlanFields
 from accel_engine.plan.interval import drop_steps, warmup_steps
 from accel_engine.plan.monitor import NOTHING_TO_VALIDATE, is_better_lower, unknown_direction, wrong_monitor
 from accel_engine.plan.purposes import Situation
+from accel_engine.plan.step_counts import StepCounts
 from accel_engine.plan.task_choices import (
     IMAGENET,
     LOSSES_OF,

@@ -65,7 +65,7 @@ def parse_duration(name: str, text: str) -> float:
 
 
 def _duration_advice(text: str, *, is_duration: bool) -> str:
-    """What would be right instead of a text that is no duration, or a duration of 0."""
+    """The message for a text that is not a duration, or a duration of 0."""
     if text and is_duration:
         return "must be above 0"
     if text.isdecimal():
@@ -77,7 +77,7 @@ def _parse_drop(text: str) -> tuple[float, bool]:
     """Parse one of ``rate_drops``; returns its number, and whether it is a share of all steps.
 
     Raises:
-        ValueError: It is neither a positive number of steps nor a share between 0 and 100 %.
+        ValueError: The text is neither a positive number of steps nor a share between 0 and 100 %.
     """
     text = text.strip()
     if text.endswith("%"):
@@ -119,7 +119,7 @@ def check_share_or_steps(name: str, value: float) -> None:
     """Check a share below 1, or a whole number of steps.
 
     Raises:
-        PlanError: It is another number.
+        PlanError: The value is 1 or more, and not a whole number.
     """
     if value >= 1 and value != int(value):
         raise PlanError(name, value, "must be a whole number of steps, or a share of all steps below 100%")

@@ -229,7 +229,7 @@ def _activations(training: Training) -> MemoryPart:
 
 
 def _host(training: Training, replicas: int) -> list[MemoryPart]:
-    """What a process on CPUs takes besides the arrays of a step."""
+    """The memory of a process on CPUs besides the arrays of a step."""
     plan, size = training.plan, training.size
     copied = weight_bytes(plan, size.parameters) + FLOAT32_BYTES * size.trainable + slot_bytes(plan, size.trainable)
     return [
@@ -307,7 +307,7 @@ LARGEST = (1.0, 1.5)
 """Share of the largest activation: its gradient, and the workspace of the operations on it."""
 
 DATA = (1.5, 4.0)
-"""Copies of cached data: as it is read, converted and cached."""
+"""Copies of cached data: of reading, converting and caching."""
 
 UNTRACED = (0.57, 3.7)
 """The same as :data:`SAVED` where only the outputs of layers are known: the models of the catalogue save 0.57 to 2.62

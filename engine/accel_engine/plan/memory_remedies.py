@@ -32,7 +32,7 @@ MIXED = {"gpu": "mixed_float16", "tpu": "mixed_bfloat16"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFacts:
-    """What decides which remedies a training has."""
+    """The facts that decide which remedies a training has."""
 
     batch: Count
     """Examples per step on each replica."""
@@ -77,7 +77,7 @@ class Remedy:
     """The field of the plan; empty for the cache of the training data, which is no field."""
     values: Values
     words: str = ""
-    """What it does, in words, for the user to do."""
+    """The remedy as an instruction to the user."""
     script: str = ""
     """The same in a script with Keras; ``{}`` stands for the value."""
     by_itself: bool = True
@@ -198,7 +198,7 @@ def advised(plan: Plan, facts: MemoryFacts) -> Iterator[tuple[Remedy, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRepair:
-    """What a run that is out of memory changes by itself."""
+    """A change that a run makes by itself when it is out of memory."""
 
     action: str
     """What it does, for the user, after ``the run``."""

@@ -57,7 +57,7 @@ def is_at_most_one(name: str) -> bool:
 
 
 def wrong_monitor(plan: PlanFields, task: str, chosen: Container[str]) -> Words:
-    """Why a plan cannot monitor its metric, as far as it is known before the model is built; empty if it can.
+    """Why a plan cannot monitor its metric, if that is known before the model is built; empty if it can.
 
     Args:
         plan: The plan.

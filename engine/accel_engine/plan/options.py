@@ -42,7 +42,7 @@ class OptionSpec(FieldSpec):
     is_required: bool = False
     """Whether commands and forms need it."""
     read: Callable[[str], Any] | None = None
-    """Makes its value of a text as it is, if that is not one of the type; raises a ``UsageError``."""
+    """Converts a text to the value, if the type alone does not say how; raises a ``UsageError``."""
 
     @property
     def completions(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ def command_words(options: object) -> list[str]:
 
 
 def option_problem(error: UsageError, text: str) -> str:
-    """What is wrong with the text of an option."""
+    """The error in the text of an option."""
     if not isinstance(error, PlanError):
         return str(error)
     colon = "" if error.allowed.startswith("must be") else ":"

@@ -86,10 +86,10 @@ def check_measurable(entry: StrategyEntry, cluster: ClusterSpec | None) -> None:
 
 
 def check_isolation(plan: Plan, entry: StrategyEntry, cluster: ClusterSpec | None) -> None:
-    """Check whether a plan's local workers can be isolated, if they must be; this may start a process.
+    """Check that a plan's local workers can be isolated, if they must be; this may start a process.
 
     Raises:
-        PlanError: They cannot.
+        PlanError: This system does not allow network namespaces.
     """
     is_wanted = plan.isolate_workers == "on" and plan.local_workers and entry.processes and cluster is None
     if is_wanted and (problem := network_namespace.why_not()):

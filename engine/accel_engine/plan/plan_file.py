@@ -39,7 +39,7 @@ def read_plan_file(path: Path) -> PlanFile:
     """Read a plan file or pipe, TOML or (by its suffix) JSON, without validating its fields.
 
     Raises:
-        UsageError: It cannot be read or parsed.
+        UsageError: The file cannot be read or parsed.
     """
     try:
         text = read_source(path, or_pipe=True)

@@ -14,7 +14,7 @@ from accel_engine.strategies import StrategyEntry
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a plan is trained with, as far as it is known."""
+    """What is known of the data, the model and the machine with which a plan is trained."""
 
     plan: Any
     """The fields of the plan."""

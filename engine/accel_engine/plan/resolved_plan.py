@@ -20,11 +20,11 @@ from accel_engine.errors import AccelError, PlanError, UsageError, Words
 from accel_engine.models import ARGUMENTS, AutoModel, ModelEntry, UserModel, choose
 from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.fit_checks import errors_of_fit
 from accel_engine.plan.placement import Placement, check_isolation, find_cluster, find_tpu, place
 from accel_engine.plan.plan_file import InvalidPlanError
 from accel_engine.plan.purposes import Situation, kind_of_devices
+from accel_engine.plan.step_counts import StepCounts, count_steps
 from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -44,7 +44,7 @@ class ResolvedPlan:
     model: ModelEntry | AutoModel | UserModel
     """Its model; for ``auto``, the chosen one once the data tells it."""
     data: DatasetEntry
-    """What is known of its dataset."""
+    """The survey of its dataset."""
     cluster: ClusterSpec | None = None
     """The cluster that this process belongs to; ``None`` for a single process."""
     tpu: TpuEndpoint | None = None
@@ -90,7 +90,7 @@ class ResolvedPlan:
         """Place the plan on devices.
 
         Raises:
-            PlanError: They do not fit.
+            PlanError: The plan's devices do not exist, or do not fit its strategy.
         """
         placement = place(self.plan, self.strategy, devices, self.cluster, self.tpu)
         return replace(self, devices=devices, placement=placement)
@@ -171,8 +171,8 @@ class ResolvedPlan:
         """Return this plan if it has no errors.
 
         Raises:
-            PlanError: It has one error.
-            InvalidPlanError: It has several errors.
+            PlanError: The plan has one error.
+            InvalidPlanError: The plan has several errors.
             UsageError: The environment describes no valid cluster or TPU.
         """
         if self.environment_error:

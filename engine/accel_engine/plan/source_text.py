@@ -1,4 +1,4 @@
-"""Reads TOML and JSON files of the user: their size, nesting, numbers and names are bounded."""
+"""Reads TOML and JSON files of the user; limits their size, nesting, digits and names."""
 
 import errno
 import json
@@ -12,16 +12,16 @@ from accel_engine.files import regular
 from accel_engine.words import numbers
 
 MAX_BYTES = 1 << 18
-"""Size of a file."""
+"""Maximum size of a file."""
 
 MAX_DEPTH = 20
-"""Tables or lists within each other; also parts of a dotted name."""
+"""Maximum number of tables or lists within each other, and of parts of a dotted name."""
 
 MAX_NAMES = 1000
-"""Names in a file."""
+"""Maximum number of names in a file."""
 
 MAX_NAME_LENGTH = 200
-"""Characters of a name."""
+"""Maximum number of characters of a name."""
 
 _PART = r"""(?:"[^"\n]*+"|'[^'\n]*+'|(?<![\w-])[\w-]++)[ \t]*+"""
 _DEEP_NAME = re.compile(rf"(?:{_PART}\.[ \t]*+){{{MAX_DEPTH}}}")
@@ -55,8 +55,8 @@ def read_source(path: Path, *, or_pipe: bool = False) -> str:
         or_pipe: Whether it may be a pipe.
 
     Raises:
-        OSError: It cannot be read, is no regular file, or too large.
-        SourceError: It is not UTF-8.
+        OSError: The file cannot be read, is not a regular file, or is too large.
+        SourceError: The text is not UTF-8.
     """
     with regular(path, or_pipe=or_pipe).open("rb") as file:
         content = file.read(MAX_BYTES + 1)
@@ -76,7 +76,7 @@ def parse_toml(text: str, example: str) -> dict[str, Any]:
         example: A correct line with a quoted text, for messages.
 
     Raises:
-        SourceError: It is invalid, or nested too deeply, or has too many names.
+        SourceError: The text is invalid or nested too deeply, or has too many or too long names or too long numbers.
     """
     if deep := _DEEP_NAME.search(text):
         raise SourceError(f"a name has more than {MAX_DEPTH} parts", _line(text, deep))
@@ -95,7 +95,7 @@ def parse_json(text: str) -> Any:
     """Parse JSON.
 
     Raises:
-        SourceError: It is invalid, or nested too deeply, or has too many names.
+        SourceError: The text is invalid or nested too deeply, or has too many or too long names or too long numbers.
     """
     try:
         values = json.loads(text)
@@ -108,7 +108,7 @@ def parse_json(text: str) -> Any:
 
 
 def _too_much(error: Exception, text: str) -> SourceError:
-    """Word what parsers raise besides errors of syntax."""
+    """Convert an error of a parser that is not an error of syntax."""
     if isinstance(error, RecursionError):
         return SourceError(f"tables or lists are nested more than {MAX_DEPTH} deep")
     number = _LONG_NUMBER.search(text)
@@ -148,7 +148,7 @@ _JSON_TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*\"|[{}\[\]:]")
 _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 _CAUSES = {
-    "Invalid value": "quote texts, e.g. {example}, but not true or false",
+    "Invalid value": "quote texts, e.g. {example}; write true, false and numbers without quotes",
     "Illegal character '\\n'": "a quote is not closed",
     "Cannot overwrite": "the name is already set",
     "Cannot declare": "the table already exists; put all its names below one header",
@@ -186,7 +186,7 @@ def json_lines(text: str) -> dict[str, int]:
 
 
 def _explain_toml_error(error: tomllib.TOMLDecodeError, text: str, example: str) -> tuple[int, str]:
-    """The line of a syntax error, and what is wrong with the usual cause.
+    """The line and the message of a syntax error, with its usual cause.
 
     Args:
         error: What the parser raised.

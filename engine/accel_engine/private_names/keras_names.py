@@ -90,7 +90,7 @@ def averages_of(model: Any) -> list[tuple[keras.Variable, keras.Variable]]:
 def slots_by_weight(optimizer: Any) -> list[tuple[int, keras.Variable]]:
     """The variables that an optimizer keeps for its weights, each with the weight's index.
 
-    Every optimizer has own private names for the lists of them. Without the one of the list of weights, none is found.
+    Each optimizer has other private names for the lists of them. Without the list of weights, the result is empty.
     """
     weights = getattr(optimizer, "_trainable_variables", None) or ()
     others = {id(each) for each in (*weights, iterations_of(optimizer))}  # also in a list of all its variables

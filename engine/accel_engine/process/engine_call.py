@@ -79,7 +79,7 @@ class EngineConnection:
         """What the process sends, each with its number, until it ends.
 
         Raises:
-            RunError: It is not what this version of the program understands.
+            RunError: A message is not one that this version of the program understands.
         """
         try:
             while (received := self.channel.receive(*self.kinds)) is not None:
@@ -264,7 +264,7 @@ class EngineCall(Generic[ResultT]):
         from accel_engine.run.directory.run_paths import host_function
 
         if host := host_of_request(request):
-            self._there = host_function("engine_requests:CallThere")(host, request)
+            self._there = host_function("engine_requests:HostCall")(host, request)
             return
         with contextlib.ExitStack() as ends:
             folder: Path | None = None
@@ -307,7 +307,7 @@ class EngineCall(Generic[ResultT]):
             on_doing: Called with what is being done, such as ``opening the model``.
 
         Raises:
-            RunError: There is none; why.
+            RunError: There is no result; the message says why.
         """
         if self._there:
             result: ResultT = self._there.result(on_part, on_doing)

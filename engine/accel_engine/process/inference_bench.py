@@ -23,7 +23,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A model in a file or directory, as it is served."""
+    """A model in a file or directory that is served."""
 
     path: Path
     """The file or directory."""
@@ -76,7 +76,7 @@ class InferenceBench:
 
         Raises:
             EngineMissingError: No usable TensorFlow is installed.
-            RunError: A model cannot be measured; why.
+            RunError: A model cannot be measured; the message says why.
         """
         self._on_doing = on_doing
         found = self._metrics(on_part) if self._options.metrics else [{} for _ in self._models]
@@ -144,7 +144,7 @@ def _benched(model: Path | Plan | ModelFile, name: str) -> BenchedModel:
     """A model under its name.
 
     Raises:
-        RunError: It is of a run without a checkpoint.
+        RunError: The model is of a run without a checkpoint.
     """
     if isinstance(model, ModelFile):
         return BenchedModel(name, file=model.path)

@@ -40,7 +40,7 @@ def send_to_run(directory: Path, name: str, argument: float | None = None, reaso
     """Send a command to a live run and wait for the answer.
 
     Raises:
-        RunError: It was not carried out, and why.
+        RunError: The command was not carried out; the message says why.
     """
     answer = _answer(directory, send_command(directory, name, argument, reason=reason, purpose=purpose))
     if answer is None:
@@ -64,9 +64,9 @@ class PauseNote(NamedTuple):
     """What happens to a run while something else is measured; both are empty for a run that is not live."""
 
     now: str = ""
-    """What happens meanwhile, in words."""
+    """The note while the other thing is measured."""
     after: str = ""
-    """What happened, in words for afterwards."""
+    """The note afterwards."""
 
 
 BESIDE = PauseNote(
@@ -130,7 +130,7 @@ def stopped(directory: Path, launch: Launch = launch) -> Iterator[None]:
         launch: Gives the run to an engine.
 
     Raises:
-        RunError: It does not stop.
+        RunError: The run does not stop.
     """
     if not read_run(directory).status.live:
         yield
@@ -182,11 +182,11 @@ def continue_changed(
         changes: Fields of the plan, with their new values.
         before: The same fields, with the values before.
         reason: Why they change.
-        purpose: As of :class:`~accel_engine.events.PlanChanged`.
+        purpose: As in :class:`~accel_engine.events.PlanChanged`.
         launch: Gives the run to an engine.
 
     Raises:
-        AccelError: It cannot be continued with the changes; why.
+        AccelError: The run cannot be continued with the changes; the message says why.
     """
     if host := host_of_run(directory):
         raise RunError(f"run {directory.name} is on {host}: change it there")
@@ -212,7 +212,7 @@ def _record_change(directory: Path, event: PlanChanged) -> None:
     """Write what changed to a run that no engine writes.
 
     Raises:
-        RunError: It cannot be written, or an engine writes it.
+        RunError: The run cannot be written, or an engine writes it.
     """
     try:
         with WriterLock(directory), closing(RunWriter(directory)) as writer:

@@ -13,7 +13,7 @@ from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan, resolved_plan
-from accel_engine.plan.estimate import estimate_disk
+from accel_engine.plan.disk_estimate import estimate_disk
 from accel_engine.plan.fit_checks import effect_errors
 from accel_engine.plan.plan_checks import without_ignored
 from accel_engine.plan.resolved_plan import ResolvedPlan

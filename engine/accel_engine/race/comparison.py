@@ -22,7 +22,7 @@ def with_rates(result: ConfigurationResult, reference_rates: Sequence[float]) ->
     reference, on a device for one process, is compared by the medians and their intervals.
 
     Args:
-        result: A result; one without rates is returned as it is.
+        result: A result; one without rates is returned unchanged.
         reference_rates: The reference's rates in all its rounds; empty if it was not measured.
     """
     if not result.rates:

@@ -13,7 +13,7 @@ from accel_engine.plan.changed_plan import options_text
 
 
 class ConfigurationKind(StrEnum):
-    """What a configuration changes, as users name it."""
+    """The kind of change in a configuration, as users name it."""
 
     DEVICES = "devices"
     XLA = "xla"
@@ -35,13 +35,13 @@ class Configuration:
     changes: Mapping[str, Any] = field(default_factory=dict)
     """The fields that differ from the reference, with their values; empty for the reference."""
     kinds: tuple[ConfigurationKind, ...] = ()
-    """What it changes."""
+    """The kinds of its changes."""
     changes_updates: bool = False
     """Whether its updates are synchronous and the reference's are not."""
 
     @property
     def is_reference(self) -> bool:
-        """Whether it is the plan as it is."""
+        """Whether it is the plan without a change."""
         return not self.changes
 
     @property
@@ -139,10 +139,10 @@ def _difference(first: float, second: float, mean: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LearnedValue:
-    """What a plan has learned from as many examples as the reference."""
+    """The metric of a plan after as many examples as the reference."""
 
     metric: str
-    """What is compared, such as ``validation loss``."""
+    """The metric that is compared, such as ``validation loss``."""
     value: float
     """Its mean over the orders of the examples; not finite if one is not."""
     between: tuple[float, float] | None = None
@@ -174,7 +174,7 @@ class Best(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationResult:
-    """What is known of a configuration."""
+    """The state and the measurements of a configuration."""
 
     configuration: Configuration
     state: ConfigurationState = ConfigurationState.WAITING
@@ -206,7 +206,7 @@ class ConfigurationResult:
     energy_problem: str = ""
     """Why no energy is known; empty if it is."""
     learned: LearnedValue | None = None
-    """What it has learned, where that is compared; else ``None``."""
+    """The metric that it has reached, where that is compared; else ``None``."""
 
     @property
     def title(self) -> str:

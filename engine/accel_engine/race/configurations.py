@@ -32,7 +32,7 @@ class ConfigurationList:
     """The configurations of a plan on a machine."""
 
     reference: Configuration
-    """The plan as it is."""
+    """The plan without a change."""
     others: tuple[Configuration, ...]
     """Plans with one change each."""
     refused: tuple[UnsupportedConfiguration, ...] = ()

@@ -40,17 +40,17 @@ class CureProgress:
     of: float
     """Seconds in all, about."""
     detail: str
-    """What it does now."""
+    """The present phase, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class CureRace:
-    """What a cure gains."""
+    """The result of a cure's trial."""
 
     results: tuple[ConfigurationResult, ConfigurationResult]
-    """Results of the plan as it is, and with the changes."""
+    """Results of the plan without and with the changes."""
     quantity: Quantity
-    """What is compared."""
+    """The quantity that is compared."""
     is_better: bool
     """Whether the changes are better, and that is no chance as far as the rounds tell."""
     how: str
@@ -79,7 +79,7 @@ def try_cure(
         quantity: What is compared; by default it follows from the changed fields.
 
     Raises:
-        AccelError: The changes cannot be tried, and why; or it was cancelled.
+        AccelError: The changes cannot be tried, or the trial was cancelled.
     """
     whole = PREPARATION_SECONDS + seconds
     on_progress(CureProgress(0.0, whole, "starting engine processes, which compile the steps"))
@@ -118,7 +118,7 @@ def _check_compiled(without: PlanTrial, changed: PlanTrial) -> None:
     """Check that both plans can be tried.
 
     Raises:
-        RunError: One cannot; which and why.
+        RunError: A plan cannot be tried; the message says which, and why.
     """
     for trial, which in ((without, "without"), (changed, "with")):
         if trial.problem:

@@ -62,7 +62,7 @@ def _read_kinds(text: str) -> tuple[ConfigurationKind, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RaceOptions:
-    """What is raced, and for how long."""
+    """The options of a race: what may change, and for how long."""
 
     seconds: float = option(
         SECONDS,

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from accel_engine.keras_support.model_structure import has_custom_train_step
+from accel_engine.recording.keras_logs import columns, numbers
 from accel_engine.recording.logged_values import BATCH_VALUE, LoggedValues, Source
-from accel_engine.recording.logs import columns, numbers
 from accel_engine.recording.running_means import PRECISE_BATCHES, RunningMean, Values, batch_weights, recover_values
 from accel_engine.run.store.series_names import SeriesNames
 

@@ -18,7 +18,7 @@ from accel_engine.events import (
     Validated,
     Warned,
 )
-from accel_engine.recording import logs, model_description
+from accel_engine.recording import keras_logs, model_description
 from accel_engine.recording.batch_series import RUNNING, BatchSeries
 from accel_engine.recording.error_guard import value_or_none, warn
 from accel_engine.recording.fit_command_handler import FitCommandHandler
@@ -164,8 +164,8 @@ class FitSession:
         """Record the epoch's means, and validation's."""
         self.update(epoch_ended=True)
         seconds = clock.now() - self._epoch_began if self._epoch_seconds is None else self._epoch_seconds
-        means = logs.training_metrics(epoch_logs, self.names)
-        validated = logs.validation_metrics(epoch_logs, self.names)
+        means = keras_logs.training_metrics(epoch_logs, self.names)
+        validated = keras_logs.validation_metrics(epoch_logs, self.names)
         self._report_notes()
         self.epochs += 1
         now, epoch, step = clock.now(), self.epochs, self.step

@@ -8,7 +8,7 @@ import numpy as np
 
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.recording.error_guard import value_or_none
-from accel_engine.recording.logs import as_array
+from accel_engine.recording.keras_logs import as_array
 from accel_engine.recording.running_means import RunningMean
 from accel_engine.run.store.series_names import series_name
 

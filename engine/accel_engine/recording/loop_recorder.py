@@ -222,7 +222,7 @@ def flat_config(config: Any) -> dict[str, _Setting]:
         Settings by name; the names of nested ones are joined with dots. What JSON has no type for is a text.
 
     Raises:
-        DataError: It is neither.
+        DataError: The configuration is neither.
     """
     if config is None:
         return {}

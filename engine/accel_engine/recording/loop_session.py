@@ -83,7 +83,7 @@ class LoopSession:
         """Raise the error that has ended the recording.
 
         Raises:
-            Exception: It has failed; raised once.
+            Exception: The recording has failed; raised once.
         """
         self._thread.check()
 

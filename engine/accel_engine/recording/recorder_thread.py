@@ -74,7 +74,7 @@ class PendingMedia:
     """Seconds since the Unix epoch."""
     name: str
     item: MediaItem
-    """What to write."""
+    """The item to write."""
 
 
 QueueItem = PendingSteps | PendingMedia | Event | PendingAnswer | Exception | None
@@ -150,7 +150,7 @@ class RecorderThread:
         """Raise the error that has ended the recording.
 
         Raises:
-            Exception: It has failed; raised once.
+            Exception: The recording has failed; raised once.
         """
         failure, self._failure = self._failure, None
         if failure:

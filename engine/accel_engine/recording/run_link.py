@@ -144,7 +144,7 @@ class RunLink:
             folder: The folder of its files, within the run's directory.
             seconds: How long it took.
             steps: Steps meanwhile; 0 if unknown.
-            entered: As of :class:`TraceFacts`.
+            entered: As in :class:`TraceFacts`.
             notes: What restricts its figures.
         """
         self._pending = [each for each in self._pending if each.id != command.id]

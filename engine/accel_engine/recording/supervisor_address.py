@@ -29,8 +29,8 @@ def start_supervisor() -> str:
         Path of its socket.
 
     Raises:
-        RunError: It cannot be started.
-        TimeoutError: It has not started in time.
+        RunError: The process cannot be started, or has failed.
+        TimeoutError: The process has not started in time.
     """
     global _started_address
     from accel_engine.errors import RunError

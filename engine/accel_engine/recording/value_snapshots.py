@@ -1,9 +1,9 @@
 """Snapshots of the values that a script logs, which the recorder thread converts later.
 
 A tensor may still be computed on its device: to convert it at once would make the script wait. So values that cannot
-change are kept as they are, and others are copied. A PyTorch tensor can change. Parameters, which optimizers change
-in place, images and histograms are copied on their device. Other tensors, such as losses, are kept as they are: one
-that has changed when it is converted has no value.
+change are kept without a copy, and others are copied. A PyTorch tensor can change. Parameters, which optimizers change
+in place, images and histograms are copied on their device. Other tensors, such as losses, are not copied: one that
+has changed when it is converted has no value.
 """
 
 from collections.abc import Callable, Mapping
@@ -68,7 +68,7 @@ def snapshot_array(value: Any, name: str = "value") -> npt.NDArray[Any]:
         name: The script's name for it, for errors.
 
     Raises:
-        Exception: It has no such value, or none any more.
+        Exception: The value is not numeric, or has changed since the snapshot.
     """
     if isinstance(value, _Unreadable):
         raise DataError(value.reason)

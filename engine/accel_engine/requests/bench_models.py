@@ -32,7 +32,7 @@ class BenchedModel:
     reference: ModelReference | None = None
     """The model; of a file, the model whose data it is evaluated on. ``None`` if there is no data."""
     file: Path | None = None
-    """The file or directory of a model as it is served; ``None`` to measure the model of ``reference``."""
+    """The file or directory of a model that is served; ``None`` to measure the model of ``reference``."""
     is_foreign: bool = False
     """Whether a file does not tell that it is from the run of ``reference``."""
 

@@ -54,7 +54,7 @@ class CheckOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServiceLoad:
-    """What was measured of a service with single examples."""
+    """The measurements of a service with single examples."""
 
     connections: int
     """Connections that were open at once."""
@@ -91,7 +91,7 @@ class ServiceCheck:
     version: str
     """Its version; empty if unknown."""
     platform: str
-    """What runs it; empty if unknown."""
+    """The platform that runs it; empty if unknown."""
     server: str
     """The server's name and version; empty if unknown."""
     tolerance: float

@@ -22,7 +22,7 @@ class Diagnosis:
     step: int
     """Steps that the model was trained for."""
     head: dict[str, Any]
-    """The head of the report, as it is stored."""
+    """The stored head of the report."""
     body: bytes
     """Its body."""
     notes: tuple[str, ...]
@@ -38,10 +38,10 @@ class Diagnosis:
 
     @property
     def report(self) -> ValidationReport:
-        """The report, as of a validation.
+        """The report, with the type of a validation's report.
 
         Raises:
-            RunError: It cannot be read.
+            RunError: The report cannot be decoded.
         """
         try:
             return unpack(self.head, self.body)

@@ -24,12 +24,12 @@ class ExportTarget:
     path: str
     """The file, or the directory of a SavedModel's version."""
     tolerance: float
-    """As of :class:`accel_engine.formats.Precision`."""
+    """As in :class:`accel_engine.formats.Precision`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredModel:
-    """What was measured of a model."""
+    """The measurements of an exported model."""
 
     name: str
     """Of its target."""
@@ -124,7 +124,7 @@ class ExportRequest(DeviceRequest, FolderRequest[Export]):
 
     model: ModelReference
     targets: tuple[ExportTarget, ...]
-    """What to write."""
+    """The formats and paths to write."""
     folder: Path = field(kw_only=True)
     """Where files are written before they are kept; on the file system of the targets."""
     checkpoint: str
@@ -132,7 +132,7 @@ class ExportRequest(DeviceRequest, FolderRequest[Export]):
     target_latency: float | None = None
     """Seconds that a request to TensorFlow Serving may take; ``None`` for any."""
     split: str = "auto"
-    """The examples on which it is verified, as of an evaluation."""
+    """The split on which it is verified, as in an evaluation."""
     umask: int = field(default_factory=_umask)
     """Permissions that what is kept does not get; the engine's own files are its owner's alone."""
     wanted_device: str = "cpu"

@@ -94,12 +94,12 @@ class Turn:
 
     @property
     def examples_per_second(self) -> float:
-        """Examples a second."""
+        """Mean number of examples per second in this turn."""
         return self.examples / self.seconds
 
     @property
     def steps_per_second(self) -> float:
-        """Steps a second."""
+        """Mean number of steps per second in this turn."""
         return self.steps / self.seconds
 
 
@@ -142,7 +142,7 @@ class TellMemory:
 
 @dataclass(frozen=True, slots=True)
 class TrialRequest(EngineRequest[Problem]):
-    """A request to try a plan; the answer is a :class:`TrialReady`, and more of the parts as they are asked for.
+    """A request to try a plan; the answer is a :class:`TrialReady`, and then the parts that are asked for.
 
     Under a strategy of several processes, the one that is asked starts and leads the others.
     """

@@ -15,7 +15,7 @@ from accel_engine.run_queue.queue_database import WAITER_LOCK, open_queue
 from accel_engine.run_queue.waiter import Waiter
 
 PATIENCE_SECONDS = 600.0
-"""How long the queue may be unusable, as it is locked or the disk is full."""
+"""How long the queue may be unusable: locked, or on a full disk."""
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ IDLE_SECONDS = 2.0
 """How long an accelerator must have been idle to be free: three readings, as a program also waits between steps."""
 
 STAYS_IDLE = f"is free if it stays idle for {IDLE_SECONDS:g} s"
-"""What is said of an accelerator that is idle, and was not before."""
+"""The reason to wait for an accelerator that has just become idle."""
 
 _KEPT = "is kept for a higher priority"
 
@@ -27,9 +27,9 @@ class WaitingRun:
     run: str
     """Its id."""
     request: QueueRequest
-    """What it asks for."""
+    """Its request: priority, devices and group."""
     need: RunNeeds = field(default_factory=RunNeeds)
-    """What its plan needs."""
+    """The needs of its plan."""
     blocked: str = ""
     """Why it must not start now, whatever is free; empty if it may."""
 
@@ -50,7 +50,7 @@ class ActiveRun:
 
 @dataclass(frozen=True, slots=True)
 class FreeDevices:
-    """What is free on the machine."""
+    """The accelerators in use, the free memory and the limit of runs of the machine."""
 
     in_use: Mapping[str, str] = field(default_factory=dict)
     """Who uses an accelerator besides runs of this program, by its id; empty for nobody."""
@@ -62,7 +62,7 @@ class FreeDevices:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What starts."""
+    """The runs that start, and the reasons why others wait."""
 
     starts: Mapping[str, tuple[str, ...]]
     """The devices of the runs to start, by their ids, in order; none for a run on the CPU."""

@@ -24,7 +24,7 @@ def run_status(directory: Path) -> Status | None:
     """The status of a run; ``None`` if it is deleted.
 
     Raises:
-        RunError: It cannot be read.
+        RunError: The run cannot be read.
     """
     if not (directory / DATABASE).is_file():
         return None

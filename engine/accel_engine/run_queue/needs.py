@@ -40,7 +40,7 @@ def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environ
 
     Raises:
         PlanError: The plan does not fit the machine.
-        UsageError: It cannot be trained on this number of devices, or the environment is wrong.
+        UsageError: The plan cannot be trained on this number of devices, or the environment is wrong.
     """
     strategy, memory = strategies.find(plan.strategy), _host_memory(plan)
     unlisted = with_unlisted_gpus(devices, plan.devices)[len(devices) :]

@@ -109,13 +109,13 @@ def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:
 
 
 def find_run_id(reference: str) -> str:
-    """The id of a run, as the queue knows it.
+    """The id of a run for the queue.
 
     Args:
         reference: See :func:`accel_engine.run.find_run`.
 
     Raises:
-        UsageError: There is none, or it is not in the directory of runs.
+        UsageError: There is no such run, or it is not in the directory of runs.
     """
     directory = find_run(reference)
     if not os.path.samefile(directory.parent, runs_directory()):
@@ -207,7 +207,7 @@ def set_priority(run: str, priority: int) -> None:
     """Change the priority of a run that waits: higher ones start first.
 
     Raises:
-        UsageError: It is out of range.
+        UsageError: The priority is out of range.
     """
     _check_priority(priority)
     _change(run, lambda entry: replace(entry, request=replace(entry.request, priority=priority)))
@@ -230,7 +230,7 @@ def set_limit(at_once: int | None) -> None:
     """Change :func:`limit`; ``None`` for the limit of the settings again.
 
     Raises:
-        UsageError: It is less than 1.
+        UsageError: The limit is less than 1.
     """
     if at_once is not None and at_once < 1:
         raise UsageError(f"the queue trains at least one run at once, not {at_once}; hold runs to start none")
@@ -252,7 +252,7 @@ def parse_limit(text: str) -> int | None:
     """Parse a limit for :func:`set_limit`; ``auto`` is ``None``.
 
     Raises:
-        UsageError: It is neither.
+        UsageError: The text is neither a number in the allowed range nor ``auto``.
     """
     text = text.strip()
     if text == "auto":
@@ -301,7 +301,7 @@ def _check_priority(priority: int) -> None:
     """Check a priority.
 
     Raises:
-        UsageError: It is out of range.
+        UsageError: The priority is out of range.
     """
     if abs(priority) > MAX_PRIORITY:
         raise UsageError(f"a priority is a whole number from {-MAX_PRIORITY:,} to {MAX_PRIORITY:,}, not {priority:,}")

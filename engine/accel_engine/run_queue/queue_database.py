@@ -69,7 +69,7 @@ class QueueDatabase(VersionedDatabase):
     """The open queue; its methods may be called from one thread at a time.
 
     Raises:
-        RunError: It cannot be opened or created, or has another format. All methods raise it, too.
+        RunError: The file cannot be opened or created, or has another format. All methods raise it, too.
     """
 
     def __init__(self) -> None:
@@ -230,10 +230,10 @@ def is_waiter_running() -> bool:
 
 
 def start_waiter() -> None:
-    """Start that process; it exits at once if there is one.
+    """Start the process that starts queued runs; it exits at once if there is one.
 
     Raises:
-        RunError: It cannot be started.
+        RunError: The process cannot be started.
     """
     directory = home().absolute()
     process = start_detached(

@@ -10,7 +10,7 @@ from accel_engine.text import printable_line
 
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
-    """What a run asks for while it waits."""
+    """The request of a run to the queue: priority, devices and group."""
 
     priority: int = option(0, OptionSpec("With --queue: higher ones start first.", int, metavar="N"))
     after: tuple[str, ...] = option(
@@ -49,7 +49,7 @@ class QueueEntry:
     """The run's id."""
     directory: Path
     request: QueueRequest
-    """What it asks for."""
+    """Its request: priority, devices and group."""
     position: int
     """Its place among the waiting entries, from 1, in the order in which they start; 0 once started."""
     is_held: bool = False
@@ -90,7 +90,7 @@ class StoredEntry:
     """The run's id."""
     directory: Path
     request: QueueRequest
-    """What it asks for."""
+    """Its request: priority, devices and group."""
     place: int
     """A number that orders entries of the same priority."""
     state: str = "waiting"
@@ -98,7 +98,7 @@ class StoredEntry:
     hold_reason: str = ""
     """Why it is held; empty if it is not."""
     reason: WaitReason = NO_REASON
-    """Why it waits, as of the last look."""
+    """Why it waited when the process last checked."""
     devices: tuple[str, ...] = ()
     """Ids of the devices that it was started on."""
     environment: Mapping[str, str] = field(default_factory=dict)

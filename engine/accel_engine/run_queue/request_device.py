@@ -62,9 +62,8 @@ def _read_gpus() -> MachineReader:
 def placed(request: _Request, reader: Reader = _read_gpus) -> Iterator[_Request]:
     """The request with its device, which no other request and no run of the queue gets before the end of the block.
 
-    Other requests than a :class:`DeviceRequest` stay as they are, and so do those that a host answers with its devices.
-    Where ``auto`` may find an idle GPU, it takes
-    :data:`IDLE_SECONDS` to see that it stays idle.
+    Requests that are not a :class:`DeviceRequest`, and requests that a host answers, are yielded unchanged. Where
+    ``auto`` may find an idle GPU, it takes :data:`IDLE_SECONDS` to see that it stays idle.
 
     Args:
         request: The request.
@@ -124,7 +123,7 @@ class _Chooser:
         """The GPU that the user chose.
 
         Raises:
-            UsageError: It cannot be used; why.
+            UsageError: The GPU cannot be used; the message says why.
         """
         if find_installation().distribution == "tensorflow-cpu" and (self._gpus or self._may_have_others):
             cure = cuda_cure("in a fresh environment, run pip install 'accel-tui[cuda]'")

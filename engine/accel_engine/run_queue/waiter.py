@@ -95,7 +95,7 @@ class Waiter:
         """Remove entries of runs that have ended, and finish what a process was killed at."""
         self._engines = {run: engine for run, engine in self._engines.items() if engine.poll() is None}
         for entry in self._queue.entries():
-            with suppress(RunError):  # the run cannot be read now: its entry stays as it is
+            with suppress(RunError):  # the run cannot be read now: its entry does not change
                 if entry.state == "cancelled":
                     self._finish_cancelled(entry)
                 elif entry.is_waiting and not (entry.directory / DATABASE).is_file():

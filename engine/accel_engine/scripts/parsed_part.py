@@ -22,7 +22,7 @@ MAX_LINES = 100_000
 """How many lines wait for a full disk; later ones are counted."""
 
 MAX_JUMP = 1_000_000
-"""Maximum number of steps that a line may skip; a larger number is none of a step, such as a time."""
+"""Maximum number of steps that a line may skip; a larger number is not a step, but a time, for example."""
 
 NAME = "output"
 """The part's name."""

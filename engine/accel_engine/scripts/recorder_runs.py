@@ -104,7 +104,7 @@ class RecorderRuns:
         """Create or continue the run of a recorder.
 
         Raises:
-            RunError: It cannot be created or written.
+            RunError: The run cannot be created or written.
         """
         pid = int(message["pid"])
         if message["run"]:

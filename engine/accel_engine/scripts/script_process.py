@@ -91,7 +91,7 @@ class ScriptProcess:
         is_suspended: Whether a signal has suspended it, e.g. Ctrl-Z.
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The process cannot be started.
     """
 
     def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], streams: Streams) -> None:

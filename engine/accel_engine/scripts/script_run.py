@@ -84,7 +84,7 @@ class ScriptRun(SupervisedRun):
         return Recording(part.part, self, int(message["pid"]))
 
     def end_part(self, ended: RunEnded, unanswered: Iterable[Command] = ()) -> None:
-        """End the part."""
+        """Write the end of the part, after answers to the commands that its recorder has left."""
         for command in unanswered:
             obeyed = command.name == "stop" and ended.outcome is Outcome.STOPPED
             self.answer_for_recorder(command, "the part has ended", obeyed=obeyed)

@@ -27,10 +27,10 @@ class Script:
     """Whether ``path`` names a module, as with ``python -m``."""
 
     def check(self) -> None:
-        """Raise an error if there is no such file; a module is found by Python only.
+        """Check that the file exists; only Python can find a module.
 
         Raises:
-            UsageError: There is none.
+            UsageError: There is no such file, or it is a folder without ``__main__.py``.
         """
         if not self.module and not os.path.exists(self.path):
             hint = "; leave 'python' out" if os.path.basename(self.path).startswith("python") else ""

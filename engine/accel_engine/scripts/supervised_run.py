@@ -104,7 +104,7 @@ class SupervisedRun(ABC):
         self._queue.put(lambda: self._writer.write_media(step, time, name, item), size, self.warn)
 
     def write_diagnostics(self, item: DiagnosticsItem) -> None:
-        """Write diagnostics as of the last step."""
+        """Write diagnostics with the number of the last step."""
         step = self.step
         self._queue.put(lambda: self._writer.write_diagnostics(item, step))
 

@@ -37,7 +37,7 @@ END_SECONDS = 5.0
 """How long the foreground command waits for the run to be written; a full disk may take longer."""
 
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-"""What one command after another to stop now sends."""
+"""The signals to the script, one for each further command to stop now."""
 
 
 ONLY_IN_FIT = {

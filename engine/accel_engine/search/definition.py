@@ -203,7 +203,7 @@ def _objective_of(name: str, direction: str = "") -> Objective:
         direction: One of :data:`DIRECTIONS`; empty to follow from the name.
 
     Raises:
-        UsageError: The name does not tell the direction, or there is none.
+        UsageError: The name is empty, or does not tell the direction.
     """
     name = metric_name(name)
     if not name:

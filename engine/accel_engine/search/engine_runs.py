@@ -39,7 +39,7 @@ class TrialStarter(Protocol):
         """Start a run that waits now, or when there is a device for it; returns why it is held, empty if it is not.
 
         Raises:
-            DataError: It cannot be started.
+            DataError: The run cannot be started.
         """
 
     def cancel(self, directory: Path) -> None:
@@ -98,7 +98,7 @@ class EngineRuns:
         return self._starter.start(runs_directory() / run)
 
     def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
-        """Prepare an ended run to be continued; one that waits already, or was deleted, stays as it is.
+        """Prepare an ended run to be continued; one that waits already, or was deleted, does not change.
 
         Raises:
             DataError: Its checkpoints are damaged.

@@ -25,10 +25,10 @@ INSTALL = "pip install '.[search]' in a checkout of accel-tui"
 
 
 def require_optuna() -> None:
-    """Raise an error if Optuna is missing.
+    """Check that Optuna is installed.
 
     Raises:
-        EngineMissingError: It is.
+        EngineMissingError: Optuna is not installed.
     """
     if not installed_versions("optuna"):
         raise EngineMissingError(f"a search needs Optuna, which is not installed: {INSTALL}")

@@ -58,7 +58,7 @@ class NewTrials:
         return "all combinations of values are tried" if is_finite else "no further proposal was new"
 
     def start(self) -> str:
-        """Start another trial; returns why there is none, empty if one was started."""
+        """Start another trial; returns why none was started, or an empty text."""
         if self.limit:
             return self.limit
         definition = self._study.definition

@@ -22,10 +22,10 @@ def trials_counted(trials: Iterable[Trial]) -> int:
 
 
 def check_enough(wanted: int, trials: Iterable[Trial]) -> None:
-    """Check that a search is to have at least as many trials as it has.
+    """Check that the wanted number of trials is not below the number that a search has.
 
     Raises:
-        UsageError: It has more.
+        UsageError: The search has more trials.
     """
     if wanted < (count := trials_counted(trials)):
         raise UsageError(f"the search has {count:,} trials already, more than {wanted:,}: choose {count:,} or more")

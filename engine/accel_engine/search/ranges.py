@@ -24,31 +24,31 @@ def parse_over(text: str) -> Parameter:
     """Parse the text of an option ``--over``.
 
     Raises:
-        UsageError: It has no ``=``.
+        UsageError: The text has no ``=``, or no field before it.
         PlanError: The field is unknown or cannot vary, or its values are not allowed.
     """
     name, equals, values = text.partition("=")
     name = name.strip().removeprefix("--").replace("-", "_")
     if not equals or not name:
-        raise UsageError(f"{text!r} is no range of a field: use FIELD=VALUES, such as {EXAMPLE}")
+        raise UsageError(f"{text!r} is not a range of a field: use FIELD=VALUES, such as {EXAMPLE}")
     return parameter_of(name, values.strip())
 
 
 def parse_all(texts: Iterable[str]) -> tuple[Parameter, ...]:
-    """Parse several texts.
+    """Parse the texts of several options ``--over``.
 
     Raises:
-        UsageError: There is none, or one field has two.
+        UsageError: There is no text, or a field has two ranges.
         PlanError: As :func:`parse_over`.
     """
     return check_several([parse_over(text) for text in texts])
 
 
 def check_several(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    """The parameters of one search.
+    """Check the parameters of one search.
 
     Raises:
-        UsageError: There is none, or one field has two.
+        UsageError: There is no parameter, or a field has two ranges.
     """
     names = [each.name for each in parameters]
     if not names:

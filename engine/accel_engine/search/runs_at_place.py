@@ -53,8 +53,8 @@ class RunsAtPlace(EngineRuns):
         environment: Describes the cluster of a run's engine, as far as checks of plans need it.
 
     Raises:
-        UsageError: It cannot be used from here, or cannot train trials.
-        RunError: It cannot be asked.
+        UsageError: The place cannot be used from here, or cannot train trials.
+        RunError: The place cannot be asked.
     """
 
     def __init__(self, name: PlaceName, request: PlaceRequest, at_once: int = 0) -> None:

@@ -52,7 +52,7 @@ class Scheduler:
 
     @property
     def definition(self) -> StudyDefinition:
-        """What is searched."""
+        """The definition of the search."""
         return self.study.definition
 
     @property

@@ -1,4 +1,4 @@
-"""What happens in a search, as objects for JSON lines."""
+"""The events of a search, as objects for JSON lines."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ def events_between(before: Trial | None, after: Trial) -> Iterator[dict[str, Any
 
     Args:
         before: The trial as it was; ``None`` if it is new.
-        after: The trial as it is.
+        after: The trial now.
     """
     was_live = before is not None and before.state.live
     had_begun = before is not None and _has_begun(before)

@@ -45,7 +45,7 @@ def open_storage(storage: str, *, is_new: bool = False, is_alone: bool = False) 
         is_alone: Whether no other process writes the journal: what a killed one has left of its lock is removed.
 
     Raises:
-        RunError: It cannot be reached, read or written.
+        RunError: The storage cannot be reached, read or written.
         UsageError: The address is wrong.
     """
     path = journal_path(storage)
@@ -219,7 +219,7 @@ def create_study(directory: Path, definition: StudyDefinition, **part: Any) -> N
 
     Raises:
         UsageError: There is a search of this name, here or on the storage.
-        RunError: It cannot be written, or the storage cannot be reached.
+        RunError: The search cannot be written, or the storage cannot be reached.
     """
     if (directory / DATABASE).exists():
         raise exists_already(directory.name)
@@ -264,7 +264,7 @@ def load_definition(storage: str, name: str = "") -> StudyDefinition:
 
     Raises:
         RunError: The storage cannot be reached or read.
-        UsageError: It has no search, several, or none of this name.
+        UsageError: The storage has no search, several, or no search of this name.
     """
     path, shown = journal_path(storage), shown_address(storage)
     if path is not None and not path.is_file():

@@ -62,7 +62,7 @@ class StudyCommand:
 
 @dataclass(frozen=True, slots=True)
 class StudyPart:
-    """What concerns this machine."""
+    """The part of a search that concerns only this machine."""
 
     created: Number
     """When it was created, in seconds since the Unix epoch."""
@@ -106,7 +106,7 @@ class StudyDatabase(CommandDatabase):
 
     @property
     def part(self) -> StudyPart:
-        """What concerns this machine."""
+        """The stored part of this machine."""
         with self._explained():
             return decode(self.meta("part"), StudyPart)
 
@@ -138,7 +138,7 @@ def create_study_database(directory: Path, storage: str, **fields: Any) -> None:
         fields: Other fields of :class:`StudyPart`.
 
     Raises:
-        RunError: It cannot be written.
+        RunError: The file cannot be written.
     """
     part = StudyPart(clock.now(), uuid.uuid4().hex, storage, **fields)
     with database_errors(_title(directory), WRITING), replacing(directory / DATABASE) as unfinished:

@@ -58,7 +58,7 @@ def find_study(name: str) -> Path:
     """The directory of an existing study; ``last`` is the newest.
 
     Raises:
-        UsageError: There is none of this name.
+        UsageError: There is no search of this name.
     """
     known = studies()
     if name == "last" and known:
@@ -66,7 +66,7 @@ def find_study(name: str) -> Path:
     directory = study_directory(name)
     if directory not in known:
         names = [path.name for path in known]
-        hint = suggestion(name, names) if names else "there is none yet"
+        hint = suggestion(name, names) if names else "there are no searches yet"
         raise UsageError(f"there is no search {name!r}: {hint}")
     return directory
 

@@ -47,7 +47,7 @@ class StudyReader:
     """
 
     definition: StudyDefinition
-    """What is searched."""
+    """The definition of the search."""
 
     def __init__(self, directory: Path, *, is_writer: bool = False) -> None:
         self.database = StudyDatabase(directory)

@@ -8,7 +8,7 @@ from accel_engine.json_values import Count, JsonValue, Number, Text
 
 
 class PendingAction(StrEnum):
-    """What is done with a trial, until its run has followed."""
+    """A change of a trial that its run has not made yet."""
 
     PRUNE = "prune"
     STOP = "stop"

@@ -55,7 +55,7 @@ class TrialRuns(Protocol):
         """Start a run that waits when there is a device for it; returns why a user holds it, empty if none does.
 
         Raises:
-            DataError: It cannot be started.
+            DataError: The run cannot be started.
         """
 
     def reopen(self, run: str, changes: Mapping[str, Any]) -> None:

@@ -41,10 +41,10 @@ class ServiceTarget:
 
 
 def check_bench_options(options: BenchOptions) -> None:
-    """Raise if options do not go with a service.
+    """Check that the options of a bench suit a service.
 
     Raises:
-        UsageError: They do not; which.
+        UsageError: An option is for models that are measured here; the message names it.
     """
     for name in OF_MODELS:
         if getattr(options, name) != default_of(BenchOptions, name):
@@ -60,8 +60,8 @@ def find_target(url: str, options: BenchOptions, service: CheckOptions) -> Servi
     """Find a service, and the examples that it is sent: from ``--data``, or random ones by its metadata.
 
     Raises:
-        ServiceError: It cannot be reached, or has no such model.
-        UsageError: The text is no URL, or the examples are not fit for the model.
+        ServiceError: The service cannot be reached, or has no such model.
+        UsageError: The text is not a URL, or the examples do not fit the model.
     """
     parsed, examples = parse_url(url), _read_examples(options.data) if options.data else None
     access = {"token": read_client_token(service.token_file), "ca": service.ca}
@@ -135,7 +135,7 @@ class _ServiceBench(RuntimeBench):
         """The answer to a request; one that a busy service refuses is sent again, and takes so much longer.
 
         Raises:
-            UnreachableError: There is none.
+            UnreachableError: The service does not answer.
             ModelError: The service refuses the request.
         """
         try:

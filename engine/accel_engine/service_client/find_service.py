@@ -81,7 +81,7 @@ def _no_url(text: str) -> UsageError:
 
 @dataclass(frozen=True, slots=True)
 class ServedRun:
-    """What this program's own server tells of its model."""
+    """The run of a model that this program's server serves, as the server describes it."""
 
     name: str
     """Its name in URLs."""
@@ -125,8 +125,8 @@ def find_service_of_run(
         token: See :func:`find_service`.
 
     Raises:
-        ServiceError: It cannot be reached, or has no such model.
-        UsageError: The text is no URL of a service, or the protocol is not for it.
+        ServiceError: The service cannot be reached, or has no such model.
+        UsageError: The text is not a URL of a service, or the protocol is not for it.
     """
     url = parse_url(text)
     _check_protocol(url, options.protocol)
@@ -149,7 +149,7 @@ def find_service(
         ca: A file with the certificates that are trusted; empty for the system's.
 
     Raises:
-        ServiceError: It cannot be reached, or has no such model.
+        ServiceError: The service cannot be reached, or has no such model.
         UsageError: The protocol is not for the URL, or gRPC is not installed.
     """
     _check_protocol(url, protocol)
@@ -186,10 +186,10 @@ def _check_protocol(url: ServiceUrl, protocol: str) -> None:
 
 
 def _first(url: ServiceUrl, tries: Sequence[tuple[str, Callable[[str], ServiceRuntime]]]) -> ServiceRuntime:
-    """The first model that is there.
+    """Connect to the first model that the server has.
 
     Raises:
-        ServiceError: There is none, or the server cannot be reached.
+        ServiceError: The server has none of the models, or cannot be reached.
     """
     refused: dict[str, ServiceError] = {}
     for name, connect in tries:

@@ -21,10 +21,10 @@ from accel_engine.model_server.protocols import (
     to_bytes,
 )
 from accel_engine.models.model_files import SIGNATURE
-from accel_engine.service_client.datatypes import tensor_from_bytes, tensor_from_values
 from accel_engine.service_client.grpc_channel import GrpcChannel
 from accel_engine.service_client.rest_v1 import NUMPY_NAMES
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
+from accel_engine.service_client.tensor_values import tensor_from_bytes, tensor_from_values
 from accel_engine.service_client.transport import ServiceError
 
 

@@ -7,9 +7,9 @@ import numpy.typing as npt
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.protocols import CONTENTS, DATATYPES, INFERENCE, to_bytes
-from accel_engine.service_client.datatypes import numpy_name, tensor_from_bytes, tensor_from_values
 from accel_engine.service_client.grpc_channel import GrpcChannel
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
+from accel_engine.service_client.tensor_values import numpy_name, tensor_from_bytes, tensor_from_values
 
 
 class GrpcV2(ServiceRuntime):

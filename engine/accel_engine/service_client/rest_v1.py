@@ -12,8 +12,8 @@ from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.protocols import METADATA, TENSORFLOW_TYPES
 from accel_engine.models.model_files import SIGNATURE
-from accel_engine.service_client.datatypes import tensor_from_json, tensor_to_json
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
+from accel_engine.service_client.tensor_values import tensor_from_json, tensor_to_json
 from accel_engine.service_client.transport import HttpAnswer, ServiceError, Transport
 
 NUMPY_NAMES = {name: numpy for numpy, name in TENSORFLOW_TYPES.items()} | {"DT_BFLOAT16": "float32"}

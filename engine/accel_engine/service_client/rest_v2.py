@@ -11,8 +11,8 @@ from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.model_server.protocols import BINARY, DATATYPES, JSON_LENGTH, to_bytes
-from accel_engine.service_client.datatypes import numpy_name, tensor_from_bytes, tensor_from_json, tensor_to_json
 from accel_engine.service_client.service_runtime import ServiceRuntime, example_spec
+from accel_engine.service_client.tensor_values import numpy_name, tensor_from_bytes, tensor_from_json, tensor_to_json
 from accel_engine.service_client.transport import HttpAnswer, ServiceError, Transport, UnreachableError
 
 
@@ -93,10 +93,10 @@ def _spec(described: Mapping[str, Any]) -> ArraySpec:
 
 
 def server_name(transport: Transport) -> str:
-    """The name and the version of the server; empty if it does not tell.
+    """The name and the version of the server; empty if its answer has none.
 
     Raises:
-        UnreachableError: It does not answer.
+        UnreachableError: The server does not answer.
     """
     try:
         found = transport.get("/v2").json()

@@ -23,7 +23,7 @@ def bench_service(request: BenchServiceRequest, send: Send = unheard) -> Service
         send: Takes that a number of connections begins, and what was measured of it.
 
     Raises:
-        ServiceError: It does not answer.
+        ServiceError: The service does not answer, or refuses.
         UsageError: The folder has no examples.
     """
     url = parse_url(request.url)
@@ -54,6 +54,6 @@ def measured_load(service: ServiceRuntime, examples: Arrays, connections: int, s
 
 
 def single_requests(service: ServiceRuntime, examples: Arrays) -> Sequence[object]:
-    """A request for each of some examples, as it is sent."""
+    """A prepared request for each example."""
     count = len(next(iter(examples.values())))
     return [service.prepare({name: array[row : row + 1] for name, array in examples.items()}) for row in range(count)]

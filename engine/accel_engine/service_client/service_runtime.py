@@ -26,7 +26,7 @@ class ServiceRuntime(ABC):
         version: Its version; empty if the service does not tell.
         platform: What runs it, as the service tells: ``onnx_onnxv1``, ``tensorflow_savedmodel``; empty if unknown.
         server: The server's name and version; empty if the service does not tell.
-        nan_as_null: Whether JSON has ``null`` for what is not a number; found by trying.
+        nan_as_null: Whether the service takes ``null`` for NaN; found by trying.
     """
 
     name: str
@@ -70,14 +70,14 @@ class ServiceRuntime(ABC):
 
     @abstractmethod
     def prepare(self, inputs: Arrays) -> Any:
-        """A request with some examples, as it is sent."""
+        """Prepare a request with some examples, ready to be sent."""
 
     @abstractmethod
     def send(self, request: Any) -> Any:
-        """The answer to a request as it comes; what is measured.
+        """Send a request and return its answer, not parsed; this is what a bench measures.
 
         Raises:
-            ServiceError: There is none.
+            ServiceError: The service does not answer, or refuses.
         """
 
     @abstractmethod
@@ -85,7 +85,7 @@ class ServiceRuntime(ABC):
         """The outputs of an answer.
 
         Raises:
-            ModelError: They are not readable.
+            ModelError: The answer cannot be parsed.
         """
 
 

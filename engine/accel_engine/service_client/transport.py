@@ -170,10 +170,10 @@ def read_client_token(path: str) -> str:
 
 
 def patiently(send: Any, *arguments: Any) -> Any:
-    """What a call returns, repeated while a busy service refuses it and says when to come again.
+    """Call a function, and again while a busy service refuses and says when to try again; returns its result.
 
     Raises:
-        ServiceError: It is refused for another reason, or again and again.
+        ServiceError: The service refuses for another reason, or too often.
     """
     for _ in range(RETRIES):
         try:

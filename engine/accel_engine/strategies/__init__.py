@@ -20,7 +20,7 @@ class StrategyEntry:
     summary: str
     """One-line description."""
     needs: Words
-    """What it requires, to complete "needs ..."."""
+    """Its requirements, to complete "needs ..."."""
     builder: str
     """``module:function``; called with TensorFlow's logical device names and the resolved plan."""
     minimum_devices: int = 1

@@ -39,7 +39,7 @@ class EventFile:
         directory: The directory, created if needed.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -36,7 +36,7 @@ class RunLog:
         directory: The output directory; event files in its subdirectories are replaced.
 
     Raises:
-        OSError: It cannot be written. All methods raise it, too.
+        OSError: An event file cannot be written. All methods raise it, too.
     """
 
     def __init__(self, source: RunReader, directory: Path) -> None:

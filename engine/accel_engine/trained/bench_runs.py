@@ -31,7 +31,7 @@ class _Measured:
 
 
 class BenchRuns:
-    """Collects candidates as they are measured, and writes each setup as an ended run.
+    """Collects measured candidates, and writes each setup as an ended run.
 
     The values of such a run are by batch size instead of by step: a row for each, by rising size.
 
@@ -58,7 +58,7 @@ class BenchRuns:
             Their ids, in the order in which they were measured.
 
         Raises:
-            RunError: They cannot be written.
+            RunError: A run cannot be written.
         """
         setups, self._setups = self._setups, []
         measured = [setup for setup in setups if not all(each.candidate.problem for each in setup)]

@@ -18,7 +18,7 @@ from accel_engine.training.core.task import BY_RANK, SEVERAL_OUTPUTS, Task
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileSignature:
-    """What a model file tells of itself."""
+    """The inputs, outputs and task of a model file."""
 
     form: DataFormat
     """The form of the data that it takes, each input by its name if there are several."""
@@ -40,7 +40,7 @@ def describe_file(model: keras.Model, file: str) -> FileSignature:
         file: The name of its file, for errors.
 
     Raises:
-        ModelError: It has no inputs of a known shape, or no outputs of numbers.
+        ModelError: The model has no inputs of a known shape, or no outputs of numbers.
     """
     if not getattr(model, "inputs", None):
         raise ModelError(
@@ -88,7 +88,7 @@ def _task_of_uncompiled(
         return Task("custom")
     activation, shape = last_activation(model), model.outputs[numbers[0]].shape
     is_dictionary = isinstance(model_output(model), dict)
-    are_probabilities = is_dictionary and names[numbers[0]] == PROBABILITIES  # as of exported models
+    are_probabilities = is_dictionary and names[numbers[0]] == PROBABILITIES  # as exported models have
     if len(shape) in BY_RANK and (classes or activation == "softmax" or (are_probabilities and len(shape) > 2)):
         return Task(BY_RANK[len(shape)])
     if activation == "sigmoid" and len(shape) == 2:

@@ -101,7 +101,7 @@ class TrainedModel:
         """The form of its data.
 
         Raises:
-            ModelError: It cannot be described.
+            ModelError: The data has statistics that are not finite.
         """
         if form := self.recorded_form or data_format_of(self.dataset, self.plan, self.task.name):
             return form
@@ -211,7 +211,7 @@ def _changes_of(model: keras.Model, plan: Plan, recorded: Diagnostics, run: str)
 
 
 def _open_file(plan: Plan, split: str, progress: Progress) -> TrainedModel:
-    """The model of a file, with its weights as they are, and the data of a plan."""
+    """The model of a file, with the file's weights, and the data of a plan."""
     keras.utils.set_random_seed(plan.seed)
     keras.config.set_dtype_policy(plan.policy)
     dataset = load_for(load_saved(plan.model, _options(plan)), plan, progress)
@@ -224,7 +224,7 @@ def _open_file_alone(plan: Plan) -> TrainedModel:
     """The model of a file, without data. Only classifiers that this program exported have the names of their classes.
 
     Raises:
-        ModelError: It has no inputs of a known shape, or no outputs of numbers.
+        ModelError: The model has no inputs of a known shape, or no outputs of numbers.
     """
     keras.config.set_dtype_policy(plan.policy)
     model, name = load_saved(plan.model, _options(plan)), Path(plan.model).name

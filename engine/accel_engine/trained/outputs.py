@@ -26,12 +26,12 @@ OF_PARTS = ("sequence", "segmentation")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputForm:
-    """What an output means."""
+    """The meaning of an output: its task, classes or units."""
 
     name: str
     """Its name; empty if it is the only one."""
     task: Task
-    """What it was trained for."""
+    """The task that it was trained for."""
     classes: tuple[str, ...] = ()
     """Names of its classes."""
     columns: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class PredictedOutput:
                 their probabilities, or of their numbers.
 
         Raises:
-            ModelError: They are texts.
+            ModelError: The outputs are texts.
         """
         task, array = form.task.name, tf.convert_to_tensor(output)
         if array.dtype == tf.string:

@@ -51,7 +51,7 @@ class OpenedData:
         """The examples of a split.
 
         Raises:
-            DataError: There are none.
+            DataError: The data has no such examples.
         """
         name, examples = _chosen_examples(dataset, split, plan.data)
         return cls(plan, dataset, describe_data(dataset, plan.task), name, examples, notes=notes)
@@ -89,7 +89,7 @@ def load_data(
     Args:
         values: The run's plan.
         recorded: The run's diagnostics.
-        other: Data to use instead of the run's own, as of a plan; empty for the run's.
+        other: Data to use instead of the run's, as in the field ``data`` of a plan; empty for the run's.
         split: One of :data:`SPLITS`.
         progress: Reports the number of examples read.
         keeps_raw: Whether the raw rows of a table are needed.
@@ -145,7 +145,7 @@ def _chosen_examples(dataset: Dataset, split: str, name: str) -> tuple[str, Exam
     """The name and the examples of a split.
 
     Raises:
-        DataError: There are none.
+        DataError: The data has no such examples.
     """
     found = {"test": dataset.test, "validation": dataset.validation, "training": dataset.train}
     wanted = ("test", "validation") if split == "auto" else (split,)

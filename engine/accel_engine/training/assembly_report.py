@@ -13,7 +13,7 @@ from accel_engine.events import DevicesFound, LearningRateChanged, ModelBuilt, T
 from accel_engine.keras_support.losses import loss_name, output_activation, takes_logits
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.keras_support.optimizers import optimizer_name, schedule_name
-from accel_engine.plan.estimate import estimate_disk
+from accel_engine.plan.disk_estimate import estimate_disk
 from accel_engine.run.diagnostics import DataFingerprint, read
 from accel_engine.run.directory.disk_space import shortage
 from accel_engine.run.store.series_names import GRADIENT_NORM, LEARNING_RATE, choose_monitor
@@ -28,7 +28,7 @@ from accel_engine.training.reporting.run_reporter import RunReporter
 
 @dataclass(frozen=True, slots=True)
 class AssemblyReport:
-    """What was written."""
+    """The parts of a written report that the caller uses."""
 
     built: ModelBuilt
     """The size of model and data."""

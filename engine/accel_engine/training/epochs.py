@@ -25,7 +25,7 @@ from accel_engine.training.distributed.worker_sync import SharedCommands, Worker
 from accel_engine.training.evaluation.smaller_batches import AdaptiveValidation
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
-from accel_engine.training.progress.run_progress import EndTraining, RunProgress
+from accel_engine.training.progress.due_actions import DueActions, EndTraining
 from accel_engine.training.recovery.loss_watch import LossWatch
 from accel_engine.training.recovery.replay import advance_optimizers, separated
 from accel_engine.training.reporting.mfu import MfuMeter
@@ -42,7 +42,7 @@ class Epochs:
         batches: The training batches.
         validation: Validates the model; ``None`` if that is off or impossible.
         saver: Saves checkpoints and the model.
-        progress: Decides what is due.
+        due_actions: Decides what is due.
         reporter: The run's step and phase.
         mailbox: Receives this process's commands.
         sync: Synchronizes the workers, if there are several.
@@ -57,7 +57,7 @@ class Epochs:
         batches: Batches,
         validation: Validation | None,
         saver: RunSaver,
-        progress: RunProgress,
+        due_actions: DueActions,
         reporter: RunReporter,
         mailbox: CommandMailbox,
         sync: WorkerSync | None,
@@ -68,14 +68,14 @@ class Epochs:
         self._assembly, self._batches = assembly, batches
         adapts = assembly.plan.on_oom == "adapt" and assembly.single_process  # several processes would have to agree
         self._validation = AdaptiveValidation(validation, reporter, adapts=adapts) if validation else None
-        self._saver, self._progress, self._reporter = saver, progress, reporter
+        self._saver, self._due_actions, self._reporter = saver, due_actions, reporter
         self._run = reporter.run
         self._mailbox, self._sync = mailbox, sync
         self._hardware, self._threads = hardware, threads
         commands = SharedCommands(mailbox, sync) if sync else mailbox
         self._profiler = OpProfiler(assembly, reporter, hardware, lambda: self._loop.graphs)
         self._commands = CommandHandler(
-            commands, assembly, reporter, saver, self._validate_by_command, progress.change_interval, self._profiler
+            commands, assembly, reporter, saver, self._validate_by_command, due_actions.change_interval, self._profiler
         )
         self._recorder = StepRecorder(reporter, states)
         self._time = TimeMeter(reporter, assembly.feed.take_input_wait)
@@ -88,7 +88,7 @@ class Epochs:
     @property
     def metrics(self) -> dict[str, float]:
         """The latest metrics of training and validation."""
-        return self._progress.metrics
+        return self._due_actions.metrics
 
     @property
     def steps_per_second(self) -> float:
@@ -135,7 +135,7 @@ class Epochs:
         try:
             self._train_all()
         except EndTraining as end:
-            if end.outcome is Outcome.FINISHED and self._progress.last_validation_is_due:
+            if end.outcome is Outcome.FINISHED and self._due_actions.last_validation_is_due:
                 self._validate()
             self._save_checkpoint()
             self._time.report()
@@ -149,7 +149,7 @@ class Epochs:
         sizes = self._assembly.step_counts.step_sizes(reporter.step - done, reporter.step)
         self._recorder.continue_epoch(done, sizes, self._skipped)
         # Its engine may have exited between a checkpoint and the validation, or the end.
-        missing = self._progress.validation_is_missing(None if done else reporter.epochs)
+        missing = self._due_actions.validation_is_missing(None if done else reporter.epochs)
         if reporter.epochs >= last or missing:
             self._validate()
         if reporter.epochs < last:
@@ -159,7 +159,7 @@ class Epochs:
             done = 0
 
     def _begin_epoch(self) -> None:
-        self._progress.raise_if_over()
+        self._due_actions.raise_if_over()
         if self._assembly.freezing.is_due(self._reporter.epochs + 1):
             self._unfreeze()
         self._reporter.enter_phase(Phase.TRAINING)
@@ -217,12 +217,12 @@ class Epochs:
                 self._end_epoch() if self._loop.is_idle else self._write_end_of_epoch()
         elif self._loop.is_idle:
             self._handle_commands()
-            if self._progress.within_epochs:
+            if self._due_actions.within_epochs:
                 self._do_what_is_due(None)
 
     def _must_wait(self) -> bool:
         """Whether something is due between two chunks that does not follow from the step."""
-        is_asked = self._mailbox.has_pending or self._profiler.is_due or self._progress.is_due_by_clock
+        is_asked = self._mailbox.has_pending or self._profiler.is_due or self._due_actions.is_due_by_clock
         return is_asked or (self._autotuner is not None and self._autotuner.is_trying)
 
     def _observe(self, chunk: ChunkResult, segment: Segment) -> None:
@@ -245,7 +245,7 @@ class Epochs:
             position: A position in it at which nothing is due any more.
         """
         step = first_step + position
-        ahead = self._progress.steps_until_next(step)
+        ahead = self._due_actions.steps_until_next(step)
         last = segment.steps if ahead is None else min(segment.steps, position + ahead)
         if self._batches.spans_epochs:
             each = self._assembly.step_counts.steps_per_epoch
@@ -254,7 +254,7 @@ class Epochs:
 
     def _next_epoch(self, epoch: int) -> int:
         """The first epoch, from one on, after which something may be due."""
-        frozen, due = self._assembly.freezing.epoch, self._progress.next_epoch(epoch, lambda: self._saver.is_due)
+        frozen, due = self._assembly.freezing.epoch, self._due_actions.next_epoch(epoch, lambda: self._saver.is_due)
         return min(due, frozen - 1) if frozen is not None and frozen > epoch else due
 
     def _trace(self) -> None:
@@ -275,7 +275,7 @@ class Epochs:
         if not assembly.coordinated:
             seconds = time.perf_counter() - began
             self._autotuner = AutoTuner(
-                assembly, self._reporter, self._hardware, self._loop, seconds, self._progress.seconds_left
+                assembly, self._reporter, self._hardware, self._loop, seconds, self._due_actions.seconds_left
             )
         self._report_name_remarks()
         self._meter = MfuMeter(assembly, self._reporter, self._hardware)
@@ -322,27 +322,27 @@ class Epochs:
             metrics=measured.values,
             seconds=measured.seconds,
         )
-        self._run.write_event(self._progress.observe(ended))
+        self._run.write_event(self._due_actions.observe(ended))
 
     def _do_what_is_due(self, epoch: int | None) -> None:
-        """Validate, save a checkpoint and end the run, as far as it is due.
+        """Validate, save a checkpoint and end the run, whichever is due.
 
         Args:
             epoch: Epochs taken, if the last one has just ended.
         """
-        progress = self._progress
-        if progress.validation_is_due(epoch):
+        due_actions = self._due_actions
+        if due_actions.validation_is_due(epoch):
             self._validate()
-        if progress.checkpoint_is_due(epoch, lambda: self._saver.is_due):
+        if due_actions.checkpoint_is_due(epoch, lambda: self._saver.is_due):
             self._save_checkpoint()
         if epoch is None:
-            progress.raise_if_over()
+            due_actions.raise_if_over()
             self._reporter.resume_phase(Phase.TRAINING)
 
     def _validate_by_command(self) -> bool:
         """Validate the model now; returns whether there is validation data."""
         done = self._validate(by_command=True)
-        if done and self._progress.must_save_best():
+        if done and self._due_actions.must_save_best():
             self._save_checkpoint()
         return done
 
@@ -375,7 +375,7 @@ class Epochs:
                 self._run.write_diagnostics(item, reporter.step)
         if metrics is None:
             if not by_command:
-                self._progress.leave_out_validation()
+                self._due_actions.leave_out_validation()
             return False
         validated = Validated(
             time=clock.now(),
@@ -387,7 +387,7 @@ class Epochs:
             baseline=baseline.metrics if baseline else {},
             baseline_name=baseline.name if baseline else "",
         )
-        self._run.write_event(self._progress.observe(validated))
+        self._run.write_event(self._due_actions.observe(validated))
         self._report_name_remarks()
         return True
 

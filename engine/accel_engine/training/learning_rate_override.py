@@ -37,7 +37,7 @@ class LearningRateOverride:
         assembly: Model and optimizer.
 
     Raises:
-        RunError: A learning rate means nothing for it, and why.
+        RunError: The learning rate of the optimizer cannot be set; the message says why.
     """
 
     def __init__(self, assembly: Assembly) -> None:
@@ -63,13 +63,13 @@ class LearningRateOverride:
             self._variable.assign(rate)
 
     def end(self) -> None:
-        """Give the optimizer its schedule again; a constant rate stays as it was set."""
+        """Give the optimizer its schedule again; a constant rate does not change."""
         if self._schedule is not None:
             self._optimizer.learning_rate = self._schedule
 
 
 def _check(assembly: Assembly) -> None:
-    """Raise if a learning rate means nothing for an assembly."""
+    """Check that the learning rate of an assembly's optimizer can be set."""
     optimizer, plan = assembly.optimizer, assembly.plan
     if optimizer is None:
         raise RunError("the model's custom train_step has several optimizers, whose learning rates only it can set")

@@ -36,7 +36,7 @@ from accel_engine.training.distributed.worker_sync import WorkerSync, link_worke
 from accel_engine.training.epochs import Epochs
 from accel_engine.training.evaluation.validation import validation_of
 from accel_engine.training.memory_meters import AllocatedMemory, release_models
-from accel_engine.training.progress.run_progress import RunProgress
+from accel_engine.training.progress.due_actions import DueActions
 from accel_engine.training.recovery.out_of_memory import OutOfMemory
 from accel_engine.training.reporting.error_explanation import print_traceback
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -87,7 +87,7 @@ class Preparation:
 
     @property
     def plan(self) -> Plan:
-        """The plan."""
+        """The run's plan, from :attr:`resolved`."""
         return self.resolved.plan
 
     def prepare(self) -> tuple[Epochs, RunSaver]:
@@ -102,7 +102,7 @@ class Preparation:
         if assembly.chief and diagnostics.read(self._run.directory).profile is None:
             self._opened.callback(start_profiling(assembly, self._reporter))
         self.allocated_memory = AllocatedMemory(report.devices)
-        progress = RunProgress(
+        due_actions = DueActions(
             self.plan,
             report.built.monitor,
             measured_metrics(assembly),
@@ -113,13 +113,13 @@ class Preparation:
             since=self._trains_since,
         )
         self._trains_since = self._trains_since or time.monotonic()
-        saver = RunSaver(assembly, self._reporter, checkpoints, progress)
+        saver = RunSaver(assembly, self._reporter, checkpoints, due_actions)
         epochs = Epochs(
             assembly,
             batches,
             validation,
             saver,
-            progress,
+            due_actions,
             self._reporter,
             self._mailbox,
             self._sync,

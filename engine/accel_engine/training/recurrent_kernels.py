@@ -23,7 +23,7 @@ class _Cell(Protocol):
     """
 
     def gates(self, projected: tf.Tensor, mixed: tf.Tensor) -> tf.Tensor:
-        """What the update takes, ``[..., gates]``."""
+        """The values of the gates, which the update takes, ``[..., gates]``."""
 
     def projected(self, gradient: tf.Tensor) -> tf.Tensor:
         """The gradient of ``projected`` for the gradient of the gates."""

@@ -14,7 +14,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.hosts import carried_files, host_requests
 from accel_engine.hosts.carried_files import THERE, carry
 from accel_engine.hosts.encoded_message import from_text, to_text
-from accel_engine.hosts.engine_requests import CallThere
+from accel_engine.hosts.engine_requests import HostCall
 from accel_engine.hosts.host_list import Host
 from accel_engine.hosts.host_requests import FilePartRequest, FolderOfFilesRequest
 from accel_engine.hosts.link import link_to
@@ -133,7 +133,7 @@ def test_paths_of_a_request_are_those_of_the_host(far_writer: RunWriter) -> None
     """Test the run's directory, and a request of another version."""
     list_runs_of("gpu1")
     mirror = find_run("gpu1:last")
-    line = CallThere("gpu1", EvaluationRequest((ModelReference(mirror),)))._line()
+    line = HostCall("gpu1", EvaluationRequest((ModelReference(mirror),)))._line()
     assert f"{host_requests.RUNS}/{mirror.name}" in line
     assert str(mirror) not in line
     with pytest.raises(RunError, match="this version does not understand"):
@@ -152,7 +152,7 @@ def test_a_host_chooses_no_place_for_its_files(host: Host, tmp_path: Path, path:
     """Test what a host may call the files that an export has written."""
     target = ExportTarget("keras", "keras", "none", str(tmp_path / "out" / "m.keras"), 0.0)
     request = ExportRequest(ModelReference(tmp_path), (target,), "auto", folder=tmp_path)
-    call = CallThere("gpu1", request)
+    call = HostCall("gpu1", request)
     assert call._target(path) is None
     assert call._target("0/m.keras") == tmp_path / "out" / "m.keras"
 

@@ -184,7 +184,10 @@ def test_the_last_line_may_be_incomplete(tmp_path: Path) -> None:
             "step,time,loss\n0,2026-11-23T10:00:00,1\n1,yesterday,1\n",
             "line 3: 'yesterday' in the column 'time' is not a time: a date such as 2026-11-23T10:00:00, or seconds",
         ),
-        ("step;loss\n1;0,9\n", "line 2: '0,9' in the column 'loss' has a decimal comma: replace the decimal commas by"),
+        (
+            "step;loss\n1;0,9\n",
+            "line 2: '0,9' in the column 'loss' has a decimal comma: replace the decimal",
+        ),
         ("step;loss\n0;1\n1;-0,9e-3\n", "line 3: '-0,9e-3' in the column 'loss' has a decimal comma"),
         ("1;0,9\n", "line 1: the first line must have the names of the columns; it has numbers"),
         ('step,loss\n0,"' + "9" * 200_000 + '"\n', "line 2: field larger than field limit"),

@@ -56,7 +56,7 @@ PREDICT, INFER = "/v1/models/small:predict", "/v2/models/small/infer"
         ([{"b64": "%"}], "string", "b64 is not in base64"),
         ([{"b64": "/w=="}], "string", "takes texts in UTF-8"),
         ([["good"]], "string", "takes a single value (string) for each example, not a list"),
-        (["\ud800"], "string", "takes texts in Unicode; '\\ud800' is none"),
+        (["\ud800"], "string", "takes texts in Unicode; '\\ud800' has half of a character"),
         (["a" * (1 << 20)] + [1] * (1 << 20), "float32", "takes numbers (float32), not texts"),
     ],
 )
@@ -102,10 +102,11 @@ def test_bodies_that_are_wrong(numbers: Server) -> None:
     assert "has no examples" in error({"inputs": {"x": []}}) or "takes examples" in error({"inputs": {"x": []}})
     given = {"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [0, 1, 2, 3]}
     assert '"inputs", a list of tensors' in error({}, INFER)
-    assert "has the datatype FP32, not 'FP64'" in error({"inputs": [{**given, "datatype": "FP64"}]}, INFER)
-    assert "x is there twice" in error({"inputs": [given, given]}, INFER)
-    assert "shape is a list of whole numbers" in error({"inputs": [{**given, "shape": [-1, 4]}]}, INFER)
-    assert "has 4 values, and its shape [2, 4] is for 8" in error({"inputs": [{**given, "shape": [2, 4]}]}, INFER)
+    assert "must have the datatype FP32, not 'FP64'" in error({"inputs": [{**given, "datatype": "FP64"}]}, INFER)
+    assert "x is given twice" in error({"inputs": [given, given]}, INFER)
+    assert "shape must be a list of whole numbers" in error({"inputs": [{**given, "shape": [-1, 4]}]}, INFER)
+    assert "has 4 values, but its shape [2, 4] needs 8" in error({"inputs": [{**given, "shape": [2, 4]}]}, INFER)
+    assert "the outputs are probabilities" in error({"inputs": [given], "outputs": [{"name": []}]}, INFER)
     assert "takes arrays only" in error(b"1,2,3,4", "/predict")
     assert numbers.ask("/readyz").status == 200
 

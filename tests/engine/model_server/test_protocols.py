@@ -92,7 +92,9 @@ def test_triton_client_over_http(numbers: Server, is_binary: bool) -> None:
     found = client.infer("small", [given], outputs=wanted, request_id="seven")
     assert found.as_numpy("probabilities") == pytest.approx(probabilities(X), abs=1e-6)
     assert found.get_response()["id"] == "seven"
-    with pytest.raises(tritonclient.utils.InferenceServerException, match="there is no model other, but small"):
+    with pytest.raises(
+        tritonclient.utils.InferenceServerException, match="there is no model other; the model is small"
+    ):
         client.infer("other", [given])
 
 
@@ -170,7 +172,10 @@ def test_outputs_are_chosen_by_name_and_form(numbers: Server) -> None:
     assert np.frombuffer(found.content[length:], "<f4").reshape(3, 3) == pytest.approx(probabilities(X), abs=1e-6)
     nested = numbers.ask(INFER, {"inputs": [tensor(data=X.tolist())]}).json["outputs"][0]
     assert nested["shape"] == [3, 3]
-    assert "there is no output 'y', but probabilities" in numbers.ask(INFER, {**body, "outputs": [{"name": "y"}]}).error
+    assert (
+        "there is no output 'y'; the outputs are probabilities"
+        in numbers.ask(INFER, {**body, "outputs": [{"name": "y"}]}).error
+    )
 
 
 def test_bytes_after_the_json_are_checked(numbers: Server) -> None:
@@ -183,10 +188,10 @@ def test_bytes_after_the_json_are_checked(numbers: Server) -> None:
     whole = struct.pack("<4f", 1, 2, 3, 4)
     assert ask(16, whole) == ""
     assert ask(17, whole) == "input x: binary_data_size is 17, and 16 bytes follow"
-    assert ask(12, whole) == "input x has 3 values, and its shape [1, 4] is for 4"
-    assert ask(16, whole + b"x") == "1 bytes of binary data are of no input"
+    assert ask(12, whole) == "input x has 3 values, but its shape [1, 4] needs 4"
+    assert ask(16, whole + b"x") == "1 bytes of binary data belong to no input"
     assert ask("16", whole) == "input x: binary_data_size is '16', and 16 bytes follow"
-    assert ask(15, whole[:15]) == "input x: 15 bytes are no multiple of 4"
+    assert ask(15, whole[:15]) == "input x: 15 bytes are not a multiple of 4"
 
 
 def test_what_describes_the_server(numbers: Server) -> None:

@@ -51,7 +51,7 @@ def test_a_request_of_its_own_stubs_is_answered(channel: Any) -> None:
     ("method", "fields", "error"),
     [
         ("PredictionService/Predict", {}, "INVALID_ARGUMENT: model_spec has no name"),
-        ("PredictionService/Predict", {"name": "other"}, "NOT_FOUND: there is no model other, but small"),
+        ("PredictionService/Predict", {"name": "other"}, "NOT_FOUND: there is no model other; the model is small"),
         ("PredictionService/Predict", {"name": "small", "version": {"value": 2}}, "NOT_FOUND: there is no version 2"),
         ("PredictionService/Predict", {"name": "small", "version_label": "new"}, "NOT_FOUND: there is no label 'new'"),
         ("PredictionService/Predict", {"name": "small", "signature_name": "a"}, "INVALID_ARGUMENT: the model has the"),
@@ -110,11 +110,11 @@ def test_few_values_are_filled_up() -> None:
 @pytest.mark.parametrize(
     ("tensor_given", "dtype", "error"),
     [
-        (tensor("DT_DOUBLE", 1, 2, double_val=[1, 2]), "float32", "has the type DT_FLOAT, not DT_DOUBLE"),
-        (tensor("DT_FLOAT", float_val=[1]), "float32", "shape is a list of whole numbers"),
-        (tensor("DT_FLOAT", -1, 2, float_val=[1]), "float32", "shape is a list of whole numbers"),
-        (tensor("DT_FLOAT", 1, 2, float_val=[1, 2, 3]), "float32", r"has 3 values, and its shape \[1, 2\] is for 2"),
-        (tensor("DT_FLOAT", 1, 2, tensor_content=b"abc"), "float32", "3 bytes are no multiple of 4"),
+        (tensor("DT_DOUBLE", 1, 2, double_val=[1, 2]), "float32", "must have the type DT_FLOAT, not DT_DOUBLE"),
+        (tensor("DT_FLOAT", float_val=[1]), "float32", "shape must be a list of whole numbers"),
+        (tensor("DT_FLOAT", -1, 2, float_val=[1]), "float32", "shape must be a list of whole numbers"),
+        (tensor("DT_FLOAT", 1, 2, float_val=[1, 2, 3]), "float32", r"has 3 values, but its shape \[1, 2\] needs 2"),
+        (tensor("DT_FLOAT", 1, 2, tensor_content=b"abc"), "float32", "3 bytes are not a multiple of 4"),
         (tensor("DT_FLOAT", 1 << 30, 2, float_val=[1]), "float32", "is larger than 1,000 bytes"),
         (tensor("DT_UINT8", 1, 1, int_val=[256]), "uint8", "takes whole numbers from 0 to 255, not 256"),
         (tensor("DT_STRING", 1, 1, string_val=[b"\xff"]), "string", "takes texts in UTF-8"),

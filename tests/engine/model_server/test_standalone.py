@@ -17,7 +17,7 @@ OF_THE_TEST = "service_client.rest_v2"
 
 OF_WRITING = {
     *("formats.serving_warmup", "data.standardization_model"),
-    *("private_names.keras_names", "private_names.tflite_file_names"),
+    *("private_names.keras_names", "private_names.tflite_flatbuffer"),
 }
 """What the formats import within functions that write models."""
 

@@ -123,7 +123,7 @@ def test_files_that_are_no_model_of_keras_are_refused_with_the_way_to_convert_th
     for name, reason in (
         ("m.weights.h5", "with model.save('FILE.keras'); or give FILE.py:FUNCTION with --initial-weights"),
         ("m.tflite", "a TFLite model has no Keras layers any more"),
-        ("notes.txt", "a model is a name, FILE.keras, FILE.h5"),
+        ("notes.txt", "must be a name, FILE.keras, FILE.h5"),
     ):
         with pytest.raises(PlanError, match=re.escape(reason)) as raised:
             models.find(f"{tmp_path}/{name}")

@@ -18,7 +18,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops import script_ops
 
 from accel_engine.errors import AccelError
-from accel_engine.private_names import keras_graph_names, keras_names, python_names, tensorflow_names, tflite_file_names
+from accel_engine.private_names import keras_graph_names, keras_names, python_names, tensorflow_names, tflite_flatbuffer
 from accel_engine.training.core.rematerialization.division import divide_model
 
 
@@ -328,6 +328,6 @@ def test_layers_of_losses() -> None:
 
 
 def test_operations_added_to_a_tflite_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert tflite_file_names.can_scale()
+    assert tflite_flatbuffer.can_edit_flatbuffer()
     monkeypatch.setitem(sys.modules, "tensorflow.lite.tools.flatbuffer_utils", None)
-    assert not tflite_file_names.can_scale()
+    assert not tflite_flatbuffer.can_edit_flatbuffer()

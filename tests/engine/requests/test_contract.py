@@ -250,5 +250,5 @@ def test_garbage_is_refused(line: str) -> None:
 def test_requests_know_their_names() -> None:
     assert all(request_name(find_request(name)) == name for name in request_names())
     assert all(inspect.getdoc(find_request(name)) for name in request_names())
-    with pytest.raises(AccelError, match="there is no request 'nosuch', but bench_models, "):
+    with pytest.raises(AccelError, match="there is no request 'nosuch'; the requests are bench_models, "):
         find_request("nosuch")

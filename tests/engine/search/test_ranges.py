@@ -45,8 +45,8 @@ def test_a_plan_file_has_choices_as_a_list() -> None:
 
 
 MISTAKES = {
-    "learning_rate": "no range of a field",
-    "=1,2": "no range of a field",
+    "learning_rate": "not a range of a field",
+    "=1,2": "not a range of a field",
     "learning_rte=1..2": "did you mean learning_rate",
     "lr=1e-4..1e-1:log": "did you mean learning_rate",
     "learning_rate=": "empty value",

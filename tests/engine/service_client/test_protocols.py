@@ -19,15 +19,15 @@ from accel_engine.protobuf import Message, bytes_field, text_field, varint
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.check_service import CheckOptions
 from accel_engine.service_client.bench import check_bench_options, find_target, measure_service
-from accel_engine.service_client.datatypes import (
+from accel_engine.service_client.find_service import ServiceUrl, find_service, parse_url
+from accel_engine.service_client.rest_v2 import RestV2
+from accel_engine.service_client.tensor_values import (
     numpy_name,
     tensor_from_bytes,
     tensor_from_json,
     tensor_from_values,
     tensor_to_json,
 )
-from accel_engine.service_client.find_service import ServiceUrl, find_service, parse_url
-from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.transport import ServiceError, Transport, UnreachableError, patiently
 
 TEXTS = np.array([["a"], ["é"], [""]], object)
@@ -80,6 +80,8 @@ class Stand(BaseHTTPRequestHandler):
         if kind.busy:
             kind.busy -= 1
             self.answer(429, b'{"error": "full"}', Retry_After="0")
+        elif self.path == "/v2/repository/index":
+            self.close_connection = True  # without an answer, as a server does that fails at what it does not know
         elif not self.takes_nan and b"NaN" in body:
             self.answer(400, b'{"error": "no JSON"}')
         elif self.path == "/v1/models/m:predict":

@@ -13,7 +13,7 @@ from accel_engine.events import ModelBuilt, Outcome
 from accel_engine.models.build import build
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import count_steps
+from accel_engine.plan.step_counts import count_steps
 from accel_engine.run.store.series_names import MICRO_BATCH_NORM
 from accel_engine.training.core.batches import epoch_orders
 from accel_engine.training.core.gradient_norms import MAX_LAYERS, GradientNorms, layers_of

@@ -14,7 +14,7 @@ from accel_engine.events import EpochEnded, Outcome, Validated
 from accel_engine.models.build import build
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import count_steps
+from accel_engine.plan.step_counts import count_steps
 from accel_engine.training.core.batches import epoch_orders
 
 from .conftest import Gym

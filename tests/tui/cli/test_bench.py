@@ -196,7 +196,7 @@ def test_options_reach_the_engine(run_command, asked):
         ("--target-latency 10", "give one with its unit"),
         ("--target-latency 0ms", "give one with its unit"),
         ("--batch-sizes 1,0", "give positive whole numbers"),
-        ("--devices tpu", "'tpu' is none of cpu, gpu"),
+        ("--devices tpu", "'tpu' must be cpu, gpu"),
         ("--precision int8", "'int8' must be one or more of float32"),
         ("--target-rate 0", "0"),
         ("--target-rate inf", "inf"),

@@ -137,4 +137,4 @@ def test_a_checkpoint_that_cannot_be_is_wrong_usage(run_command, asked, wrong):
 
 def test_an_empty_device_is_wrong_usage(run_command, asked):
     result = run_command("evaluate last --device ''")
-    assert (result.status, "'' is none of auto, cpu and such as gpu:0" in result.err, asked) == (2, True, [])
+    assert (result.status, "'' must be auto, cpu or such as gpu:0" in result.err, asked) == (2, True, [])

@@ -79,7 +79,7 @@ def test_the_gpu_that_computed_is_told_and_one_that_is_not_there_is_refused(run_
     requests.clear()
     for words in ("predict last rows.csv --device gpu:7", "predict last --device tpu:0 rows.csv"):
         result = run_command(words)
-        reasons = ("no device gpu:7: this machine has cpu", "'tpu:0' is none of auto, cpu and such as gpu:0")
+        reasons = ("no device gpu:7: this machine has cpu", "'tpu:0' must be auto, cpu or such as gpu:0")
         assert (result.status, any(reason in result.err for reason in reasons)) == (2, True), result.err
     assert requests == []
 

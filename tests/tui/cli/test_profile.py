@@ -133,7 +133,7 @@ def test_an_ended_script_is_refused(run_command, home, asked):
     script.end()
     result = run_command("profile last --seconds 1")
     assert (result.status, asked) == (2, [])
-    assert "is finished, and no plan says how to take its steps: profile a live run" in result.err
+    assert "is finished, and has no plan to repeat its steps: profile a live run" in result.err
 
 
 @pytest.mark.parametrize(

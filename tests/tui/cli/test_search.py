@@ -95,8 +95,8 @@ def test_a_plan_file_with_a_table_search(run_command, started, here: Path) -> No
 
 WRONG = {
     "search": "nothing varies",
-    "search --over": "is no range of a field",
-    "search --over learning_rate": "is no range of a field",
+    "search --over": "is not a range of a field",
+    "search --over learning_rate": "is not a range of a field",
     "search --over learning_rate=1..0.1": "is reversed: use 0.1..1",
     "search --over batch_size=": "empty value",
     "search --over learning_rte=1..2": "did you mean learning_rate",

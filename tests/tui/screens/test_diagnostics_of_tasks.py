@@ -202,7 +202,7 @@ async def test_a_forecast_is_drawn_over_its_truth(engine: FakeEngine) -> None:
     async with diagnosed(engine, example_reports.forecast()) as pilot:
         await shows(pilot, "MAE of load", "MAE of price", "repeats the last value")
         await pilot.press("2")
-        await shows(pilot, "1 to 6 of 12", "━━ true", "━━ predicted", "series load (2, . next)", "example 5")
+        await shows(pilot, "1 to 6 of 12", "━━ true", "━━ predicted", "series load (1 of 2, . next)", "example 5")
         await pilot.press("right", ".")
         await shows(pilot, "7 to 12 of 12", "series price", "example 11")
         await pilot.press("f")

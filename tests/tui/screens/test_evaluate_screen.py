@@ -164,7 +164,7 @@ async def test_data_split_and_checkpoint_are_chosen(
     [
         ("split", "some", "'some' must be one of auto, test, validation, training"),
         ("checkpoint", "7", "'7' must be auto, best, last"),
-        ("device", "gpu", "'gpu' is none of auto, cpu and such as gpu:0"),
+        ("device", "gpu", "'gpu' must be auto, cpu or such as gpu:0"),
     ],
 )
 async def test_a_choice_that_is_wrong_is_told_in_the_form(

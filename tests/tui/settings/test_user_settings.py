@@ -103,7 +103,10 @@ def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.Mon
     [
         (
             "\ntheme = nord\n",
-            [':2: invalid TOML: Invalid value; quote texts, e.g. theme = "nord", but not true or false'],
+            [
+                ':2: invalid TOML: Invalid value; quote texts, e.g. theme = "nord"; '
+                "write true, false and numbers without quotes"
+            ],
         ),
         ('theme = "nord\n', [":1: invalid TOML: Illegal character '\\n'; a quote is not closed"]),
         ("a = 1\na = 2\n", [":2: invalid TOML: Cannot overwrite a value; the name is already set"]),

@@ -216,10 +216,10 @@ def _command(cure: Cure, info: RunInfo) -> str | None:
 
 
 def _found(directory: Path, finding: str, number: int) -> tuple[Finding, Cure]:
-    """A finding by its id, and one of its cures that change the plan.
+    """Find a finding by its id, and one of its cures that change the plan.
 
     Raises:
-        AccelError: There is none, or the run cannot be read.
+        AccelError: There is no such finding or cure, or the run cannot be read.
     """
     from accel_engine.race.remembered_races import read_with_races  # its imports are slow
 

@@ -145,7 +145,7 @@ def _find(reference: str) -> Path:
     """The directory of a run, for a command that no search takes.
 
     Raises:
-        UsageError: There is none, or only a search has this name.
+        UsageError: There is no such run, or only a search has this name.
     """
     search = named_search(reference)
     if search and not runs_named(list_runs(), reference):

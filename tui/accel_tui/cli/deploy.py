@@ -111,7 +111,7 @@ def deploy(context: click.Context) -> None:
     """Serve the trained model of RUN on this machine, proved to answer as the trained model does.
 
     The model is exported and verified, and served by a separate process, which stays when this command
-    ends. It is told only once the server's answers to held-out examples are the trained model's. The server
+    ends. The command reports success only if the server answers held-out examples as the trained model does. It
     speaks the Open Inference Protocol and TensorFlow Serving's REST protocol, takes files, and has a page
     to try it. What it does is listed by 'accel-tui deploy list'.
     """
@@ -255,7 +255,7 @@ def check(url: str, run: str, options: CheckOptions, as_json: bool) -> int:
     check_steps((directory,), options.checkpoint)
     request = CheckServiceRequest(ModelReference.of(directory), url, options, read_client_token(options.token_file))
     request.check()
-    find_service_of_run(directory, url, options, request.token)  # what cannot be asked is told before TensorFlow starts
+    find_service_of_run(directory, url, options, request.token)  # errors come before TensorFlow starts
     found = ask(request)
     for note in found.notes:
         print_to_stderr(note)
@@ -333,7 +333,7 @@ def _stay(deployment: Deployment) -> int:
 
 
 def _print_log(path: Path, goes_on: Callable[[], bool]) -> None:
-    """Print a log, and what comes to it while it goes on."""
+    """Print a log, and what is added to it while ``goes_on`` returns true."""
     if not path.exists():
         return
     with path.open("r", encoding="utf-8", errors="replace") as stream:

@@ -8,10 +8,10 @@ import click
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import FieldValue
 from accel_engine.plan import Plan, resolved_plan
-from accel_engine.plan.estimate import count_steps
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
 from accel_engine.plan.memory_remedies import PlanChange, cheapest_change
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.step_counts import count_steps
 from accel_engine.process.engine_call import ask
 from accel_engine.process.engine_process import require_installation
 from accel_engine.race.remembered_races import RememberedResult, remembered_result

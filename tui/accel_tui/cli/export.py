@@ -100,7 +100,7 @@ def _model(run: str, data: str, checkpoint: str) -> Path | Plan:
     """The directory of a run, or the plan of a model's file.
 
     Raises:
-        UsageError: There is none, or an option is not for it.
+        UsageError: There is no such run or file, or an option is not for it.
     """
     model = find_model(run, data)
     if isinstance(model, Path) and data:
@@ -115,11 +115,11 @@ def _export_model(model: Path | Plan, options: ExportOptions, *, as_json: bool) 
 
     Args:
         model: The directory of its run, or a plan with its file and its data.
-        options: They have one format of models.
+        options: The options, with one format of models.
         as_json: Whether to print a JSON object for each format instead of a table.
 
     Raises:
-        ModelError: Nothing was written; why.
+        ModelError: Nothing was written; the message says why.
         UsageError: The output cannot be written there.
     """
     targets = chosen_targets(Path(model.model).stem if isinstance(model, Plan) else model.name, options)

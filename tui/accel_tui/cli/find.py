@@ -182,7 +182,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
         check_for: Checks that a finder can take the plan, with its total number of steps.
 
     Raises:
-        AccelError: It does not fit, or TensorFlow is missing.
+        AccelError: The plan does not fit, or TensorFlow is missing.
     """
     from accel_engine.measure.trial_memory import devices_of
     from accel_engine.plan import isolation, resolved_plan

@@ -96,7 +96,7 @@ def follow_run(
             lost, was_lost = reader.link_problem, lost
             messages = [*(interrupts.escalate(info) if interrupts else ())]
             if bool(lost) != bool(was_lost):
-                messages.append(f"{lost}; the run goes on there" if lost else "connected again")
+                messages.append(f"{lost}; the run continues there" if lost else "connected again")
             if info.waiting and info.waiting is not waiting:
                 messages.append(info.waiting.waiting)
             waiting = info.waiting

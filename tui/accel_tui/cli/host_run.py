@@ -155,10 +155,10 @@ def _of_host(run: str, place: tuple[PlaceName, PlaceRequest] | None) -> Path:
 
 
 def chosen_host(name: str) -> HostReading:
-    """What is known of the host that the user has named, or of the one that ``any`` means.
+    """A reading of the host that the user has named, or of the one that ``any`` chooses.
 
     Raises:
-        UsageError: It cannot be reached.
+        UsageError: The host cannot be reached.
     """
     if name == ANY:
         reading = choose_host()

@@ -126,7 +126,7 @@ def _train_there(place: Place, job: str, *, detach: bool) -> int:
     try:
         return subprocess.run(place.log_command(job), check=False).returncode and 1
     except KeyboardInterrupt:
-        print_to_stderr(f"{job} goes on; show it again: {shell_command(place.log_command(job))}")
+        print_to_stderr(f"{job} continues; show it again: {shell_command(place.log_command(job))}")
         return 0
 
 

@@ -43,7 +43,7 @@ _STANDARD_INPUT = "-"
 """The name of standard input among files."""
 
 _HEAD = 1 << 16
-"""Bytes by which the format of a table is told."""
+"""Number of bytes that identify the format of a table."""
 
 
 @click.command(epilog=EPILOG)
@@ -199,7 +199,7 @@ def _saved_input(kind: str) -> Iterator[Path]:
 
     Raises:
         UsageError: Standard input is closed, a terminal, or empty.
-        RunError: It cannot be read, or the temporary file cannot be written.
+        RunError: Standard input cannot be read, or the temporary file cannot be written.
     """
     if sys.stdin is None:
         raise UsageError("standard input is closed: pipe the examples into the command")
@@ -219,8 +219,8 @@ def _save(stream: BinaryIO, folder: Path, kind: str) -> Path:
     """Copy a stream into a file.
 
     Raises:
-        UsageError: It is empty.
-        OSError: It cannot be read, or the file cannot be written.
+        UsageError: The stream is empty.
+        OSError: The stream cannot be read, or the file cannot be written.
     """
     head = stream.read(_HEAD)
     if not head.strip():

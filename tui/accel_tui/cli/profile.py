@@ -63,10 +63,10 @@ def profile(plan_or_run: str | None, options: ProfileOptions, as_json: bool, **f
 
 
 def _checked(plan: Plan, devices: Sequence[Device]) -> Plan:
-    """Check a plan as a new run's, and that its steps can be profiled.
+    """Check that a plan can be trained as a new run, and its steps can be profiled.
 
     Raises:
-        AccelError: It does not fit the machine, the data or the model.
+        AccelError: The plan does not fit the machine, the data or the model.
     """
     del devices
     return check_profile_plan(plan).plan

@@ -126,7 +126,7 @@ def progress(state: RunState, width: float = math.inf) -> str:
 
 
 def _progress_at_step(state: RunState) -> str:
-    """The progress, with the step: what is said within an epoch looks unlike what is said at its end."""
+    """The progress, with the step within an epoch, so that it differs from the line at the end of an epoch."""
     text = progress(state)  # begins with the step if there are no epochs
     return text if state.current_epoch is None else f"step {state.step:,}  {text}"
 

@@ -121,10 +121,10 @@ def exit_status(raced: Race) -> int:
 
 
 def _checked(plan: Plan, devices: Sequence[Device]) -> tuple[ResolvedPlan, Sequence[Device]]:
-    """Check a plan as a new run's, and that it can be raced.
+    """Check that a plan can be trained as a new run, and raced.
 
     Raises:
-        AccelError: It does not fit the machine, the data or the model.
+        AccelError: The plan does not fit the machine, the data or the model.
     """
     resolved = resolved_plan.resolve_to_train(plan, devices)
     check_raceable(resolved)

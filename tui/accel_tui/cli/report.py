@@ -40,7 +40,7 @@ def _report_path(directory: Path, output: str | None) -> Path:
     """Where the report on a run is written: a file in the working directory, if no other is named.
 
     Raises:
-        UsageError: It is a directory, or no HTML file.
+        UsageError: The path is a directory, or does not end with ``.html``.
     """
     path = user_path(output) if output else Path(f"{directory.name}.html")
     if is_directory(path):

@@ -24,7 +24,7 @@ from accel_engine.search.definition import SearchOptions
 from accel_engine.search.progress import check_enough
 from accel_engine.search.ranges import format_over, parse_all
 from accel_engine.search.search_events import events_between, report_event
-from accel_engine.search.search_table import split_table
+from accel_engine.search.search_toml import split_search_options
 from accel_engine.search.study_paths import find_study
 from accel_engine.search.trial_plan import without_effect
 from accel_tui.cli.chosen_plan import with_chosen_plan
@@ -87,7 +87,7 @@ def _chosen(
     plan_file: Path | None, range_texts: Sequence[str], options: Mapping[str, Any]
 ) -> tuple[PlanFile | None, SearchOptions]:
     """The plan file without its search, and the search of that and of the options over it."""
-    file, written = split_table(read_plan_file(plan_file)) if plan_file else (None, SearchOptions())
+    file, written = split_search_options(read_plan_file(plan_file)) if plan_file else (None, SearchOptions())
     ranges = parse_all(range_texts) if range_texts else ()
     parameters = {each.name: each for each in (*written.parameters, *ranges)}
     return file, replace(written, parameters=tuple(parameters.values()), **options)
@@ -137,7 +137,7 @@ class HostSearch:
         try:
             return command_on(host, ["search", "--resume", name, *self._output], None)
         except RunError as error:
-            raise RunError(f"{error}; the search goes on there; show it: {again}") from error
+            raise RunError(f"{error}; the search continues there; show it: {again}") from error
 
 
 def runs_at(name: PlaceName, request: PlaceRequest) -> "RunsAtPlace":
@@ -151,8 +151,8 @@ def resume_search(name: str, options: Mapping[str, Any]) -> Path:
     """Continue a search, perhaps with another number of trials or other limits.
 
     Raises:
-        UsageError: There is none of this name, or an option cannot change.
-        RunError: It cannot be read or written.
+        UsageError: There is no search of this name, or an option cannot change.
+        RunError: The search cannot be read or written.
     """
     directory, changes = find_study(name), dict(options)
     fixed = [each for each in options if each not in _RESUMED]

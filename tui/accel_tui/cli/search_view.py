@@ -41,7 +41,7 @@ Event = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SearchNow:
-    """A search as it is now."""
+    """The present state of a search."""
 
     definition: StudyDefinition
     """What is searched."""

@@ -52,7 +52,7 @@ def show_all(*, as_json: bool) -> int:
 
 
 def _summary(study: ListedStudy) -> dict[str, Any]:
-    """A search in a row; why it cannot be read, of one that is damaged or newer than this program."""
+    """The row of a search; with the problem, if it cannot be read."""
     name, state = study.directory.name, study.state
     if state is None or state.definition is None:
         return {"search": name, "state": "unreadable", "problem": study.problem}
@@ -115,7 +115,7 @@ def stop_search(directory: Path, patience: float, *, wait: bool) -> int:
         wait: Whether to wait.
 
     Raises:
-        RunError: It does not run, or does not answer.
+        RunError: The search does not run, or does not answer.
     """
     name = directory.name
     with StudyDatabase(directory) as database:

@@ -90,7 +90,7 @@ class Access:
         """Answer a request only if it names this server and has the cookie of its path.
 
         Raises:
-            web.HTTPException: It is refused; a stranger does not learn which addresses exist.
+            web.HTTPException: The request is refused, in the same way for addresses that exist and others.
         """
         name = _parse_host_header(request.headers.get("Host", ""))
         if not self._is_own_name(name):

@@ -155,7 +155,7 @@ def _verdict(metric: MetricDifference, confidence: float) -> str:
         return "equal"
     if metric.p is None:
         is_mean = metric.measured.low is not None
-        return f"cannot be tested: {'the models have other metrics' if is_mean else 'it is no mean over examples'}"
+        return f"cannot be tested: {'the models have other metrics' if is_mean else 'it is not a mean over examples'}"
     if metric.p > 1 - confidence:
         return "may be chance"
     return {True: "better", False: "worse", None: "different"}[metric.is_better]

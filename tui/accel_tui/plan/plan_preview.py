@@ -6,10 +6,11 @@ from collections.abc import Set as AbstractSet
 from accel_engine.data.changes import remarks
 from accel_engine.data.pixel_scaling import Scaling, choose_scaling
 from accel_engine.models import ModelEntry
-from accel_engine.plan import affecting, estimate
-from accel_engine.plan.estimate import StepCounts
+from accel_engine.plan import affecting
+from accel_engine.plan.disk_estimate import estimate_disk
 from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.step_counts import StepCounts, tpu_advice
 from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
@@ -86,7 +87,7 @@ def file_rows(filled: ResolvedPlan, description: Description | None) -> tuple[Pr
     plan, counts = filled.plan, filled.step_counts
     size = ""
     if description and not description.problem and counts and not filled.errors:
-        needed = estimate.estimate_disk(plan, counts.total_steps, description.parameters, description.trainable)
+        needed = estimate_disk(plan, counts.total_steps, description.parameters, description.trainable)
         size = f"≈ {numbers.size(needed)}, "
     return (PreviewRow("files", f"{size}{numbers.counted(plan.keep_checkpoints, 'checkpoint')}"),)
 
@@ -111,7 +112,7 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
             f"the global batch is {counts.global_batch}"
         )
     if counts and filled.strategy.kind == "tpu":
-        found += filter(None, [estimate.tpu_advice(counts, filled.data.examples or 0)])
+        found += filter(None, [tpu_advice(counts, filled.data.examples or 0)])
     if description:
         from accel_engine.run.directory.disk_space import (
             shortage,  # the first frame, without a description, does not need these
@@ -122,7 +123,7 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
         if training := memory_text.training_of(filled, description):
             found += filter(None, [memory_text.memory_shortage(training)])
         steps = counts.total_steps if counts else 0
-        needed = estimate.estimate_disk(plan, steps, description.parameters, description.trainable)
+        needed = estimate_disk(plan, steps, description.parameters, description.trainable)
         found += filter(None, [shortage(runs_directory(), needed)])
     if counts and counts.passes > 1:
         found.append(f"each epoch uses the data {counts.passes:.3g} times")

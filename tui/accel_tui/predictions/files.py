@@ -39,7 +39,7 @@ class SavingOptions:
     """Where predictions are written.
 
     Raises:
-        UsageError: They cannot be written there, not even over what is there.
+        UsageError: Predictions cannot be written there, even with ``force``.
     """
 
     output: str = option(
@@ -67,10 +67,11 @@ class SavingOptions:
 
 
 def _check_predictions_path(path: Path) -> None:
-    """Raise if predictions cannot be written to a path, not even over what is there.
+    """Check that predictions can be written to a path, if only in place of what is there.
 
     Raises:
-        UsageError: It has another suffix, its folder is missing, or it is of the wrong kind.
+        UsageError: The path has another suffix, its folder is missing, or it is a folder instead of a file, or the
+            other way round.
     """
     if path.suffix and path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{path} must end with {', '.join(SUFFIXES)}, or have no suffix: a folder for images")
@@ -89,7 +90,7 @@ def write_predictions(path: Path, found: ExamplePredictions, top: int) -> None:
         top: Number of the most probable classes of an image in JSON.
 
     Raises:
-        UsageError: They do not fit the format.
+        UsageError: The predictions do not fit the format.
         RunError: The path cannot be written.
     """
     with file_errors(f"cannot write {path}"):

@@ -66,7 +66,7 @@ def report_of(directory: Path) -> str:
     """The report on a run, as HTML.
 
     Raises:
-        RunError: It cannot be read.
+        RunError: The run cannot be read.
     """
     state = _state_of_run(directory)
     assert state.info is not None  # noqa: S101 (it was read)
@@ -100,7 +100,7 @@ def _state_of_run(directory: Path) -> RunState:
     """The state of a run now, with printable texts.
 
     Raises:
-        RunError: It cannot be read.
+        RunError: The run cannot be read.
     """
     with closing(RunReader(directory, max_samples=0, max_buckets=CAPACITY, past_phases=False)) as reader:
         info = reader.info()

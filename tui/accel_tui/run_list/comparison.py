@@ -168,7 +168,7 @@ class Comparison:
 
 
 def compare_runs(runs: Sequence[ComparedRun]) -> Comparison:
-    """Compare runs."""
+    """Find the fields of the plans, and the results, in which runs are equal or differ."""
     plans = [compared.plan for compared in runs]
     field_names = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
     columns = {name: tuple(_comparable(plan.get(name, _UNKNOWN)) for plan in plans) for name in field_names}

@@ -80,7 +80,7 @@ class QueueReader:
             devices: The machine's devices.
 
         Raises:
-            RunError: It cannot be read.
+            RunError: The queue cannot be read.
         """
         entries = queue.entries()
         if not entries:

@@ -22,7 +22,7 @@ class RecordedCurve:
 
     Bucket ``i`` covers ``width`` steps from ``first_step + i * width`` on; the last one may be incomplete. When more
     than :data:`CAPACITY` buckets would be needed, ``width`` doubles. NaN and infinities are gaps: counted, and
-    otherwise ignored. ``Curve()`` has no steps.
+    otherwise ignored. ``RecordedCurve()`` has no steps.
     """
 
     end_step: int = 0
@@ -58,7 +58,7 @@ class RecordedCurve:
 
     @property
     def buckets(self) -> Statistics:
-        """Its buckets."""
+        """Minimum, maximum, sum and number of finite values of each bucket."""
         return Statistics(self.low, self.high, self.total, self.finite)
 
     def with_buckets(self, buckets: Statistics, **changes: Any) -> "RecordedCurve":

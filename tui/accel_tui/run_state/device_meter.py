@@ -22,7 +22,7 @@ class Meter:
     """The last :data:`MAX_UTILIZATIONS` utilizations in %, oldest first; ``None`` where missing."""
 
     def reading(self, name: str) -> Reading:
-        """The latest reading of that name, or one that says why there is none."""
+        """The latest reading of that name, or one with the reason why it is missing."""
         return self.sample.readings.get(name, UNREAD)
 
 

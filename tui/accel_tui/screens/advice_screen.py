@@ -20,7 +20,7 @@ from accel_tui.app_protocol import Screens, app_of, open_screen
 from accel_tui.follower import Unreadable
 from accel_tui.formatting.advice import change_command, coverage_text, cure_text, failures_text, missing_text
 from accel_tui.run_state.advice import Advice, AdviceFollower
-from accel_tui.run_state.cure_trials import AdviceNotes
+from accel_tui.run_state.advice_state import AdviceState
 from accel_tui.screens.asking import WorkingScreen, awaiting
 from accel_tui.screens.cure_runner import CureRunner, can_apply
 from accel_tui.terminal.textual_private import is_being_removed
@@ -79,12 +79,12 @@ class AdviceScreen(WorkingScreen):
         self._follower = AdviceFollower(directory, partial(is_covered, self))
 
     @cached_property
-    def _notes(self) -> AdviceNotes:
-        return app_of(self).advice_notes.setdefault(self.directory, AdviceNotes())
+    def _state(self) -> AdviceState:
+        return app_of(self).advice_states.setdefault(self.directory, AdviceState())
 
     @cached_property
     def _runner(self) -> CureRunner:
-        return CureRunner(self, self.directory, self._notes, on_applied=self._follower.read)
+        return CureRunner(self, self.directory, self._state, on_applied=self._follower.read)
 
     def compose(self) -> ComposeResult:
         """Compose the summary, the findings beside the details of the selected one, and the keys."""
@@ -100,13 +100,13 @@ class AdviceScreen(WorkingScreen):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        self._notes.on_change = self._show_trial
+        self._state.on_change = self._show_trial
         self._listen()
 
     def on_unmount(self) -> None:
         self._runner.close()
-        if self._notes.on_change == self._show_trial:
-            self._notes.on_change = lambda: None
+        if self._state.on_change == self._show_trial:
+            self._state.on_change = lambda: None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what the selected finding and cure allow."""
@@ -122,7 +122,7 @@ class AdviceScreen(WorkingScreen):
                     is_offered = is_offered and self.advice is not None and can_apply(self.advice.info, changes)
                 return (not self._runner.is_busy or None) if is_offered else False
             case "undo":
-                is_cured = self._notes.is_applied or (self.advice and self.advice.is_cured)
+                is_cured = self._state.is_applied or (self.advice and self.advice.is_cured)
                 return (not self._runner.is_busy or None) if is_cured else False
             case "profile":
                 if self.advice is None or self.advice.info.bench:
@@ -237,7 +237,7 @@ class AdviceScreen(WorkingScreen):
         """Show another finding, and offer what another cure allows."""
         message.stop()
         if isinstance(message.option_list, FindingList):
-            self._notes.selected = self._findings.highlighted_id
+            self._state.selected = self._findings.highlighted_id
             self._show_finding()
         self.refresh_bindings()
 
@@ -254,7 +254,7 @@ class AdviceScreen(WorkingScreen):
     def _take_advice(self, advice: Advice) -> None:
         self.advice = advice
         self.set_class(not advice.findings, "-healthy")
-        self._findings.show_findings(advice.findings, self._notes.selected)
+        self._findings.show_findings(advice.findings, self._state.selected)
         self.query_one("#about", Static).update(_about(advice))
         self._show_finding()
 
@@ -282,7 +282,7 @@ class AdviceScreen(WorkingScreen):
         """Show the cures, with the trials of the selected finding."""
         if not self.is_mounted:
             return
-        self._cures.show_cures(self._finding, self.advice, self._notes)
+        self._cures.show_cures(self._finding, self.advice, self._state)
         self.query_one("#cures-heading").display = self._cures.display
         self.refresh_bindings()
 
@@ -298,7 +298,7 @@ def _about(advice: Advice) -> Content:
 
 
 def _healthy(advice: Advice | None) -> Content:
-    """What is said of a run without findings."""
+    """The text for a run without findings."""
     if advice is None or advice.info.bench:
         return Content("")
     if advice.failed:

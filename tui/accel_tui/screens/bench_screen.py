@@ -106,7 +106,7 @@ class LatencyOverThroughput(PlotView):
         self.show((lambda _: self.plot(setups, target)) if any(setups) else None)
 
     def plot(self, setups: Sequence[Sequence[Candidate]], target: float | None) -> Plot:
-        """The plot, in milliseconds, on logarithmic axes; the letters of setups are those of the tables."""
+        """The plot, in milliseconds, on logarithmic axes; the letters of setups are the same as in the tables."""
         unit = "requests/s" if any(each.scenario == "server" for setup in setups for each in setup) else "examples/s"
         points = [
             (

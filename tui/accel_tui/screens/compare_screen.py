@@ -152,7 +152,7 @@ def _lines(comparison: Comparison, *, has_equal: bool) -> Iterator[Line]:
 
 
 def _equal_results(comparison: Comparison) -> list[ComparedRow]:
-    """The results that are the same in all runs, but those of the table above."""
+    """The results that are the same in all runs, without the results of the table above."""
     return [row for row in comparison.results if len(set(row.texts)) == 1 and row.label not in _ABOVE]
 
 

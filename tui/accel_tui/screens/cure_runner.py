@@ -14,7 +14,7 @@ from accel_engine.plan.changed_plan import options_text
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.run import RunInfo
 from accel_tui.formatting.advice import can_continue_with
-from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
+from accel_tui.run_state.advice_state import AdviceState, AppliedCureState, CureTrialState
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user
 
 if TYPE_CHECKING:  # its imports are slow
@@ -42,22 +42,22 @@ def can_apply(info: RunInfo, changes: Mapping[str, Any]) -> bool:
 class CureRunner:
     """Tries, applies or takes back one cure at a time; applies it after a question.
 
-    A trial ends with the screen. What is applied goes on without it, and ends with the app.
+    A trial ends with the screen. Applying continues without it, and ends with the app.
 
     Args:
         screen: Asks the questions, and shows what was done.
         directory: The run's directory.
-        notes: The trials and what was applied so far; changed here.
+        state: The trials and what was applied so far; changed here.
         on_applied: Called when a cure was applied or taken back.
     """
 
     def __init__(
-        self, screen: Screen[Any], directory: Path, notes: AdviceNotes, on_applied: Callable[[], object]
+        self, screen: Screen[Any], directory: Path, state: AdviceState, on_applied: Callable[[], object]
     ) -> None:
         self._screen = screen
         self._app = screen.app
         self._directory = directory
-        self._notes = notes
+        self._state = state
         self._on_applied = on_applied
         self._should_stop = threading.Event()
         self._is_closed = False
@@ -65,12 +65,12 @@ class CureRunner:
     @property
     def is_trying(self) -> bool:
         """Whether a trial is in progress."""
-        return any(trial.is_running for trial in self._notes.trials.values())
+        return any(trial.is_running for trial in self._state.trials.values())
 
     @property
     def is_busy(self) -> bool:
         """Whether a cure is being tried, applied or taken back."""
-        return self.is_trying or any(each.is_running for each in self._notes.applied.values())
+        return self.is_trying or any(each.is_running for each in self._state.applied.values())
 
     def try_cure(self, finding: Finding, cure: Cure) -> None:
         """Try a cure of a finding in a thread, unless another one is tried or applied."""
@@ -78,7 +78,7 @@ class CureRunner:
             return
         self._should_stop = threading.Event()  # a stopped trial may still be ending
         key = options_text(cure.changes)
-        self._set_trial(key, CureTrial())
+        self._set_trial(key, CureTrialState())
         work = partial(self._try, finding, cure, key, self._should_stop)
         self._app.run_worker(work, thread=True, exit_on_error=False, group="try", description=key)
 
@@ -95,8 +95,8 @@ class CureRunner:
         """Stop a trial in progress, and forget it: the screen is closed."""
         self.stop()
         self._is_closed = True
-        for key in [key for key, trial in self._notes.trials.items() if trial.is_running]:
-            del self._notes.trials[key]
+        for key in [key for key, trial in self._state.trials.items() if trial.is_running]:
+            del self._state.trials[key]
 
     async def apply(self, finding: Finding, cure: Cure, info: RunInfo) -> None:
         """Ask, then apply a cure of a finding in a thread."""
@@ -113,19 +113,19 @@ class CureRunner:
 
         def progress(reached: "CureProgress") -> None:
             if not should_stop.is_set():
-                self._app.call_later(self._set_trial, key, CureTrial(progress=reached))
+                self._app.call_later(self._set_trial, key, CureTrialState(progress=reached))
 
         def is_stopped() -> bool:
             return should_stop.is_set() or not self._app.is_running
 
-        trial, quantity = CureTrial(problem="it ended unexpectedly"), cure_task.PURPOSES[finding.category]
+        trial, quantity = CureTrialState(problem="it ended unexpectedly"), cure_task.PURPOSES[finding.category]
         try:
             found = cure_race.try_cure(
                 self._directory, cure.changes, progress, should_stop=is_stopped, quantity=quantity
             )
-            trial = CureTrial(result=found)
+            trial = CureTrialState(result=found)
         except AccelError as error:
-            trial = CureTrial(problem="stopped" if should_stop.is_set() else str(error))
+            trial = CureTrialState(problem="stopped" if should_stop.is_set() else str(error))
         finally:  # other exceptions are shown by the app
             self._app.call_later(self._set_trial, key, trial)
 
@@ -141,7 +141,7 @@ class CureRunner:
 
     def _start(self, key: str, work: "Callable[[], AppliedCure]") -> None:
         if not self.is_busy:
-            self._set_applied(key, Application())
+            self._set_applied(key, AppliedCureState())
             change = partial(self._change, key, work)
             self._app.run_worker(change, thread=True, exit_on_error=False, group="apply", description=key)
 
@@ -156,8 +156,8 @@ class CureRunner:
 
     def _end_change(self, key: str, done: "AppliedCure | None", problem: str) -> None:
         if done is not None and key == _UNDO:
-            self._notes.applied.clear()
-        self._set_applied(key, Application(done.text) if done else Application(problem=problem))
+            self._state.applied.clear()
+        self._set_applied(key, AppliedCureState(done.text) if done else AppliedCureState(problem=problem))
         if not self._is_closed:
             self._on_applied()
         if self._is_closed or key == _UNDO:  # no line of a cure shows it
@@ -167,14 +167,14 @@ class CureRunner:
             else:
                 self._app.notify(done.text, title=what.capitalize(), markup=False)
 
-    def _set_applied(self, key: str, applied: Application) -> None:
-        self._notes.applied[key] = applied
-        self._notes.on_change()
+    def _set_applied(self, key: str, applied: AppliedCureState) -> None:
+        self._state.applied[key] = applied
+        self._state.on_change()
 
-    def _set_trial(self, key: str, trial: CureTrial) -> None:
+    def _set_trial(self, key: str, trial: CureTrialState) -> None:
         if not self._is_closed:
-            self._notes.trials[key] = trial
-            self._notes.on_change()
+            self._state.trials[key] = trial
+            self._state.on_change()
 
 
 def _apply_question(info: RunInfo, changes: Mapping[str, Any]) -> QuestionScreen:

@@ -83,7 +83,7 @@ def _trained_runs() -> dict[str, str]:
 
 
 class _DeployingScreen(JobScreen):
-    """What deployments and updates have in common: progress, the server that is told, and a command to ask it."""
+    """Base of deployments and updates: progress, the server that was started, and a command to ask it."""
 
     KEPT = "Nothing is deployed then."
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -150,7 +150,7 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
         return "A validation is in progress." if action == "validate" else ""
 
     def action_tab_at(self, number: int) -> None:
-        """Switch to a tab, counted from 1; as soon as it is known what tabs there are."""
+        """Switch to a tab, counted from 1, once the tabs are known."""
         if not self._is_read:
             self._early_tab = number
             return

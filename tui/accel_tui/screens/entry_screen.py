@@ -61,7 +61,7 @@ class EntryScreen(Dialog[Value]):
         """Parse the texts of the fields, by their ids.
 
         Raises:
-            AccelError: They are no value.
+            AccelError: The texts are not a valid value.
         """
         raise NotImplementedError
 

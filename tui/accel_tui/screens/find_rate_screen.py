@@ -86,7 +86,7 @@ class FindRateScreen(FinderScreen):
 
     @property
     def row_values(self) -> Sequence[float]:
-        """The suggested rates, the best first."""
+        """The rates of the table's rows, which are the suggested ones."""
         return self.suggested
 
     def use(self, value: float) -> None:

@@ -129,7 +129,7 @@ def _detail(view: HostView) -> Content:
 
 
 class LocalReader:
-    """Reads the runs of this machine, as :class:`~accel_engine.hosts.reading.HostReader` does those of a host."""
+    """Reads the runs of this machine, as :class:`~accel_engine.hosts.reading.HostReader` reads the runs of a host."""
 
     def __init__(self) -> None:
         self._runs = RunList(runs_directory())

@@ -73,11 +73,11 @@ class Job:
             self._cancel = None
 
     def ask(self, request: EngineRequest[Any]) -> Any:
-        """The answer of an engine process, whose parts are sent to the screen.
+        """Ask an engine process, send the parts of its answer to the screen, and return the result.
 
         Raises:
-            UsageError: Its device cannot be used.
-            AccelError: There is none, also because the job was cancelled.
+            UsageError: The request's device cannot be used.
+            AccelError: There is no result, or the job was cancelled.
         """
         if self.is_cancelled:
             raise AccelError("ended before an engine was started")

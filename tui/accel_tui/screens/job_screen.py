@@ -171,7 +171,7 @@ class JobScreen(WorkingScreen):
         """Do the job, in a thread; returns what is found. It ends soon once the job is cancelled.
 
         Raises:
-            AccelError: It cannot be done.
+            AccelError: The job failed, or was cancelled.
         """
         raise NotImplementedError
 

@@ -228,7 +228,7 @@ class PredictScreen(JobScreen):
 
     @property
     def work_in_progress(self) -> str:
-        """The prediction; a text that is being written stays as far as it is."""
+        """The prediction; empty while a text is written, as the text so far stays on the screen."""
         return "" if self.has_class("-writing") else super().work_in_progress
 
     @awaiting

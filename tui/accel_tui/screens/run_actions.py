@@ -362,13 +362,13 @@ async def _open_of_all(target: Screens, screen: RunActionsScreen, runs: Runs) ->
 
 
 async def _use_model(target: Screens, screen: RunActionsScreen, runs: Runs) -> None:
-    """Open a screen of a trained model, or notify of why there is none."""
+    """Open a screen of a trained model, or notify why there is no model."""
     if await _are_trained(screen, runs):
         await _open(target, screen, runs)
 
 
 async def _use_models(target: Screens, screen: RunActionsScreen, runs: Runs) -> None:
-    """Open a screen of several trained models, or notify of why one is none."""
+    """Open a screen of several trained models, or notify why a run has no model."""
     if await _are_trained(screen, runs):
         await _open_of_all(target, screen, runs)
 

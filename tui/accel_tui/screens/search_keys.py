@@ -105,7 +105,7 @@ def parse_count(text: str, noun: str) -> int:
         noun: What is counted, in the plural.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is not a number, or out of range.
     """
     try:
         count = int(text.strip().removeprefix("+").replace(",", "").replace(" ", ""))

@@ -19,7 +19,7 @@ from accel_tui.formatting.bars import bar
 from accel_tui.formatting.race import TITLE, bars, cure_verdict, heading
 from accel_tui.formatting.text import paragraph_lines
 from accel_tui.run_state.advice import Advice, chart_name
-from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
+from accel_tui.run_state.advice_state import AdviceState, AppliedCureState, CureTrialState
 from accel_tui.run_state.marks import with_advice
 from accel_tui.widgets.chart.chart import PointedChart
 from accel_tui.widgets.chart.chart_view import ChartSeries
@@ -208,12 +208,12 @@ class CureList(AdviceList):
 
     _cures: Mapping[str, Cure] = {}
     _advice: Advice | None = None
-    _notes = AdviceNotes()
+    _state = AdviceState()
 
-    def show_cures(self, finding: Finding | None, advice: Advice | None, notes: AdviceNotes) -> None:
+    def show_cures(self, finding: Finding | None, advice: Advice | None, state: AdviceState) -> None:
         """Show the cures of a finding, with their trials; the selected one stays selected."""
         self._cures = keyed(map(_name, finding.cures), finding.cures) if finding and advice else {}
-        self._advice, self._notes = advice, notes
+        self._advice, self._state = advice, state
         self.display = bool(self._cures)
         self.on_resize()
 
@@ -224,17 +224,17 @@ class CureList(AdviceList):
 
     def on_resize(self) -> None:
         width = self.size.width or self.app.size.width
-        self.show([Option(_content(each, self._advice, self._notes, width), id_) for id_, each in self._cures.items()])
+        self.show([Option(_content(each, self._advice, self._state, width), id_) for id_, each in self._cures.items()])
 
 
 def _name(cure: Cure) -> str:
     return f"{cure.text} {options_text(cure.changes)}"
 
 
-def _content(cure: Cure, advice: Advice | None, notes: AdviceNotes, width: int) -> Content:
+def _content(cure: Cure, advice: Advice | None, state: AdviceState, width: int) -> Content:
     if advice is None:
         return Content("")
-    lines = [each for line in _cure_lines(cure, advice, notes, width - 2) for each in _wrapped(line, width - 2)]
+    lines = [each for line in _cure_lines(cure, advice, state, width - 2) for each in _wrapped(line, width - 2)]
     return Content("\n").join(Content("  " if index else "▸ ") + line for index, line in enumerate(lines))
 
 
@@ -245,7 +245,7 @@ def _wrapped(line: Line, width: int) -> list[Content]:
     return [Content.styled(text, style) for text in paragraph_lines(words, width)]
 
 
-def _cure_lines(cure: Cure, advice: Advice, notes: AdviceNotes, width: int) -> Iterator[Line]:
+def _cure_lines(cure: Cure, advice: Advice, state: AdviceState, width: int) -> Iterator[Line]:
     """What to do, the options that do it, what that gains, and why it cannot be tried."""
     info = advice.info
     yield cure_text(cure, info), ""
@@ -254,17 +254,17 @@ def _cure_lines(cure: Cure, advice: Advice, notes: AdviceNotes, width: int) -> I
         options = options_text(cure.changes)
         if options not in cure.text:
             yield options, "bold"
-    if trial := notes.trials.get(options):
+    if trial := state.trials.get(options):
         yield from _trial(trial, width)
     elif cure.gain:
         yield f"expected: {cure.gain.text}, by {cure.gain.basis}", "$foreground 75%"
     if options and (reason := advice.not_tried.get(options)):
         yield f"cannot be tried: {reason}", "$foreground 75%"
-    if options and (applied := notes.applied.get(options)):
+    if options and (applied := state.applied.get(options)):
         yield _application(applied)
 
 
-def _application(applied: Application) -> Line:
+def _application(applied: AppliedCureState) -> Line:
     if applied.problem:
         return f"✗ not applied: {printable_line(applied.problem)}", "$text-error"
     if applied.is_running:
@@ -272,7 +272,7 @@ def _application(applied: Application) -> Line:
     return f"✓ applied: {printable_line(applied.text)}", "$text-success"
 
 
-def _trial(trial: CureTrial, width: int) -> Iterator[Line]:
+def _trial(trial: CureTrialState, width: int) -> Iterator[Line]:
     if trial.problem:
         yield f"✗ not tried: {printable_line(trial.problem)}", "$text-error"
     elif trial.result:

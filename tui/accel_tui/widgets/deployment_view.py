@@ -66,7 +66,7 @@ _BARS: tuple[tuple[str, str, _Figure, Callable[[float], str]], ...] = (
 )
 """The bars of a card: name, colour, value, and how that is written.
 
-A full one is the highest value of the course; for p50, that of p99, and for memory, the machine's.
+A full bar is the highest value of the course; for p50, the highest of p99, and for memory, the machine's.
 """
 
 

@@ -119,7 +119,7 @@ class KeyBar(Widget):
         self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
 
     def render(self) -> Content:
-        """The keys that fit."""
+        """The labels of the shown keys."""
         return Content("").join(key.label for key in self.shown)
 
     @property

@@ -148,7 +148,7 @@ class RunsTable(Table[RunSummary]):
 
     @property
     def _changed(self) -> set[GroupPath]:
-        """The groups that were folded or unfolded; those of a filtered list are forgotten with the filter."""
+        """The groups that were folded or unfolded; in a filtered list, they are forgotten with the filter."""
         return self._changed_of_filter if self.filter else self.changed_groups
 
     @property

@@ -50,9 +50,9 @@ class Heading:
     title: str
     """Its name."""
     rows: frozenset[Hashable]
-    """The keys of its rows, with those of the groups in it."""
+    """The keys of its rows, and of the rows of groups within it."""
     note: str = ""
-    """What is said of it after the name."""
+    """The text after the name."""
     depth: int = 0
     """Number of groups that it is in."""
     is_folded: bool = False
@@ -169,7 +169,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self.empty = empty
         self.selectable = selectable
         self.shown: tuple[T, ...] = ()
-        """The rows in their order, with those of folded groups."""
+        """The rows in their order, also of folded groups."""
         self.lines: Sequence[T | Heading] = ()
         """The lines below the header: rows, and the headings of groups."""
         self.columns: Sequence[Column[T]] = ()
@@ -310,7 +310,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self.go_to(self._cursor + direction)
 
     def action_select_all(self) -> None:
-        """Select all rows, with those of folded groups; deselect all if all are selected."""
+        """Select all rows, also of folded groups; deselect all if all are selected."""
         every = frozenset(map(self.key_of, self.shown))
         self.selected = frozenset() if every <= self.selected else self.selected | every
 

@@ -1,1 +1,1 @@
-"""What tries a cure of a finding, and applies it or takes it back."""
+"""Tries a cure of a finding, and applies it or takes it back."""

@@ -47,7 +47,7 @@ class AppliedCure:
     before: Mapping[str, Any]
     """The same fields, with the values before."""
     text: str
-    """What was done, in words."""
+    """The change that was made, in words."""
     process: "subprocess.Popen[str] | None" = field(default=None, repr=False)
     """The engine's process, if a new one was started."""
 
@@ -104,7 +104,7 @@ def apply(
         launch: Gives a run to an engine; by default to a new process.
 
     Raises:
-        AccelError: It cannot be applied, why, and what to do instead; the run is as it was.
+        AccelError: The cure cannot be applied; the message says what to do instead. The run has not changed.
     """
     if host_of_run(directory):
         return _on_host(directory, changes, finding)
@@ -122,14 +122,14 @@ def apply(
 
 
 def undo(directory: Path, *, launch: Launch = run_change.launch) -> AppliedCure:
-    """Take the last cure of a run back, by the inverse change; what the weights have learned since stays.
+    """Take back the last cure of a run, by the inverse change; the weights stay as they are.
 
     Args:
         directory: The run's directory.
         launch: Gives a run to an engine; by default to a new process.
 
     Raises:
-        AccelError: It cannot be taken back, and why.
+        AccelError: The run has no cure, or cannot be changed or continued.
     """
     if host_of_run(directory):
         return _on_host(directory, {}, "")
@@ -157,7 +157,8 @@ def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:
     """Check that a run can be continued with changes, from the checkpoint that it has, or saves when it stops.
 
     Raises:
-        RunError: It cannot, and what to do instead.
+        RunError: A field cannot change within a run, or there is no checkpoint to continue from; the message says
+            what to do instead.
     """
     if fixed := sorted(set(changes) - CHANGEABLE):
         why = f"{', '.join(fixed)} cannot change within a run"
@@ -174,10 +175,10 @@ def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:
 
 
 def _check(info: RunInfo, plan: Plan, changes: Mapping[str, Any]) -> None:
-    """Check that a run can have changes of its plan, before anything is done to it.
+    """Check that a run can have changes of its plan, before the run is changed.
 
     Raises:
-        AccelError: It cannot.
+        AccelError: The changes are empty or unknown, change nothing, or do not fit the machine, the data or the model.
     """
     if not changes:
         raise RunError("this cure changes no field of the plan")

@@ -19,7 +19,7 @@ from accel_engine.run.runs.plan_changes import CHANGEABLE
 
 
 class Quantity(StrEnum):
-    """What is compared."""
+    """The quantity that a trial compares."""
 
     SPEED = "speed"
     MEMORY = "memory"
@@ -52,7 +52,7 @@ class CureTask:
     after: TrialStart
     """With them."""
     quantity: Quantity
-    """What is compared."""
+    """The quantity that is compared."""
     changes: Mapping[str, Any]
     """The changes."""
     balanced_metric: str = ""
@@ -81,7 +81,7 @@ def cure_task(
         quantity: What is compared; by default it follows from the changed fields.
 
     Raises:
-        AccelError: The changes cannot be tried, and why.
+        AccelError: The changes cannot be tried; the message says why.
     """
     plan = _check_trial(info, changes)
     built, found = history.built, history.devices
@@ -118,7 +118,7 @@ def quantity_of(changes: Collection[str], *, on_cpu: bool) -> Quantity:
 
 
 def _check_trial(info: RunInfo, changes: Mapping[str, Any]) -> Plan:
-    """Check that changes of a run's plan can be tried, as far as the run tells.
+    """Check that changes of a run's plan can be tried, as far as the run's plan tells.
 
     Args:
         info: The run.
@@ -128,7 +128,7 @@ def _check_trial(info: RunInfo, changes: Mapping[str, Any]) -> Plan:
         The run's plan.
 
     Raises:
-        AccelError: They cannot be tried, and why.
+        AccelError: The plan trains in several processes, or the changes have no effect that a trial can show.
     """
     plan = info.require_plan("only a run of this program can be tried with other settings")
     if strategies.find(plan.strategy).processes:
@@ -152,7 +152,7 @@ def check_can_be_tried(changes: Iterable[str]) -> None:
     """Check that some steps can show the effect of changed fields.
 
     Raises:
-        RunError: They cannot; why.
+        RunError: There is no such field, or the fields change the examples or nothing within a step.
     """
     names = [*changes]
     if not names:

@@ -1,4 +1,4 @@
-"""What the profile of the data tells: inputs and targets that cannot be learned from as they are."""
+"""Rules on the profile of the data: inputs and targets that a model cannot learn from without a change."""
 
 import math
 from collections.abc import Iterator

@@ -16,7 +16,7 @@ UNRELATED_ERRORS = 3.0
 """Standard errors around chance within which neighbours agree by chance."""
 
 UNRELATED_EXAMPLES = 200
-"""Examples from which this is told."""
+"""Smallest number of examples for which unrelated neighbours are reported."""
 
 CONFIDENCE_AREA = 0.72
 """Area under the ROC curve of the confidence for being right, below which errors hardly depend on it.

@@ -232,7 +232,7 @@ class Learning:
 def learning_of(recorded: Recorded) -> Learning:
     """What a run's latest part has recorded.
 
-    Several losses, as of a GAN, and a loss beside rewards need not fall: such a run has no loss here.
+    Several losses, as a GAN has, and a loss beside rewards need not fall: such a run has no loss here.
     """
     parts = recorded.all(PartStarted)
     first = parts[-1].step if parts else 0

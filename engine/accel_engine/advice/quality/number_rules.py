@@ -13,7 +13,7 @@ from accel_engine.run.history.history import skipped_steps
 from accel_engine.run.store.steps import THROUGHPUT, TIME
 
 _AT_FAULT = re.compile(r"\b(inputs|targets|weights)\b[^;]*\b(not finite|extreme)\b[^;]*\(")
-"""What the engine says of a batch whose examples are at fault."""
+"""Finds the engine's message on a batch whose examples are at fault."""
 
 MIN_LOST = 3
 """Steps at the end of a live run whose losses must be lost: a single one may be infinite."""
@@ -64,7 +64,7 @@ def _cures(learning: Learning) -> list[Cure]:
 
 
 def _engine_findings(learning: Learning) -> list[str]:
-    """What the engine has found out about losses or weights that are not finite."""
+    """The causes that the engine has found for losses or weights that are not finite."""
     ended = learning.recorded.ended
     return [repair.reason for repair in number_repairs(learning)] + [ended.reason if ended else ""]
 

@@ -111,7 +111,7 @@ def plateau(learning: Learning) -> Iterator[Finding]:
         "half of the time taught nothing that the loss shows",
         [
             set_field(
-                "Lower the learning rate as training goes on: --schedule cosine",
+                "Lower the learning rate during training: --schedule cosine",
                 "keras.callbacks.ReduceLROnPlateau(), or a CosineDecay",
                 "often a lower loss: a constant rate keeps weights moving about their best values",
                 "the constant learning rate",

@@ -1,4 +1,4 @@
-"""What helps against overfitting."""
+"""Cures of overfitting."""
 
 from typing import Any
 

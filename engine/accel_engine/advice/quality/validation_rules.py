@@ -139,7 +139,7 @@ def _seconds_between(learning: Learning, step: int) -> float:
 
 
 def stopped_late(learning: Learning) -> Iterator[Finding]:
-    """The metric that counts has long been as good as it is, and nothing stops the run."""
+    """The metric that counts has not improved for long, and nothing stops the run."""
     if learning.settings.get("patience") or list(overfitting(learning)):
         return
     found = next(learning.monitored(), None)
@@ -178,7 +178,7 @@ def stopped_late(learning: Learning) -> Iterator[Finding]:
                 patience=patience,
                 restore_best="on",
             ),
-            set_field("Or lower the rate as training goes on: --schedule cosine", "CosineDecay", schedule="cosine"),
+            set_field("Or lower the rate during training: --schedule cosine", "CosineDecay", schedule="cosine"),
         ],
         weight=0.3 * saved / max(whole, 1e-9) + 0.1,
     )

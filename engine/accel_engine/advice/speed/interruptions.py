@@ -1,4 +1,4 @@
-"""What comes between steps too often: validations, checkpoints, and tracing."""
+"""Rules on validations, checkpoints and tracing that interrupt the steps too often."""
 
 import math
 import statistics

@@ -1,4 +1,4 @@
-"""What the machine does besides: throttling, other programs, swapping."""
+"""Rules on the load of the machine: throttling, other programs, swapping."""
 
 from collections import Counter
 from collections.abc import Iterator

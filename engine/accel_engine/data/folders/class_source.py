@@ -35,7 +35,7 @@ class ClassFileForm(FileForm[str, H]):
         """The form that follows from what some files are, and from the plan.
 
         Raises:
-            DataError: They cannot be read together.
+            DataError: The files differ too much to be read together.
             PlanError: An option does not fit them.
         """
 
@@ -46,7 +46,7 @@ class ClassFolderSource(FolderSource[str]):
     task = "classification"
     targets = "classes"
     column: ClassVar[str]
-    """What an example is called."""
+    """The name of an example's column."""
     form_type: ClassVar[type[ClassFileForm[Any]]]
     """Checks the files, and reads them."""
     ignored: ClassVar[tuple[str, ...]] = ()
@@ -91,7 +91,7 @@ class ClassFolderSource(FolderSource[str]):
         )
 
     def sample(self, file: str, label: str) -> tuple[str, str]:
-        """What is shown of an example and its class."""
+        """The texts that show an example and its class."""
         return os.path.relpath(file, self.root), label
 
     def has_targets(self, root: Path) -> bool:

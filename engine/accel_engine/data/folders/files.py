@@ -64,8 +64,8 @@ class FileForm(ABC, Generic[F, H]):
         """The header of a file, which seems whole.
 
         Raises:
-            UnreadableError: It cannot be opened, or is damaged.
-            DataError: It cannot be used.
+            UnreadableError: The file cannot be opened, or is damaged.
+            DataError: The file can be opened, but not be used.
         """
 
     @abstractmethod
@@ -73,8 +73,8 @@ class FileForm(ABC, Generic[F, H]):
         """The row of a file, and its header.
 
         Raises:
-            UnreadableError: It cannot be opened, or is damaged.
-            DataError: It cannot be used.
+            UnreadableError: The file cannot be opened, or is damaged.
+            DataError: The file can be opened, but not be used.
         """
 
     def changes(self, headers: Counter[H], *, is_sampled: bool = False) -> tuple[Change, ...]:
@@ -95,7 +95,7 @@ class FileForm(ABC, Generic[F, H]):
 
 @dataclass(frozen=True, slots=True)
 class FilesSeen(Generic[F, H]):
-    """What looking at some files of a folder told."""
+    """The headers of some files of a folder, and the files that cannot be read."""
 
     headers: dict[F, H]
     """The files with their headers, without those that are left out."""

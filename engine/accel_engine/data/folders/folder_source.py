@@ -27,7 +27,7 @@ _NAMED = 5
 """Number of folders, and of suffixes in each, that are named."""
 
 _OF_SYSTEMS = ("Thumbs.db", "desktop.ini", "__MACOSX")
-"""What file managers write beside files."""
+"""Files and folders that file managers write beside a user's files."""
 
 
 F = TypeVar("F")
@@ -66,11 +66,11 @@ class FolderSource(Source, Generic[F]):
     """
 
     task: ClassVar[str]
-    """What is learned."""
+    """The task."""
     noun: ClassVar[str]
-    """What the examples are called, in the plural."""
+    """The name of the examples, in the plural."""
     targets: ClassVar[str]
-    """What is predicted of them, in the plural."""
+    """The name of the targets, in the plural."""
     suffixes: ClassVar[tuple[str, ...]]
     """Suffixes of their files, in lower case."""
 
@@ -86,7 +86,7 @@ class FolderSource(Source, Generic[F]):
         """Find the files of a folder that is not split; called for the folder of the training files first.
 
         Raises:
-            DataError: It has no examples, or cannot be read.
+            DataError: The folder has no examples, or cannot be read.
         """
 
     @abstractmethod
@@ -99,7 +99,7 @@ class FolderSource(Source, Generic[F]):
         """What some files of the inputs are, and how all are read; then the same of targets that are files.
 
         Raises:
-            DataError: They cannot be read together.
+            DataError: The files differ too much to be read together.
             PlanError: An option does not fit them.
         """
 
@@ -136,7 +136,7 @@ class FolderSource(Source, Generic[F]):
         )
 
     def load(self, progress: Progress) -> Dataset:
-        """Read the files into memory if they fit; otherwise they are read as they are needed."""
+        """Read the files into memory if they fit; otherwise they are read when they are needed."""
         forms = [form for _, form in self.looks]
         headers = [Counter[Any]() for _ in forms]
         lazy: dict[str, Split] = {}

@@ -132,13 +132,13 @@ class ImageFolder(ClassFolderSource):
     resizes_images = True
 
     def load(self, progress: Progress) -> Dataset:
-        """Read the images into memory if they fit; otherwise they are read as they are needed."""
+        """Read the images into memory if they fit; otherwise they are read when they are needed."""
         dataset = super().load(progress)
         return replace(dataset, notes=(*dataset.notes, *_dark_notes(dataset)))
 
 
 def _dark_notes(dataset: Dataset) -> tuple[str, ...]:
-    """A note on 16 bits of which most are not used, as of cameras with 12 bits."""
+    """A note on 16 bits of which most are not used, such as from cameras with 12 bits."""
     pixels = dataset.train.inputs if isinstance(dataset.train, Split) else None
     if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint16 or pixels.max() >= _DARK * 65_535:
         return ()

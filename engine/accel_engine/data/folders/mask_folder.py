@@ -43,7 +43,7 @@ class MaskPair:
 
 
 class MaskHeader(NamedTuple):
-    """What the headers of an image and its mask tell."""
+    """The headers of an image and its mask."""
 
     image: ImageHeader
     mask: ImageHeader

@@ -17,7 +17,7 @@ from accel_engine.errors import DataError, UnreadableError
 from accel_engine.files import regular
 
 _SHORTENED = re.compile(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
-"""What libsndfile notes of a file that ends before its samples do."""
+"""Finds libsndfile's note on a file that ends before its samples do."""
 
 _ENDLESS = (0x7FFFF000, 0x7FFFFFDB, 0x7FFFFFFF, 0x80000000, 0xFFFFFFDB, 0xFFFFFFFF)
 """Numbers of bytes that programs write into a header before they know how many will follow."""
@@ -78,7 +78,7 @@ def read_sound(
 
     Raises:
         UnreadableError: The file cannot be read, is cut, or is no sound.
-        DataError: It has numbers that are not finite.
+        DataError: The file has numbers that are not finite.
     """
     with _opened(path) as (file, header):
         if not 1 / _MOST_RATIO <= header.rate / rate <= _MOST_RATIO:

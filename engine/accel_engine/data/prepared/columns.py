@@ -157,7 +157,7 @@ def numpy_type(spec: ArraySpec) -> np.dtype[Any]:
 
 
 def pad_of(dtype: str) -> int | str:
-    """What lists are padded with: 0, or empty text."""
+    """The value with which lists are padded: 0, or empty text."""
     return "" if dtype == "string" else 0
 
 

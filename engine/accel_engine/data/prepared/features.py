@@ -60,7 +60,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class FeatureDescription:
-    """What a description says."""
+    """The features and targets that a description names."""
 
     features: dict[str, Feature]
     """The features by name."""
@@ -79,7 +79,7 @@ def read_json(path: Path, kind: type[T]) -> T:
         kind: The type of what it has.
 
     Raises:
-        DataError: It cannot be read, or has something else.
+        DataError: The file cannot be read, or is not of this type.
     """
     try:
         return decode(path.read_text(), kind)
@@ -95,7 +95,7 @@ def parse_description(text: str, path: object) -> FeatureDescription:
         path: Its path, for messages.
 
     Raises:
-        DataError: It is not a description.
+        DataError: The text does not describe features.
     """
     try:
         values = parse_object(text)

@@ -34,19 +34,19 @@ _NUMBERS = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 1
 
 
 class _Splits(msgspec.Struct):
-    """What ``dataset_dict.json`` says."""
+    """The contents of ``dataset_dict.json``."""
 
     splits: tuple[str, ...] = ()
 
 
 class _Info(msgspec.Struct, frozen=True):
-    """What is read of ``dataset_info.json``."""
+    """The part of ``dataset_info.json`` that is read."""
 
     features: dict[str, dict[str, Any]] | None = None
 
 
 class _HubInfo(msgspec.Struct):
-    """What Parquet files of the hub say."""
+    """The metadata of Parquet files of the hub."""
 
     info: _Info = _Info()
 
@@ -56,7 +56,7 @@ class _DataFile(msgspec.Struct):
 
 
 class _State(msgspec.Struct, rename={"data_files": "_data_files"}):
-    """What is read of ``state.json``."""
+    """The part of ``state.json`` that is read."""
 
     data_files: tuple[_DataFile, ...] = ()
 
@@ -202,7 +202,7 @@ class ParquetFolder(HuggingFace):
 
 
 def _parquet_files(root: Path) -> dict[str, list[Path]]:
-    """The Parquet files of each split, by the beginning of their names, as of ``train-00000-of-00002.parquet``."""
+    """The Parquet files by split, which begins their names: ``train`` of ``train-00000-of-00002.parquet``."""
     found: dict[str, list[Path]] = {}
     for file in sorted([*root.glob("*.parquet"), *root.glob("data/*.parquet")]):
         found.setdefault(file.stem.partition("-")[0], []).append(file)

@@ -37,7 +37,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What is known of prepared examples before they are read."""
+    """The columns, roles and classes of prepared examples, known before they are read."""
 
     specs: dict[str, ArraySpec]
     """Shape and type of each column that can be used."""
@@ -327,7 +327,7 @@ def size_images(
 
 
 def padding(lengths: Mapping[str, int | None], window: int | None) -> tuple[Change, ...]:
-    """What is said of columns whose lists are padded.
+    """The note on columns whose lists are padded.
 
     Args:
         lengths: Their lengths after padding.

@@ -22,7 +22,7 @@ class RecordColumns:
     Args:
         records: The records.
         features: Their features.
-        specs: Shape and type of each feature, as it is decoded.
+        specs: Shape and type of each feature after decoding.
     """
 
     def __init__(self, records: Records, features: Mapping[str, Feature], specs: dict[str, ArraySpec]) -> None:
@@ -102,7 +102,7 @@ def _values(parsed: Any, feature: Feature) -> npt.NDArray[Any]:
     """The values of a feature.
 
     Raises:
-        InvalidArgumentError: They do not fit the feature's description.
+        InvalidArgumentError: The values do not fit the feature's description.
     """
     if feature.encoding == "image":
         return np.asarray(parsed)

@@ -99,10 +99,10 @@ def open_records(paths: Sequence[Path], limit: int | None = None) -> Records:
 
 
 def first_records(path: Path, count: int) -> list[bytes]:
-    """The first records of a file that are whole; of a packed one, those in its first bytes.
+    """The first whole records of a file; of a compressed one, the records in its first bytes.
 
     Raises:
-        DataError: It cannot be read, or has something else.
+        DataError: The file cannot be read, or has no TFRecords.
     """
     content = _content(path, _FIRST)
     places, _ = _find_records(str(path), content, count, is_start=True)
@@ -123,7 +123,7 @@ def unpacked_file(name: str, content: Bytes, limit: int | None = None) -> Bytes:
         limit: Bytes to unpack; all by default.
 
     Raises:
-        DataError: It is damaged, or does not fit in memory.
+        DataError: The file is damaged, or does not fit in memory.
     """
     if not _is_packed(content[:_BEFORE].tobytes()):
         return content

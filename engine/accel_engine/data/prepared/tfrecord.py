@@ -178,7 +178,7 @@ class RemoteTFRecord(TFRecord):
         with self._explained():
             if gfile.isdir(root):
                 return True
-            gfile.stat(root)  # raises if there is none
+            gfile.stat(root)  # raises if there is no such path
             return False
 
     def _names(self, root: str) -> list[str]:
@@ -237,7 +237,7 @@ class RemoteTFRecord(TFRecord):
 def feature_specs(
     features: Mapping[str, Feature], records: Sequence[bytes], total: int | None, options: DataOptions, roles: Roles
 ) -> tuple[dict[str, ArraySpec], tuple[Change, ...]]:
-    """Shape and type of features as they are decoded, and what that changes in images.
+    """Shape and type of features after decoding, and what that changes in images.
 
     Args:
         features: The features.
@@ -248,7 +248,7 @@ def feature_specs(
 
     Raises:
         DataError: The size of images is unknown.
-        PlanError: It is invalid.
+        PlanError: The plan's size of images is invalid.
     """
     specs, changes = {}, list[Change]()
     for name, feature in features.items():

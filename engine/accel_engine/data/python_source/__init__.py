@@ -53,7 +53,7 @@ def user_function(spec: str, field: str = "data") -> UserFunction:
         field: The plan's field that names it.
 
     Raises:
-        PlanError: It has another form.
+        PlanError: The text has another form.
     """
     target, _, name = spec.rpartition(":")
     if not target or not name.isidentifier():

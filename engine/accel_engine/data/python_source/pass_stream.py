@@ -128,7 +128,7 @@ def common_spec(batches: list[Batch]) -> Batch:
     """The spec of batches; a dimension in which they differ may have any size.
 
     Raises:
-        DataError: They do not have the same arrays.
+        DataError: The batches have different structures, or arrays of different ranks.
     """
 
     def common(*arrays: Any) -> ArraySpec:

@@ -23,7 +23,7 @@ KEYS = (*SPLIT_NAMES, *_LISTS, "task")
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a function returned."""
+    """The splits that a function returned."""
 
     splits: Mapping[str, Any]
     """A :class:`~accel_engine.data.structure.Batch` of arrays, or a stream's source, by name of the split."""
@@ -49,10 +49,10 @@ def understand_returned(value: Any) -> Returned:
 
 
 def one_split(value: Any) -> Any:
-    """Arrays as a :class:`~accel_engine.data.structure.Batch`, or a stream's source as it is.
+    """Convert arrays to a :class:`~accel_engine.data.structure.Batch`; return a stream's source unchanged.
 
     Raises:
-        DataError: It is neither.
+        DataError: The value is neither arrays nor a stream.
     """
     if is_stream(value):
         return value
@@ -128,7 +128,7 @@ _USE_NAMES = "return {'train': (x, y), 'validation': (x, y)}, or {'train': ((a, 
 
 
 def _form(batch: Batch, *, with_part: bool = True) -> list[Any]:
-    """What the arrays of splits of the same data have in common."""
+    """Name, shape of an example and kind of type of each array, equal in all splits of the same data."""
     leaves = named_leaves(batch._asdict())
     return [(path if with_part else "", array.shape[1:], array.dtype.kind) for path, array in leaves]
 
@@ -174,7 +174,7 @@ def as_batch(value: Any) -> Batch:
     """Convert ``x``, ``(x,)``, ``(x, y)`` or ``(x, y, sample_weight)``; a list of arrays is like a tuple.
 
     Raises:
-        DataError: It has another form, or an array cannot be used.
+        DataError: The value has another form, or an array cannot be used.
     """
     parts = tuple(value) if isinstance(value, tuple) or is_tuple(value) else (value,)
     if not 1 <= len(parts) <= 3:

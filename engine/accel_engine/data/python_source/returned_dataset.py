@@ -54,7 +54,7 @@ class _Call:
     """Where the function is."""
     function: Callable[..., Any]
     options: DataOptions
-    """What it is given."""
+    """The options that the function gets."""
     split: str | None = None
     """The split that it is asked for; ``None`` if it returns all."""
 
@@ -239,7 +239,7 @@ def _iterable(value: Any, split: str, call: _Call) -> IterableStream:
 
 
 def _notes(stream: PassStream, options: DataOptions) -> Iterator[str]:
-    """What is special about a training stream."""
+    """Notes on a training stream."""
     if stream.read_again:
         yield f"{stream.read_again} are read again from the first one to continue the run"
     if stream.batched_here:

@@ -68,7 +68,7 @@ class TfDataStream(PassStream):
         ordered: Whether a pass must always give the same batches; otherwise, any pass over the data will do.
 
     Raises:
-        DataError: It has elements that cannot be trained on.
+        DataError: The dataset has elements that cannot be trained on.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ def windowed_splits(name: str, splits: Mapping[str, Mapping[str, npt.NDArray[Any
     Args:
         name: The dataset's name, for titles.
         splits: The arrays of each split, by name.
-        options: As of :func:`windowed_arrays`.
+        options: As in :func:`windowed_arrays`.
 
     Raises:
         DataError: The arrays cannot be used.

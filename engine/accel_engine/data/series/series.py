@@ -26,7 +26,7 @@ class Series:
     values: Mapping[str, npt.NDArray[Any]]
     """The numbers of each column that is used, ``[rows]`` each."""
     roles: Roles
-    """What the columns are used for."""
+    """The roles of the columns."""
     lengths: npt.NDArray[np.intp]
     """Number of rows of each series, ``[series]``."""
     valid: npt.NDArray[np.bool_]
@@ -89,7 +89,7 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
 def choose_series_roles(names: Sequence[str], options: DataOptions) -> Roles:
     """Choose columns as a plan says.
 
-    By default, the inputs are all columns but the ignored ones and those of times, groups, weights and splits. The
+    By default, the inputs are all columns but the ignored ones, times, groups, weights and splits. The
     columns to predict are inputs, too, as a forecast needs their past; without a target, all inputs are predicted.
 
     Args:
@@ -109,7 +109,7 @@ def check_kind(name: str, dtype: np.dtype[Any], options: DataOptions) -> None:
     """Check that a column has numbers.
 
     Raises:
-        DataError: It has other values.
+        DataError: The column has dates, durations, complex numbers or texts.
     """
     if dtype.kind in "buif":
         return

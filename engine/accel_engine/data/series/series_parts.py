@@ -19,7 +19,7 @@ from accel_engine.errors import FieldValue, PlanError
 STANDARDIZED = Change(
     "standardized", "all columns", detail="also those to predict, by mean and standard deviation of the training rows"
 )
-"""What is said of windows that are standardised."""
+"""The note on windows that are standardised."""
 
 
 class Counts(NamedTuple):

@@ -134,7 +134,7 @@ def _normal(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """An Arrow column by its different values."""
+    """A column as its different values and their places (a dictionary encoding)."""
 
     texts: Any
     """The different values, in the order of their first occurrence; an Arrow array."""
@@ -145,7 +145,7 @@ class Encoded:
 
 
 def encoded_column(cells: Any) -> Encoded:
-    """An Arrow column by its different values."""
+    """Encode an Arrow column by its different values."""
     import pyarrow as pa
 
     is_half = cells.type == pa.float16()  # which has no encoding

@@ -117,7 +117,7 @@ class ColumnReading:
     asked: Notation
     """The notation of numbers that the plan asks for."""
     comma: bool | None
-    """As of :func:`~accel_engine.data.tables.number_texts.read_numbers`."""
+    """As in :func:`~accel_engine.data.tables.number_texts.read_numbers`."""
     missing: tuple[str, ...] = ()
     """Texts that the plan declares to mean a missing value."""
     may_count_rows: bool = False
@@ -366,7 +366,7 @@ class ColumnReading:
 
 
 def _other_notation(cells: Any, encoded: Encoded, found: NumberTexts) -> str:
-    """What is said of texts that are no numbers in a column's notation, and are in another; empty if none is."""
+    """A note on texts that are numbers in another notation than the column's; empty without such texts."""
     import pyarrow.compute as pc
 
     is_none = np.isnan(found.values)
@@ -415,7 +415,7 @@ def _have_one_length(cells: Any) -> bool:
 
 
 def _hardly_repeating(column: TableColumn, different: int, known: int) -> tuple[Change, ...]:
-    """What is said of categories of which most occur once: they tell nothing of other rows."""
+    """A note on categories of which most occur once: a model cannot learn from them."""
     if column.kind != "category" or different <= _UNIQUE or different <= MOST * known:
         return ()
     detail = f"{different:,} different ones in {known:,} rows; --ignore '{column.name}' leaves them out"
@@ -436,10 +436,10 @@ def read_all_rows(path: Path, options: DataOptions, like: Mapping[str, ColumnFor
 
 
 def check_columns(path: Path, wanted: Iterable[str], given: Iterable[str]) -> None:
-    """Raise if a file lacks columns.
+    """Check that a file has the columns that a model needs.
 
     Raises:
-        DataError: It does; what it has.
+        DataError: Columns are missing; the message names them and the columns of the file.
     """
     given = list(given)
     if lacking := [name for name in wanted if name not in given]:

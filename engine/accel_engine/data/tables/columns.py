@@ -132,7 +132,7 @@ def declared_kinds(options: DataOptions) -> dict[str, str]:
     """The kinds that a plan's ``kinds`` declares, by column.
 
     Raises:
-        PlanError: It has another format, or an unknown kind.
+        PlanError: The text has another format, or an unknown kind.
     """
     kinds = {}
     for declared in options.kinds:
@@ -208,7 +208,7 @@ def are_marks(others: Any) -> bool:
 
 
 def unparsed(name: str, noun: str, failed: int, cells: Any, missing: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
-    """What is said of texts that are no numbers or dates, and so missing; nothing if none failed."""
+    """A note on texts that are not numbers or dates, and so missing; empty if all could be read."""
     if not failed:
         return ()
     row = int(np.flatnonzero(missing & cells.is_valid().to_numpy())[0])

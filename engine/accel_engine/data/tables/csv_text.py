@@ -44,9 +44,9 @@ class CsvHead:
 
     fields: Sequence[str]
     """The fields of its first row that is not empty, and an empty one where rows have one more: at the end if a
-    separator ends them, otherwise at the beginning, as of R's names of rows."""
+    separator ends them, otherwise at the beginning, as R writes the names of rows."""
     separator: str
-    """What separates fields."""
+    """The separator of fields."""
     skipped: int
     """Lines before the first row that is not empty."""
     has_header: bool
@@ -54,15 +54,15 @@ class CsvHead:
     before: int
     """How many of the skipped lines are comments, or a title."""
     line_end: str
-    """What ends lines."""
+    """The end of a line."""
     encoding: str
     """Python's name of the encoding of the file."""
     dialect: Mapping[str, Any]
-    """Options of Python's reader, if its quotes or blanks are not those of RFC 4180, as PyArrow reads them."""
+    """Options of Python's reader, if quotes or blanks differ from RFC 4180, which PyArrow reads."""
 
 
 def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
-    """Read how a file begins.
+    """Detect the header, the separator and the dialect of a file from its beginning.
 
     Args:
         path: The file.
@@ -71,8 +71,8 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
             the second one.
 
     Raises:
-        DataError: It is empty.
-        UnicodeDecodeError: It is in another encoding.
+        DataError: The file is empty, is not a text, or has no line end in its first bytes.
+        UnicodeDecodeError: The file is in another encoding.
     """
     with path.open("rb") as file:
         head = file.read(MOST_BYTES_OF_ROW)
@@ -80,7 +80,7 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
         raise DataError(f"{path} is {found}")
     text = codecs.getincrementaldecoder(encoding)().decode(head).removeprefix("\ufeff")
     if len(head) == MOST_BYTES_OF_ROW and "\n" not in text and "\r" not in text:
-        raise DataError(f"{path} has no line end in its first {numbers.size(MOST_BYTES_OF_ROW)}: it is no table")
+        raise DataError(f"{path} has no line end in its first {numbers.size(MOST_BYTES_OF_ROW)}: it is not a table")
     special = _SPECIAL.match(text)
     start = special.end() if special else 0
     rest = text[start:].lstrip("\r\n")
@@ -103,7 +103,7 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
 
 
 def _comments(text: str) -> list[str]:
-    """The lines of comments before a table; the last one is none if it has the names of its columns."""
+    """The lines of comments before a table, without a last one that has the names of its columns."""
     found = _COMMENTS.match(text)
     body = text[found.end() :] if found else ""
     if not found or not body.strip():
@@ -181,9 +181,9 @@ def _read_rows(lines: Iterable[str], separator: str, dialect: Mapping[str, Any])
 
 
 def in_standard_form(path: Path, head: CsvHead) -> BufferedReader:
-    """A file with another dialect in that of RFC 4180 and in UTF-8, with as many lines before its first row.
+    """Convert a file with another dialect to RFC 4180 and UTF-8, with as many lines before its first row.
 
-    It is converted as it is read.
+    The file is converted while it is read.
     """
     return BufferedReader(_StandardForm(path, head), MOST_BYTES_OF_ROW)
 
@@ -242,7 +242,7 @@ def check_quotes(path: Path, head: CsvHead) -> None:
     """Raise if a quote does not close, so that the rows after it are a part of its field.
 
     Raises:
-        DataError: It is in a field of several lines, and the file ends before another quote, or that opens another
+        DataError: A quote is in a field of several lines, and the file ends before another quote, or that opens another
             field, or none of its next :data:`MOST_BYTES_OF_ROW` closes it.
     """
     if line := next((line for line, is_open in _rows(path, head) if is_open), 0):

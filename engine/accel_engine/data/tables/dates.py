@@ -69,7 +69,8 @@ def date_column(
         If too few texts are dates, what is to say of those that are.
 
     Raises:
-        DataError: It has none that can be read, or dates of another format than the training file's.
+        DataError: A declared column has no dates that can be read, or a column has dates of another format than in the
+            training file.
     """
     import pyarrow as pa
 

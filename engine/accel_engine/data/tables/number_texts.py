@@ -145,7 +145,7 @@ def _in_same_characters(texts: Any) -> Any:
 
 
 def _parts(texts: Any) -> Any:
-    """The parts of numbers, a struct of texts; missing for what is none."""
+    """The parts of numbers, a struct of texts; missing for texts that are not numbers."""
     import pyarrow.compute as pc
 
     round_numbers = pc.replace_substring_regex(_in_same_characters(texts), _ROUND, r"\1")

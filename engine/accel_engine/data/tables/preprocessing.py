@@ -35,7 +35,7 @@ MANY_NUMBERS = 256
 thousand inputs, and more than in proportion for more of them."""
 
 MANY_CATEGORIES = 256
-"""The same of categories. What is none of the categories of its column is then no feature."""
+"""The same for categories. Values that are not among the categories of their column are then no feature."""
 
 _ROWS = 8192
 """Rows that are converted at a time."""
@@ -74,7 +74,7 @@ class Preprocessing:
 
     @cached_property
     def model(self) -> Any:
-        """A Keras model from a dictionary of raw inputs, as of :meth:`raw`, to the matrix of :meth:`apply`."""
+        """A Keras model from a dictionary of raw inputs, as in :meth:`raw`, to the matrix of :meth:`apply`."""
         return import_module("accel_engine.data.tables.preprocessing_model").build(self)
 
     @cached_property
@@ -219,7 +219,7 @@ class LazyMatrix(LazyRows):
     """Rows of the matrix, converted when they are needed."""
 
     learned: Preprocessing
-    """What converts them."""
+    """The preprocessing that converts them."""
     inputs: Sequence[RawInput]
     """The raw inputs, all rows."""
     rows: npt.NDArray[np.intp]

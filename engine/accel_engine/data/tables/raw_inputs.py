@@ -99,7 +99,7 @@ def arrays_of(
 
 
 def check_numbers(source: str, inputs: Sequence[RawInput], wanted: int) -> None:
-    """Raise if a table has other numbers than a model takes as :data:`NUMBERS`.
+    """Check that a table has as many numbers as a model takes as :data:`NUMBERS`.
 
     Args:
         source: The table, for messages.
@@ -107,7 +107,7 @@ def check_numbers(source: str, inputs: Sequence[RawInput], wanted: int) -> None:
         wanted: How many numbers the model takes so; 0 if it takes each by its name.
 
     Raises:
-        DataError: It has more or fewer.
+        DataError: The table has more or fewer numbers.
     """
     count = sum(each.kind == "number" for each in inputs)
     if wanted and count != wanted:

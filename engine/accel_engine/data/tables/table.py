@@ -46,7 +46,7 @@ class _Table:
 
     columns: Columns
     roles: Roles
-    """What they are for."""
+    """The roles of the columns."""
     form: TargetColumnForm
     """How targets become arrays."""
     rows: ValidRows
@@ -82,7 +82,7 @@ class _Table:
         return self.rows.split(self.roles, self.form, self.options)
 
     def learn(self, train: Rows) -> tuple[Preprocessing | None, list[Change]]:
-        """What the training rows tell of the inputs, and what that changes; ``None`` if they are texts as they are."""
+        """Learn the preprocessing from the training rows; returns it (``None`` for texts) and what it changes."""
         if self.rows.text_input(self.options):
             return None, []
         formats = tuple(self.columns.columns[name].format for name in self.roles.inputs)
@@ -96,7 +96,7 @@ class _Table:
         return learned, changes
 
     def _filled(self) -> Iterator[Change]:
-        """What becomes of missing values of the inputs."""
+        """How missing values of the inputs are filled."""
         columns = [column for name in self.roles.inputs if (column := self.columns.columns[name]).missing]
         if not columns:
             return
@@ -146,7 +146,7 @@ def _left_out(columns: Mapping[str, TableColumn], roles: Roles, options: DataOpt
 
 
 def _notes_of(roles: Roles, options: DataOptions) -> Iterator[str]:
-    """What was chosen that the plan does not say."""
+    """Notes on choices that the plan leaves open."""
     if roles.targets and not options.target:
         yield f"the target is the column {roles.targets[0]}: choose another one with --target"
     if roles.weight:

@@ -139,7 +139,7 @@ def _read_text(path: Path, read: Callable[[str], Cells]) -> Cells:
 
 
 def _converted(cells: Cells, path: Path, encoding: str) -> Change:
-    """What is said of a file in another encoding than UTF-8."""
+    """The note on a file in another encoding than UTF-8."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

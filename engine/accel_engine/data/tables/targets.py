@@ -101,7 +101,7 @@ def target_scaling(targets: Structure, train: npt.NDArray[np.integer[Any]]) -> S
     """How numbers to predict are standardised; ``None`` if float32 keeps their digits, or for other targets.
 
     Args:
-        targets: The targets of all rows, as of :func:`target_arrays`.
+        targets: The targets of all rows, as in :func:`target_arrays`.
         train: The training rows.
     """
     if not isinstance(targets, np.ndarray) or targets.dtype != np.float64 or not len(train):

@@ -119,7 +119,7 @@ def read_validation_file(
 
     Raises:
         PlanError: There is no such file, or it lacks a column.
-        DataError: It cannot be read.
+        DataError: The file cannot be read.
     """
     path = user_path(options.validation_data)
     if why := no_file(path):

@@ -189,7 +189,7 @@ def serve_at(
         seconds: The time limit.
         timer: The clock.
         seed: Of the arrivals.
-        on_window: As of :func:`arrivals_at`.
+        on_window: As in :func:`arrivals_at`.
     """
 
     def make_loop(schedule: Schedule) -> ArrivalLoop:

@@ -48,7 +48,7 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """What was measured in a stretch of time."""
+    """The measurements of a stretch of time."""
 
     latencies: npt.NDArray[np.int64]
     """Nanoseconds of each request, in order; empty if only the throughput counts."""

@@ -13,7 +13,7 @@ from accel_engine.recording.recorder import RunRecorder
 
 
 class _FitRecorder(RunRecorder):
-    """Records one ``fit``; what goes wrong is told in the log, without an exception."""
+    """Records one ``fit``; writes errors to the log instead of raising them."""
 
     def _on_error(self, error: Exception) -> None:
         """Stop recording this ``fit``."""

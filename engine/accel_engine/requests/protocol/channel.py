@@ -17,11 +17,11 @@ from accel_engine.requests.protocol.request import Problem
 
 
 class ProtocolError(ValueError):
-    """What came is no message, or not one of this version of the program."""
+    """A line is not a message, or not one of this version of the program."""
 
 
 class ByteSource(Protocol):
-    """What comes, line by line."""
+    """The incoming lines of a channel."""
 
     def readline(self) -> str:
         """The next line; one without its end when no more will come."""
@@ -31,7 +31,7 @@ class ByteSource(Protocol):
 
 
 class Sink(Protocol):
-    """What goes."""
+    """The outgoing lines of a channel."""
 
     @property
     def closed(self) -> bool:
@@ -89,11 +89,11 @@ class Channel:
             kinds: The types that it may have, whose names differ.
 
         Returns:
-            The message and its number; ``None`` when no more will come. Of a message with a plan that is invalid here,
-            such as of data that is gone, the :class:`Problem`.
+            The message and its number; ``None`` when no more will come. A message with a plan that is invalid here,
+            for example because its data is gone, becomes a :class:`Problem`.
 
         Raises:
-            ProtocolError: What came is no message of these types.
+            ProtocolError: The line is not a message of these types.
         """
         from accel_engine.json_values import convert  # the first screen is painted without msgspec
 

@@ -38,14 +38,14 @@ def read_devices(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text.strip() else ()
     for name in names:
         if not _DEVICE.fullmatch(name):
-            raise UsageError(f"{name!r} is none of cpu, gpu and such as gpu:1")
+            raise UsageError(f"{name!r} must be cpu, gpu or such as gpu:1")
     return names
 
 
 def _read_device(text: str) -> str:
     name = text.strip()
     if name not in ("auto", "cpu") and (name == "gpu" or not _DEVICE.fullmatch(name) or name.startswith("cpu")):
-        raise UsageError(f"{name!r} is none of auto, cpu and such as gpu:0")
+        raise UsageError(f"{name!r} must be auto, cpu or such as gpu:0")
     return name
 
 
@@ -114,20 +114,20 @@ class ModelReference:
         return Path(self.plan.model) if self.plan else self.directory or Path()
 
     def check(self) -> None:
-        """Raise if it is of a run without a checkpoint.
+        """Check that a run that it is of has a checkpoint.
 
         Raises:
-            RunError: It is; why.
+            RunError: The run has no checkpoint; the message says why.
         """
         if self.directory:
             check_checkpoint(self.directory)
 
 
 def check_checkpoint(directory: Path) -> None:
-    """Raise if a run has no checkpoint.
+    """Check that a run has a checkpoint.
 
     Raises:
-        RunError: It has none; why.
+        RunError: The run has no checkpoint; the message says why.
     """
     info = read_run(directory)
     if not info.has_engine:
@@ -137,10 +137,10 @@ def check_checkpoint(directory: Path) -> None:
 
 
 def check_steps(directories: Iterable[Path], checkpoint: str) -> None:
-    """Raise if one of several runs has no checkpoint of the step that a user chose.
+    """Check that each of several runs has a checkpoint of the step that a user chose.
 
     Raises:
-        PlanError: It has none.
+        PlanError: A run has no such checkpoint.
     """
     if checkpoint in CHOICES:
         return
@@ -173,7 +173,7 @@ def host_of_request(request: object) -> str:
     """The host whose runs a request is about; empty for one about this machine.
 
     Raises:
-        RunError: It is about runs of several machines.
+        RunError: The request is about runs of several machines.
     """
     runs = {path for path in _paths(request) if host_of_run(path) or (path / DATABASE).is_file()}
     hosts = {host_of_run(path) for path in runs}

@@ -88,10 +88,10 @@ class EngineRequest(Generic[ResultT]):
         return ON_THE_CPU
 
     def check(self) -> None:
-        """Raise what is wrong with it before a process is started.
+        """Check the request before a process is started.
 
         Raises:
-            AccelError: It cannot be answered.
+            AccelError: The request cannot be answered.
         """
 
 
@@ -115,7 +115,7 @@ class ComputeDevice:
 
     @property
     def is_gpu(self) -> bool:
-        """Whether it is a GPU."""
+        """Whether the device is a GPU, and not the CPU."""
         return self.id != "cpu"
 
     @property
@@ -198,13 +198,13 @@ def request_names() -> tuple[str, ...]:
 
 
 def find_request(name: str) -> type[EngineRequest[Any]]:
-    """The request of a name.
+    """The request with this name.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no request of this name.
     """
     if name not in request_names():
-        raise UsageError(f"there is no request {name!r}, but {', '.join(request_names())}")
+        raise UsageError(f"there is no request {name!r}; the requests are {', '.join(request_names())}")
     found: type[EngineRequest[Any]] = import_module(f"{requests.__name__}.{name}").REQUEST
     return found
 

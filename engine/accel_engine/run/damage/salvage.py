@@ -57,7 +57,7 @@ class DamagedFile:
         """The row of a table without row ids, by its key; ``None`` if it is missing.
 
         Raises:
-            sqlite3.DatabaseError: It cannot be read.
+            sqlite3.DatabaseError: The row cannot be read.
         """
         query = f"SELECT {_quoted(columns)} FROM {table} WHERE key = ?"
         try:
@@ -113,7 +113,7 @@ def damaged_file(directory: Path, folder: Path) -> Iterator[DamagedFile]:
         folder: An empty directory for the copy.
 
     Raises:
-        RunError: It cannot be copied.
+        RunError: The database cannot be copied.
     """
     with file_errors(f"run {directory.name} cannot be copied"):
         _copy(directory, folder, with_log=True)

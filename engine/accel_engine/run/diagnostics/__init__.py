@@ -97,7 +97,7 @@ class Diagnostics:
     operations: OpProfile | None = None
     """The operations of the steps that were profiled last."""
     profile: DataProfile | None = None
-    """What the data is like."""
+    """The profile of the data."""
     validation: ValidationReport | None = None
     """The report of the last validation."""
     steps: Mapping[str, int] = field(default_factory=dict)

@@ -43,9 +43,9 @@ class Units:
     """How columns were standardised."""
 
     mean: tuple[Number, ...]
-    """What was subtracted."""
+    """The means that were subtracted."""
     scale: tuple[Number, ...]
-    """What was divided by then."""
+    """The standard deviations by which values were divided then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class DataFormat:
     """The form of a run's data."""
 
     task: Text
-    """What the model learned."""
+    """The task of the model."""
     data_task: Text
     """The task that the data suggests."""
     kind: Text
     """What an example is, as in :class:`accel_engine.data.dataset.Dataset`."""
     inputs: JsonValue
-    """The specs of an example's inputs, as of :func:`accel_engine.data.structure.specs_to_json`."""
+    """The specs of an example's inputs, as from :func:`accel_engine.data.structure.specs_to_json`."""
     targets: JsonValue
     """The specs of its targets."""
     value_range: ValueRange

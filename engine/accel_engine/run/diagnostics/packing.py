@@ -126,7 +126,7 @@ def _unpacked(body: _Body, kind: Any, value: Any) -> Any:
     array = body.array(convert(value, _PackedArray))
     (number,) = get_args(get_args(kind)[1])  # NumPy's NDArray[number] is ndarray[shape, dtype[number]]
     if array.dtype.type is not number:
-        raise ValueError("it is no array of its type")
+        raise ValueError("it is not an array of its type")
     return array
 
 

@@ -48,7 +48,7 @@ class Example:
     input: Tagged[View] | None = None
     """The example."""
     target: Tagged[View] | None = None
-    """What the output is compared with."""
+    """The target with which the output is compared."""
     output: Tagged[View] | None = None
     """The model's output, in the same form."""
 
@@ -58,7 +58,7 @@ class SamplePrediction(Example):
     """An example of a classifier. It has no views of target and output."""
 
     label: Count | None
-    """Index of its true class; ``None`` if its label is negative, as of examples without a class."""
+    """Index of its true class; ``None`` if its label is negative, which means no class."""
     predicted: Count
     """Index of the predicted class."""
     confidence: Number
@@ -85,7 +85,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What all reports have."""
+    """Base of all reports."""
 
     output: Text = ""
     """Name of the model's output; empty if there is only one."""

@@ -35,7 +35,7 @@ class Checksum:
 
 @dataclass(frozen=True, slots=True)
 class _Checksums:
-    """What the file beside a checkpoint says of it."""
+    """The contents of the file beside a checkpoint."""
 
     finite: bool
     """Whether all values are finite."""
@@ -77,7 +77,7 @@ def write_host_steps(folder: Path, steps: Sequence[int]) -> None:
     """Note the steps of the checkpoints on the machine that a run is mirrored from.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     if list(steps) != steps_in(folder):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -92,7 +92,7 @@ def writing_checkpoint(folder: Path, step: int) -> Iterator[Path]:
     If that fails, nothing is left that would look like a checkpoint or take space on a full disk.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The checkpoint cannot be written.
     """
     is_new = step not in steps_in(folder)
     _checksum_file(folder, step).unlink(missing_ok=True)

@@ -34,7 +34,7 @@ def shortage(directory: Path, needed: int) -> str:
 
     Args:
         directory: The directory of runs, or of a run; it may not exist yet.
-        needed: Bytes, of :func:`accel_engine.plan.estimate.estimate_disk`.
+        needed: Bytes, of :func:`accel_engine.plan.disk_estimate.estimate_disk`.
     """
     free = free_bytes(directory)
     if free is None or needed <= free:

@@ -103,7 +103,7 @@ def make_private(directory: Path) -> None:
     """Create a directory, and those above it that are missing, which only its owner can enter.
 
     Raises:
-        RunError: It cannot be created or written.
+        RunError: The directory cannot be created or written.
     """
     try:
         private_directory(directory)

@@ -86,9 +86,9 @@ def send_command(
     Args:
         directory: The run's directory.
         name: One of :data:`COMMANDS`.
-        argument: As of :class:`Command`.
+        argument: As in :class:`Command`.
         reason: Why, which is recorded with the sender.
-        purpose: As of :class:`Command`.
+        purpose: As in :class:`Command`.
 
     Returns:
         The command's id, for :func:`read_answer`; 0 if nothing can be written to the disk, so that a signal stops the

@@ -132,10 +132,10 @@ class RunInfo:
         """The plan of a run that an engine of this program trains.
 
         Args:
-            otherwise: What is to be said of another run.
+            otherwise: The end of the message for another run.
 
         Raises:
-            RunError: It has none, or none that this version understands.
+            RunError: The run has no plan, or one that this version cannot read.
         """
         if not self.has_engine:
             raise RunError(f"run {self.id} was {self.made}: {otherwise}")

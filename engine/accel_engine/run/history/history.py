@@ -59,7 +59,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class CureChange:
-    """What a cure has changed in a run."""
+    """A change of a run by a cure."""
 
     changes: Mapping[str, Any]
     """The changed fields, with their new values."""
@@ -366,7 +366,7 @@ def _answer(draft: SimpleNamespace, event: events.CommandAnswered) -> None:
 
 
 def _recover(draft: SimpleNamespace, event: events.Recovered) -> None:
-    """The engine that has just started goes on with the session before; a bad loss undoes a learning rate."""
+    """The engine that has just started continues the session before; a bad loss undoes a learning rate."""
     if draft.interrupted:
         draft.session = replace(draft.interrupted, engines=draft.interrupted.engines + 1)
     if event.trouble == NOT_A_NUMBER and draft.started:

@@ -93,9 +93,9 @@ def numbers_of(value: Any, what: str) -> npt.NDArray[Any]:
         if values.dtype.kind == "V":  # such as bfloat16
             values = values.astype(np.float32)
     except Exception as error:  # each library has its own
-        raise ValueError(f"{what} is an array of numbers; this {type(value).__name__} is none: {error}") from error
+        raise ValueError(f"{what} must be an array of numbers, not {type(value).__name__}: {error}") from error
     if values.dtype.kind not in "buif":
-        raise ValueError(f"{what} is an array of numbers, not {values.dtype} of {type(value).__name__}")
+        raise ValueError(f"{what} must be an array of numbers, not {values.dtype} of {type(value).__name__}")
     return values
 
 

@@ -140,7 +140,7 @@ class LoggedItem:
         """Decode a row of a known kind.
 
         Raises:
-            ValueError: It is damaged.
+            ValueError: The row is damaged.
         """
         return cls(row.id, row.time, row.step, row.name, unpack_media(cast("MediaKind", row.kind), row.head, row.body))
 
@@ -168,7 +168,7 @@ def pack_media(item: MediaItem) -> tuple[MediaKind, str, bytes]:
     """Pack an item as its kind, a JSON head and a body.
 
     Raises:
-        ValueError: It is larger than a run stores.
+        ValueError: The item is larger than a run stores.
     """
     if isinstance(item, LoggedText):
         data = item.text.encode("utf-8", "surrogatepass")

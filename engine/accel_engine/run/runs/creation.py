@@ -184,7 +184,7 @@ def create_worker(run: Path, run_directory_name: str, plan: Plan) -> Path:
         plan: The plan of all workers.
 
     Raises:
-        RunError: It cannot be written.
+        RunError: The run cannot be written.
         PlanError: Its checkpoint does not fit the plan.
     """
     directory = run / WORKERS / run_directory_name

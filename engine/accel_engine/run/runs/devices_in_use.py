@@ -23,7 +23,7 @@ class DevicesInUse:
     run: str
     """Its id."""
     devices: tuple[str, ...]
-    """Ids of its devices, such as ``gpu:0``; empty if they are not known yet, or never, as of a script."""
+    """Ids of its devices, such as ``gpu:0``; empty if they are not known yet, or never will be, as in a script."""
     is_starting: bool = False
     """Whether its engine has not found its devices yet."""
 
@@ -64,10 +64,10 @@ def _names(device: str) -> set[str]:
 
 
 def _of_run(directory: Path) -> list[DevicesInUse]:
-    """Empty for a run of another machine.
+    """A live run of this machine with its devices; empty for an ended run, and one of another machine.
 
     Raises:
-        RunError: It cannot be read.
+        RunError: The run cannot be read.
     """
     with reading(directory) as database:
         info = read_info(database)

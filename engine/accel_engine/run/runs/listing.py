@@ -187,7 +187,7 @@ def find_run(reference: str) -> Path:
             else a run that is here, too, is the one here.
 
     Raises:
-        UsageError: No run matches, or a prefix is ambiguous; or there are only benches, and ``last`` is none.
+        UsageError: No run matches, or a prefix is ambiguous; or there are only benches for ``last``.
     """
     if not reference.strip():
         raise UsageError("name a run: its id, a prefix of its id, its name, or last")
@@ -203,7 +203,7 @@ def find_run(reference: str) -> Path:
         return _found(on_host, within, f"on {host}")
     runs = [run for run in list_runs() if reference != "last" or not host_of_run(run.directory)]
     if colon and host and "/" not in reference and not runs_named(runs, reference):
-        host_function("host_list:find_host")(host)  # raises, as there is none
+        host_function("host_list:find_host")(host)  # raises, as there is no such host
     if not runs and "/" in reference:
         raise UsageError(f"no run in {path}")
     if not runs:
@@ -237,7 +237,7 @@ def _found(reference: str, runs: Sequence[RunSummary], where: str = "") -> Path:
 
 
 def runs_named(runs: Iterable[RunSummary], name: str) -> list[RunSummary]:
-    """The runs with a name, as it was given or as it is shown."""
+    """The runs with a name, or with a name that is printed so."""
     return [run for run in runs if run.info and name in (run.info.name, printable_line(run.info.name))]
 
 

@@ -94,7 +94,7 @@ def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ
     """The run directory to continue: in a worker process, the worker's own run within ``directory``.
 
     Raises:
-        RunError: It is a worker's run, which cannot continue alone, or a user's script trained it.
+        RunError: The run is a worker's, which cannot continue alone, or a user's script trained it.
         UsageError: The environment describes no valid cluster.
     """
     cluster = ClusterSpec.find(environment)

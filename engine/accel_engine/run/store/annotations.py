@@ -33,7 +33,7 @@ def validate_name(text: str) -> str:
     """Check a name; an empty one restores the plan's name.
 
     Raises:
-        UsageError: It is too long.
+        UsageError: The name is too long.
     """
     return _validate_line(text, "a name", NAME_LENGTH)
 
@@ -42,7 +42,7 @@ def validate_note(text: str) -> str:
     """Check a note; an empty one removes it.
 
     Raises:
-        UsageError: It is too long.
+        UsageError: The note is too long.
     """
     return _validate_line(text, "a note", NOTE_LENGTH)
 

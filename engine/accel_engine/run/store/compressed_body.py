@@ -7,7 +7,7 @@ def decompressed(body: bytes, size: int) -> bytes:
     """Decompress bytes with zlib, in no more memory than they should take.
 
     Raises:
-        ValueError: They are damaged, no bytes, or have another size.
+        ValueError: The body is damaged, is not bytes, or has another size.
     """
     try:
         data = zlib.decompressobj().decompress(body, size + 1)

@@ -34,7 +34,7 @@ _OWN = frozenset({"schema", "heartbeat", "written", "kills", HOST_STATE, HOST_SU
 """Keys of ``meta`` that are not copied: of this file alone, or of no use without the engine's machine."""
 
 _ROW_BYTES = 64
-"""What a row takes besides texts and values."""
+"""Bytes of a row besides texts and values."""
 
 
 def _size(row: DatabaseRow) -> int:
@@ -47,7 +47,7 @@ def _chunk_size(stored: StoredChunk) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What a copy has."""
+    """The last rows of each table that a copy has."""
 
     meta: str = ""
     """The digest of its ``meta``."""
@@ -76,7 +76,7 @@ class CopiedChunk:
 
 @dataclass(frozen=True, slots=True)
 class NewRows:
-    """What a copy lacks, or the first part of it."""
+    """The rows that a copy lacks, or the first of them."""
 
     meta: Mapping[str, MetaValue] | None = None
     """All values, if one has changed."""
@@ -100,7 +100,7 @@ class NewRows:
 
 
 def position_of(database: RunDatabase) -> Position:
-    """What a copy has."""
+    """Find the last rows that a copy has."""
     chunk, stop = database.chunk_from_end()
     return Position(
         _digest(copied_meta(database)),

@@ -127,7 +127,7 @@ class RunDatabase(CommandDatabase):
         """Check that the file of a connection that sees no changes has not changed while it was read.
 
         Raises:
-            DatabaseError: It has.
+            DatabaseError: The file has changed.
         """
         if self.is_outdated():
             raise DatabaseError(f"run {self.directory.name} was written while it was read: try again")

@@ -49,7 +49,7 @@ class PlacedRun:
     place: Text
     """As :func:`accel_engine.places.parse_place` takes it."""
     job: Text
-    """What the place's engine calls it."""
+    """The name of its job at the place's engine."""
     restarts: Count = 0
     """How often it was started again without a newer checkpoint."""
     checkpoint: Count = 0
@@ -106,7 +106,7 @@ def stored_plan(text: str) -> Mapping[str, Any]:
     """The fields of a stored plan. Cached, as followers read it every second.
 
     Raises:
-        ValueError: It is no JSON object, or a field has a value of another kind.
+        ValueError: The text is not a JSON object, or a field has a value of another kind.
     """
     values = decode(text, dict[str, JsonValue])
     for name, value in values.items():

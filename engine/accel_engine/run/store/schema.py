@@ -172,7 +172,7 @@ def decode_chunk(row: tuple[Any, ...], has_all_series: bool) -> StoredChunk:
         has_all_series: Whether these are all of the run; at least one has values then.
 
     Raises:
-        ValueError: It has a value that no chunk has.
+        ValueError: A value is not valid in a chunk.
     """
     size = len(FIXED_CHUNK_COLUMNS)
     chunk, series = convert_row(row[:size], ChunkRow), row[size:]

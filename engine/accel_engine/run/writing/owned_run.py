@@ -160,7 +160,7 @@ class OwnedRun:
                 self._kills = kills
 
     def check_directory(self) -> None:
-        """End the run if it is no longer in its directory: what is written there would be another run's, or nobody's.
+        """End the run if it is no longer in its directory: what is written there would be in another run, or lost.
 
         Raises:
             RunError: The directory, its database or its lock was deleted, moved or replaced.
@@ -257,7 +257,7 @@ class OwnedRun:
                 raise
 
     def _reopen(self) -> None:
-        """Open the database again: SQLite opens it read-only, for good, if the disk fails as it is opened."""
+        """Open the database again: SQLite keeps it read-only if the disk fails while it is opened."""
         with suppress(RunError):
             database = RunDatabase(self.directory)
             if database.file != self._database.file:  # another run's: the next heartbeat saves this one

@@ -14,7 +14,7 @@ from accel_engine.run.writing.writer import RunWriter
 def end_waiting(directory: Path, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
     """End a queued run: a new one becomes ``stopped``, a reopened one is again as it had ended.
 
-    A run that is not queued any more, or deleted, is left as it is.
+    A run that is no longer queued, or is deleted, does not change.
 
     Args:
         directory: The run's directory.
@@ -22,7 +22,7 @@ def end_waiting(directory: Path, reason: str, outcome: Outcome = Outcome.STOPPED
         outcome: How a new one ends.
 
     Raises:
-        RunError: It cannot be written.
+        RunError: The run cannot be written.
     """
     if not (directory / DATABASE).is_file():
         return

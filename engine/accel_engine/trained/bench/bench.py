@@ -104,7 +104,7 @@ def _measure_trained_on(
     on_progress: Callable[[int, int], None],
     notes: dict[str, None],
 ) -> Iterator[Candidate]:
-    """Measure it on a device; the model's memory is free afterwards."""
+    """Measure a run's model on a device; its memory is free afterwards."""
     release_memory()
     with tf.device(device):  # where the weights are created
         reference = model.reference or ModelReference()
@@ -140,10 +140,10 @@ def _measure_file(
     settings: BenchSettings,
     on_progress: Callable[[int, int], None],
 ) -> Iterator[Candidate]:
-    """Measure a model as it is in its file.
+    """Measure a model from its file.
 
     Raises:
-        AccelError: It cannot be loaded, or the data does not fit it.
+        AccelError: The model cannot be loaded, or the data does not fit it.
     """
     kind = format_of(path)
     release_memory()
@@ -162,7 +162,7 @@ def _measure_file_as(
     host: HostMemory,
     on_progress: Callable[[int, int], None],
 ) -> Iterator[Candidate]:
-    """Measure it on a device; the model's memory is free afterwards."""
+    """Measure the model of a file on a device; its memory is free afterwards."""
     release_memory()
     began = time.perf_counter()
     with tf.device(setup.device.upper()) if format_of(path).by_tensorflow else nullcontext():

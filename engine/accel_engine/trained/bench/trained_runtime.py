@@ -64,7 +64,7 @@ def computing_in(model: keras.Model, precision: str) -> Iterator[None]:
     Those that compute in float32 on purpose, such as the last one of a model in half precision, still do so.
 
     Args:
-        model: The model; its weights stay as they are.
+        model: The model; its weights do not change.
         precision: Keras' dtype policy.
     """
     of_model = model.dtype_policy.name

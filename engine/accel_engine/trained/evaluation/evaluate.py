@@ -53,7 +53,7 @@ MAX_BYTES = 1 << 28
 
 
 _FEWEST_BLOCKS = 20
-"""Blocks of examples from which intervals are taken as they are: of fewer, resamples differ too little."""
+"""Fewest blocks of examples for intervals without a note: with fewer, resamples differ too little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +198,10 @@ def _dependent_examples(source: TrainedModel) -> int:
 
 
 def _check_same_examples(measured: Sequence[_Measured]) -> None:
-    """Raise if the models were not measured on the same examples.
+    """Check that the models were measured on the same examples.
 
     Raises:
-        DataError: They were not.
+        DataError: The models have other examples, or other scales of the targets.
     """
     first = measured[0]
     for other in measured[1:]:

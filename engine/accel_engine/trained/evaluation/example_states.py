@@ -112,7 +112,7 @@ class ClassLabels:
     """The true and the predicted class of each example."""
 
     task: Task
-    """What the model learned."""
+    """The task of the model."""
     names: tuple[str, ...]
     pairs: npt.NDArray[np.int32]
     """True and predicted classes, int32 ``[examples, 2]``; a true class below 0 is unknown."""

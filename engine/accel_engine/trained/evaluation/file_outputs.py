@@ -42,7 +42,7 @@ def outputs_of_files(source: TrainedModel, first: Rows, on_done: Callable[[int],
 def join_windows(outputs: Floats, first: Rows, task: Task) -> Floats:
     """Outputs whose probabilities are the means of the probabilities of each file's windows.
 
-    Logits are joined as logits: of one window they stay as they are, of several their softmax is that mean.
+    Logits are joined as logits: one window's do not change; the softmax of several windows' logits is that mean.
 
     Args:
         outputs: For each window, ``[windows, units]``.

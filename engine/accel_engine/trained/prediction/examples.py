@@ -128,7 +128,7 @@ def _typed(array: npt.NDArray[Any], name: str, spec: ArraySpec) -> npt.NDArray[A
     """The array in an input's type; a number that is too large for it becomes infinite.
 
     Raises:
-        DataError: It has other values than the input: texts, fractions or numbers out of range.
+        DataError: The array has other values than the input: texts, fractions or numbers out of range.
     """
     if spec.dtype == "string":
         if array.dtype.kind not in "US":
@@ -140,7 +140,7 @@ def _typed(array: npt.NDArray[Any], name: str, spec: ArraySpec) -> npt.NDArray[A
     with np.errstate(invalid="ignore", over="ignore"):
         typed = array.astype(wanted)
     if wanted.kind in "biu" and not np.array_equal(typed, array):
-        raise DataError(f"the array {name} has values that are no {wanted}, which the run's data has")
+        raise DataError(f"the array {name} has values that are not {wanted}, which the run's data has")
     return typed
 
 
@@ -196,7 +196,7 @@ def read_lines(path: Path, spec: ArraySpec) -> Examples:
     """Read a file with a text in each line.
 
     Raises:
-        DataError: It cannot be read, or has no text.
+        DataError: The file cannot be read, or has no text.
     """
     try:
         text, encoding = decoded(path.read_bytes(), str(path))

@@ -129,7 +129,7 @@ def _examples(model: TrainedModel, path: Path) -> Examples:
     """Read a file as the model's data.
 
     Raises:
-        DataError: It has no examples for the model.
+        DataError: The file has no examples for the model.
     """
     suffix, form, spec = path.suffix.lower(), model.form, model.dataset.spec.inputs
     if not model.is_file and form.kind == "series":

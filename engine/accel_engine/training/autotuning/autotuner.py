@@ -73,7 +73,7 @@ class LoopCompilation:
 
     Attributes:
         seconds: How long it took.
-        problem: Why the loop cannot be compiled; empty if it is, or as long as it is not known.
+        problem: Why the loop cannot be compiled; empty if it can, or before that is known.
     """
 
     def __init__(self, make_loop: Callable[[], Loop], segment: Segment, *, background: bool) -> None:

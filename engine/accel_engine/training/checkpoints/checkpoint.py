@@ -157,7 +157,7 @@ class Checkpoints:
 
         Raises:
             DamagedCheckpointError: The checkpoint is damaged.
-            RunError: It does not fit the model.
+            RunError: The checkpoint does not fit the model.
         """
         with whole_checkpoint(self._directory, step) as path:
             restore_weights(self._assembly.model, path, self._options)
@@ -202,7 +202,7 @@ class Checkpoints:
         since.
 
         Raises:
-            DamagedCheckpointError: It is damaged, or has values that are not finite.
+            DamagedCheckpointError: The checkpoint is damaged, or has values that are not finite.
             RunError: The model or the data have changed since.
         """
         with whole_checkpoint(self._directory, step) as path:

@@ -28,7 +28,7 @@ from accel_engine.training.checkpoints.saved_model_proof import has_own_classes,
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.recipe.optimizer import CLIPPING_ARGUMENTS, clips_over_replicas
 from accel_engine.training.core.recipe.rate_schedule import JoinedSchedule, MultipliedSchedule
-from accel_engine.training.progress.run_progress import RunProgress
+from accel_engine.training.progress.due_actions import DueActions
 from accel_engine.training.reporting.error_explanation import is_out_of_memory
 from accel_engine.training.reporting.run_reporter import RunReporter
 from accel_engine.user_code import reason
@@ -51,19 +51,19 @@ class RunSaver:
         assembly: Model, data and strategy.
         reporter: The run's step and phase.
         checkpoints: The run's checkpoints; the one that it continues from is restored.
-        progress: Knows the step at which the monitored metric is at its best, whose checkpoint is kept.
+        due_actions: Knows the step at which the monitored metric is at its best, whose checkpoint is kept.
 
     Attributes:
         model_step: The step whose weights ``model.keras`` has, if they are not the last ones.
     """
 
     def __init__(
-        self, assembly: Assembly, reporter: RunReporter, checkpoints: Checkpoints, progress: RunProgress
+        self, assembly: Assembly, reporter: RunReporter, checkpoints: Checkpoints, due_actions: DueActions
     ) -> None:
         self._assembly = assembly
         self._reporter = reporter
         self._checkpoints = checkpoints
-        self._progress = progress
+        self._due_actions = due_actions
         self._saved = self._current
         self._due = -math.inf
         self._began = time.perf_counter()
@@ -104,10 +104,10 @@ class RunSaver:
         self._saved, self._warned = self._current, False
         ended = time.perf_counter()
         seconds = ended - began
-        best = self._progress.best_among(self._checkpoints.steps)
+        best = self._due_actions.best_among(self._checkpoints.steps)
         reporter.run.wait_for_disk(partial(self._checkpoints.prune, best))
         self._due = ended + seconds / MAX_CHECKPOINT_TIME_SHARE
-        is_best = reporter.step == self._progress.best_step
+        is_best = reporter.step == self._due_actions.best_step
         reporter.emit(
             CheckpointSaved, epoch=reporter.epochs, step=reporter.step, path=path, seconds=seconds, best=is_best
         )
@@ -184,10 +184,10 @@ class RunSaver:
         return True
 
     def _restore_best(self) -> None:
-        best, reporter = self._progress.best_step, self._reporter
+        best, reporter = self._due_actions.best_step, self._reporter
         if self._assembly.plan.restore_best == "off" or best in (None, reporter.step):
             return
-        steps = by_preference([*self._checkpoints.steps, reporter.step], self._progress.best_among)
+        steps = by_preference([*self._checkpoints.steps, reporter.step], self._due_actions.best_among)
         restored = self._checkpoints.restore_first_weights(takewhile(lambda step: step != reporter.step, steps))
         if restored is not None:
             self.model_step = restored

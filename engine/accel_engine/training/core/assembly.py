@@ -19,9 +19,9 @@ from accel_engine.keras_support.optimizers import has_constant_rate, optimizer_o
 from accel_engine.models import AutoModel
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import StepCounts, count_steps, count_stream_steps, tpu_advice
 from accel_engine.plan.fit_checks import why_not_compilable
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.step_counts import StepCounts, count_steps, count_stream_steps, tpu_advice
 from accel_engine.private_names.keras_names import all_layers, averages_of, unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames, rounded_rate
@@ -43,7 +43,7 @@ from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.task import Task
 from accel_engine.training.core.uneven_batches import batch_notes
 from accel_engine.training.core.worker_data import WorkerDataFeed
-from accel_engine.training.placed_state import PlacedState
+from accel_engine.training.optimizer_state import OptimizerState
 
 _CONVOLUTIONS = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Conv3D)
 
@@ -83,7 +83,7 @@ class Assembly:
     """The parts of the model that are computed again for their gradients; none without rematerialization."""
     stages: ModelStages | None
     """The stages of the model, on their devices; ``None`` without a pipeline."""
-    placed_state: PlacedState | None
+    optimizer_state: OptimizerState | None
     """The state of the optimizer; ``None`` if it is beside the weights."""
     devices: tuple[str, ...]
     """TensorFlow's names of the logical devices that run steps; for a coordinator, of one worker."""
@@ -103,7 +103,7 @@ class Assembly:
 
     @property
     def plan(self) -> Plan:
-        """The plan."""
+        """The run's plan, from :attr:`resolved`."""
         return self.resolved.plan
 
     @property
@@ -308,7 +308,7 @@ def assemble(
         freezing=compiled.freezing,
         remat=remat,
         stages=compiled.stages,
-        placed_state=compiled.placed_state,
+        optimizer_state=compiled.optimizer_state,
         devices=devices,
         device_memory=device_memory,
         names=names,
@@ -363,7 +363,7 @@ def _by_row(examples: Examples) -> Split:
     """The examples, which workers of a coordinator must be able to read by row.
 
     Raises:
-        DataError: They are a stream.
+        DataError: The examples are a stream.
     """
     if isinstance(examples, Split):
         return examples

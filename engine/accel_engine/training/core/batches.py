@@ -10,7 +10,7 @@ import numpy.typing as npt
 from accel_engine.data.dataset import Split
 from accel_engine.data.structure import map_structure
 from accel_engine.errors import DataError
-from accel_engine.plan.estimate import StepCounts
+from accel_engine.plan.step_counts import StepCounts
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.stream_feed import StreamFeed

@@ -24,7 +24,7 @@ def changed_data_notes(dataset: Dataset, plan: Plan, trained: Diagnostics | None
         trained: The run's diagnostics; ``None`` for a run that begins.
 
     Raises:
-        DataError: It has other classes, columns or tokens, which the weights do not fit.
+        DataError: The data has other classes, columns or tokens, which the weights do not fit.
     """
     changed = _changed(dataset, trained)
     if names := [name for name in changed if name in NAMES]:

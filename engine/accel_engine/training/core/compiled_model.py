@@ -48,7 +48,7 @@ from accel_engine.training.core.run_scaling import decide_scaling
 from accel_engine.training.core.task import Task, task_of_model
 from accel_engine.training.core.uneven_batches import uneven_note
 from accel_engine.training.model_analysis.layer_table import changed_layer
-from accel_engine.training.placed_state import PlacedState
+from accel_engine.training.optimizer_state import OptimizerState
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class CompiledModel:
     scaling: Scaling
     """How raw examples are scaled before it."""
     task: Task
-    """What it learns."""
+    """The task of the model."""
     outputs: Structure
     """The specs of its outputs; ``None`` if it cannot be called."""
     metrics: tuple[keras.Metric, ...]
@@ -75,7 +75,7 @@ class CompiledModel:
     """Warnings for the user."""
     stages: ModelStages | None = None
     """Its stages, on their devices; ``None`` if it is not cut."""
-    placed_state: PlacedState | None = None
+    optimizer_state: OptimizerState | None = None
     """The state of its optimizer; ``None`` if it is beside the weights."""
 
 
@@ -157,7 +157,7 @@ def compile_model(
         _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
     placed = None
     if plan.optimizer_state != "device":
-        placed = PlacedState(plan, model.optimizer, freezing.variables)
+        placed = OptimizerState(plan, model.optimizer, freezing.variables)
         information.append(placed.note)
     elif model.optimizer is not None:
         model.optimizer.build(list(freezing.variables))

@@ -265,7 +265,7 @@ def threads_of_user() -> int | None:
     """The number that the user has set in the environment; ``None`` if it is not set.
 
     Raises:
-        UsageError: It is negative, with which TensorFlow aborts the process.
+        UsageError: The number is negative, with which TensorFlow aborts the process.
     """
     text = os.environ.get(VARIABLE, "").strip()
     if not text:

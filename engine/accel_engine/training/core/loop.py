@@ -380,8 +380,8 @@ class Loop:
                 self.mode.xla or assembly.on_tpu or assembly.coordinated or assembly.plan.optimizer_state == "host"
             ):
                 kernels.enter_context(use_fast_updates(model.optimizer))
-        if assembly.placed_state is not None:
-            kernels.enter_context(assembly.placed_state.use())
+        if assembly.optimizer_state is not None:
+            kernels.enter_context(assembly.optimizer_state.use())
         loops = without_cudnn(model) if self.mode.xla else nullcontext()
         tracing = Tracing(self.mode.xla or assembly.on_tpu, assembly.unseeded)
         # mark_layers comes after the replaced kernels, to mark these too, and before parts, which repeat what it marks.

@@ -44,7 +44,7 @@ def restore_weights(
     """Give a model the weights of a checkpoint; optimizers and metrics keep their state.
 
     Args:
-        model: Built.
+        model: The model, built.
         path: The checkpoint.
         options: How it is read.
         averages: Whether weights get their moving averages instead, where the checkpoint has these.
@@ -52,7 +52,7 @@ def restore_weights(
     Raises:
         AssertionError: The checkpoint lacks a weight.
         ValueError: A weight has another shape, or the model has fewer weights with averages.
-        OpError: It cannot be read.
+        OpError: The checkpoint cannot be read.
     """
     parts = {"model": _without_optimizers(model), UNTRACKED: untracked_weights(model)}
     _restore({name: part for name, part in parts.items() if part}, path, options)
@@ -67,7 +67,7 @@ def has_averages(path: str) -> bool:
     """Whether a checkpoint has moving averages.
 
     Raises:
-        OpError: It cannot be read.
+        OpError: The checkpoint cannot be read.
     """
     return bool(_averaged(path))
 
@@ -113,7 +113,7 @@ def whole_checkpoint(folder: Path, step: int) -> Iterator[str]:
         step: The checkpoint's step.
 
     Raises:
-        DamagedCheckpointError: It is damaged.
+        DamagedCheckpointError: The checkpoint is damaged or incomplete.
         RunError: Restoring it failed: it belongs to another model, or there is too little memory, for example.
     """
     path = str(checkpoint_path(folder, step))

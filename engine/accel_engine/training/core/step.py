@@ -31,7 +31,7 @@ from accel_engine.training.core.metric_states import (
     pack_states,
 )
 from accel_engine.training.core.micro_batches import accumulate_gradients, part_sizes, slices, weighted_means
-from accel_engine.training.core.pipeline.schedule import Pipeline
+from accel_engine.training.core.pipeline.pipeline_gradients import Pipeline
 from accel_engine.training.core.pipeline.stages import ModelStages
 from accel_engine.training.core.pipeline.update_devices import beside_largest_input
 from accel_engine.training.core.recipe.optimizer import clips_over_replicas

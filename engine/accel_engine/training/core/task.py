@@ -44,7 +44,7 @@ BY_RANK = {2: "classification", 3: "sequence", 4: "segmentation"}
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a run learns."""
+    """The task of a run."""
 
     name: str
     """One of :data:`accel_engine.data.data_options.TASKS` but ``auto``, or :data:`SEVERAL_OUTPUTS`."""
@@ -166,10 +166,10 @@ def custom_task(model: keras.Model, outputs: Structure, dataset: Dataset) -> Tas
 
 
 def check_outputs(task: Task, outputs: Structure, dataset: Dataset, model_name: str) -> None:
-    """Raise if a classifier has too few outputs for the data's classes.
+    """Check that a classifier has enough outputs for the data's classes.
 
     Raises:
-        ModelError: It has.
+        ModelError: The classifier has too few outputs.
     """
     if task.name not in ("classification", "multi-label") or not dataset.classes:
         return

@@ -16,8 +16,8 @@ import tensorflow as tf
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.keras_support.divisibility import is_mean_over_examples, is_sum_over_examples
-from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.step_counts import StepCounts
 from accel_engine.private_names.keras_graph_names import rows_of
 from accel_engine.private_names.keras_names import mask_of
 from accel_engine.training.core.metric_states import MetricStates

@@ -22,7 +22,7 @@ from accel_engine.training.core.feed import PREFETCH, Feed, filled
 
 
 class WorkerDataMissing(Exception):  # noqa: N818 (its name is searched for in TensorFlow's messages)
-    """This worker does not have the examples; why."""
+    """This worker does not have the examples; the message says why."""
 
 
 class WorkerDataSource:

@@ -88,7 +88,7 @@ class WorkerPool:
 
         Raises:
             DataError: A worker cannot read its examples.
-            tf.errors.OpError: It has failed, or was cancelled because another graph failed.
+            tf.errors.OpError: The graph has failed, or was cancelled because another graph failed.
         """
         try:
             values: npt.NDArray[np.float32] = result.fetch()

@@ -34,7 +34,7 @@ _NUMBERS = 6
 
 @dataclass(frozen=True, slots=True)
 class BaselineResult:
-    """What the baseline reaches."""
+    """The metrics of the baseline."""
 
     name: str
     """What it predicts: ``most frequent class: cat``, ``mean of the training targets``, ``last known value``."""

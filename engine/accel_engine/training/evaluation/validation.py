@@ -54,7 +54,7 @@ GPU_MEMORY_SHARE = 1 / 16
 """The share of a GPU's memory that the outputs of all layers may take. Most of them are freed before the last."""
 
 RESULT_BYTES = 1 << 26
-"""Limit of the bytes of results that are copied to the host together; those of one batch may be more."""
+"""Limit of the bytes of results that are copied to the host together; a single batch may have more."""
 
 
 class Validation:

@@ -177,7 +177,7 @@ def _size(tensor: tf.Tensor) -> int:
 
 
 def _bytes_of_steps(loop: tf.Operation) -> int:
-    """Bytes that a loop, as of a recurrent layer, saves of all its steps: it adds them to lists."""
+    """Bytes that a loop, such as a recurrent layer's, saves of all its steps: it adds them to lists."""
     body = function_graph(loop.graph, loop.get_attr("body").name)
     if body is None:
         return 0

@@ -58,7 +58,7 @@ RECOMPUTED = "recomputed.part"
 
 
 class _Uncountable(Exception):  # noqa: N818 (an answer, not an error)
-    """The operations cannot be counted; why."""
+    """The operations cannot be counted; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,13 +30,13 @@ SMALLEST_SCALE = 2.0**-20
 
 @dataclass(frozen=True, slots=True)
 class LossTrouble:
-    """What was seen."""
+    """A loss or weights that are not finite, or a loss that explodes."""
 
     step: int
     """The first step, counted from 0, whose loss is not finite or explodes. If weights are not finite, the one that
     would have been next."""
     text: str
-    """What was seen, for the user."""
+    """The trouble in words, for the user."""
     explodes: bool = False
     """Whether the loss is finite, but explodes."""
     grew_from: int | None = None
@@ -136,7 +136,7 @@ class LossWatch:
         if scale is None or self._warned_of_scale or not float(keras.ops.convert_to_numpy(scale)) < SMALLEST_SCALE:
             return
         self._warned_of_scale = True
-        message = f"gradients are not finite in float16, which ends at {LARGEST:,}: steps leave the weights as they are"
+        message = f"gradients are not finite in float16, which ends at {LARGEST:,}: steps do not change the weights"
         self._reporter.emit(Warned, message=f"{message}; {CURE}")
 
     def _not_finite(self, name: str, step: int, value: float) -> None:

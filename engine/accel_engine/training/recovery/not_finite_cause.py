@@ -25,7 +25,7 @@ _INPUTS = "the inputs of the model are not finite"
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What was found."""
+    """The cause of values that are not finite, as far as it was found."""
 
     step: int | None = None
     """The step at fault, counted from 0; ``None`` if it is unknown."""
@@ -42,7 +42,7 @@ class Cause:
 
     @property
     def text(self) -> str:
-        """What was found, in one line for the user."""
+        """The cause in one line, for the user."""
         found = [self.first] if self.first and not (self.batch and self.first == _INPUTS) else []
         if self.batch:
             found.append(f"{self.batch} ({self.examples})")

@@ -12,7 +12,7 @@ MAX_REPAIRS = 3
 """Repairs of one run; after them it stops."""
 
 RATE_FACTOR = 0.5
-"""What a repair multiplies the learning rate by."""
+"""The factor by which a repair multiplies the learning rate."""
 
 
 class NumberRecovery:

@@ -31,7 +31,7 @@ from accel_engine.training.autotuning.mode_choice import alternative_mode, plan_
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import CachedFeed, choose_feed
 from accel_engine.training.core.rematerialization.division import divide_model
-from accel_engine.training.placed_state import has_state
+from accel_engine.training.optimizer_state import has_state
 from accel_engine.training.recovery.recovery_action import RecoveryAction
 from accel_engine.training.reporting.error_explanation import allocated, is_of_host, is_out_of_memory
 

@@ -1,4 +1,4 @@
-"""What a run does about trouble, to continue by itself."""
+"""The change that a run makes after trouble, to continue by itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class RecoveryAction:
     trouble: str
     """As ``trouble`` of :class:`accel_engine.events.Recovered`."""
     reason: str
-    """What happened, for the user."""
+    """The trouble in words, for the user."""
     action: str
     """The remedy, for the user."""
     step: int

@@ -196,7 +196,7 @@ def measure_peak(name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """What one device can do at most."""
+    """The peak rates of one device."""
 
     flops: float | None
     """FLOP/s; ``None`` if unknown."""

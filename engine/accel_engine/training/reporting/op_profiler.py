@@ -82,7 +82,7 @@ def reduced(
         facts: What else is known of it.
 
     Raises:
-        RunError: It cannot be reduced.
+        RunError: The trace is too large, has no operations, or cannot be read.
     """
     check_trace_size(folder)
     layers = {number: layer.name for layer, number in number_layers(assembly.model).items()}

@@ -22,7 +22,7 @@ from accel_engine.training.reporting.run_reporter import RunReporter
 
 @dataclass(frozen=True, slots=True)
 class EpochMetrics:
-    """What was measured of an epoch."""
+    """The metrics of an epoch."""
 
     values: dict[str, float]
     """The metrics over its examples as ``fit`` has them, and the means of all other series."""

@@ -6,7 +6,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import estimate_disk
+from accel_engine.plan.disk_estimate import estimate_disk
 from accel_engine.process.start_run import prepare_continuation, prepare_run
 from accel_engine.run import runs_directory
 from accel_engine.run.directory import disk_space

@@ -77,11 +77,11 @@ def test_pictures_that_are_cut_are_mentioned() -> None:
         (np.full((2, 2), 256), "integers from 0 to 255: scale them; these are from 256 to 256"),
         (np.full((2, 2), np.nan), "some are NaN or infinite"),
         (np.full((2, 2), np.inf), "some are NaN or infinite"),
-        (np.array([["a", "b"]]), "is an array of numbers"),
-        ("a picture", "is an array of numbers"),
-        (object(), "is an array of numbers"),
-        ([[1, 2], [3]], "is an array of numbers; this list is none"),
-        (np.zeros((2, 2), complex), "is an array of numbers, not complex128"),
+        (np.array([["a", "b"]]), "must be an array of numbers"),
+        ("a picture", "must be an array of numbers"),
+        (object(), "must be an array of numbers"),
+        ([[1, 2], [3]], "must be an array of numbers, not list"),
+        (np.zeros((2, 2), complex), "must be an array of numbers, not complex128"),
     ],
 )
 def test_other_arrays_are_refused_with_what_would_be_right(array: Any, message: str) -> None:
@@ -156,8 +156,8 @@ def test_any_range_of_numbers_has_a_histogram(values: list[float]) -> None:
     [
         ([], 64, "needs values"),
         ([1.0], 0, "at least 1 bin"),
-        (["a"], 64, "a histogram is an array of numbers"),
-        (None, 64, "a histogram is an array of numbers"),
+        (["a"], 64, "a histogram must be an array of numbers"),
+        (None, 64, "a histogram must be an array of numbers"),
     ],
 )
 def test_what_has_no_histogram_is_refused(values: Any, bins: int, message: str) -> None:

@@ -17,7 +17,7 @@ from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.core.assembly import Assembly, assemble
 from accel_engine.training.core.batches import Batches, training_batches
-from accel_engine.training.progress.run_progress import RunProgress
+from accel_engine.training.progress.due_actions import DueActions
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 PLAN = Plan(model="mlp", epochs=2, batch_size=256, optimizer="sgd", learning_rate=0.1)
@@ -31,7 +31,7 @@ class Parts:
     batches: Batches
     checkpoints: Checkpoints
     reporter: RunReporter
-    progress: RunProgress
+    progress: DueActions
     saver: RunSaver
 
     @property
@@ -69,7 +69,7 @@ def parts() -> Iterator[Callable[..., Parts]]:
             opened.callback(batches.close)
             reporter = RunReporter(writer, step)
             checkpoints = Checkpoints(assembly, writer.directory, batches)
-            progress = RunProgress(plan, "validation_loss", ("loss",), ("loss",), reporter)
+            progress = DueActions(plan, "validation_loss", ("loss",), ("loss",), reporter)
             saver = RunSaver(assembly, reporter, checkpoints, progress)
             return Parts(assembly, batches, checkpoints, reporter, progress, saver)
 

@@ -14,7 +14,7 @@ from accel_engine.data.structure import Batch
 from accel_engine.errors import DataError
 from accel_engine.events import CheckpointSaved, EpochEnded, ModelBuilt, Outcome, Validated, Warned
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import StepCounts, count_steps
+from accel_engine.plan.step_counts import StepCounts, count_steps
 from accel_engine.training.core import batches
 from accel_engine.training.core.assembly import Assembly, _by_row
 from accel_engine.training.core.batches import epoch_orders, training_batches

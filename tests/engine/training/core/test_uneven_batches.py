@@ -8,8 +8,8 @@ import pytest
 
 from accel_engine.data.dataset import Split
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import count_steps
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.step_counts import count_steps
 from accel_engine.training.core.uneven_batches import batch_notes, uneven_note
 
 from .streams import Recorded

@@ -10,8 +10,8 @@ from accel_engine.errors import PlanError
 from accel_engine.events import EpochEnded, Outcome, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create
-from accel_engine.training.progress import run_progress
-from accel_engine.training.progress.run_progress import EndTraining, RunProgress
+from accel_engine.training.progress import due_actions
+from accel_engine.training.progress.due_actions import DueActions, EndTraining
 from accel_engine.training.progress.timetable import Timetable
 from accel_engine.training.reporting.run_reporter import RunReporter
 from recorded_run import started
@@ -20,19 +20,19 @@ PLAN = Plan(model="mlp", epochs=4)
 
 
 @pytest.fixture
-def made() -> Iterator[Callable[..., RunProgress]]:
+def made() -> Iterator[Callable[..., DueActions]]:
     """Makes the progress, at a step, of a run that has validated after 10 steps, and by a command after 15."""
     with closing(RunWriter(create(PLAN))) as writer:
         writer.write_event(validated(10, 0.5))
         writer.write_event(epoch_ended(12, 0.75))
         writer.write_event(validated(15, 0.25, by_command=True))
 
-        def make(step: int = 0, monitor: str = "validation_loss", names: Any = ("loss",), **values: Any) -> RunProgress:
+        def make(step: int = 0, monitor: str = "validation_loss", names: Any = ("loss",), **values: Any) -> DueActions:
             agree, validates = values.pop("agree", bool), values.pop("validates", True)
             reporter = RunReporter(writer, step)
             if step:
                 writer.write_event(started(first_step=step))
-            return RunProgress(PLAN.replace(**values), monitor, names, ("loss",), reporter, agree, validates=validates)
+            return DueActions(PLAN.replace(**values), monitor, names, ("loss",), reporter, agree, validates=validates)
 
         yield make
 
@@ -45,7 +45,7 @@ def epoch_ended(step: int, loss: float) -> EpochEnded:
     return EpochEnded(time=0.0, epoch=1, step=step, metrics={"loss": loss}, seconds=1.0)
 
 
-def at(progress: RunProgress, step: int) -> RunProgress:
+def at(progress: DueActions, step: int) -> DueActions:
     progress._reporter.step = step
     return progress
 
@@ -58,7 +58,7 @@ def accept() -> bool:
     return True
 
 
-def test_a_continued_run_knows_what_was_measured_before(made: Callable[..., RunProgress]) -> None:
+def test_a_continued_run_knows_what_was_measured_before(made: Callable[..., DueActions]) -> None:
     assert made().metrics == {}
     later = made(15, patience=5)
     assert later.metrics == {"validation_loss": 0.25, "loss": 0.75}
@@ -70,13 +70,13 @@ def test_a_continued_run_knows_what_was_measured_before(made: Callable[..., RunP
 
 @pytest.mark.parametrize(("step", "missing"), [(0, False), (1, True), (10, False), (15, True)])
 def test_only_a_planned_validation_of_the_step_is_not_missing(
-    made: Callable[..., RunProgress], step: int, missing: bool
+    made: Callable[..., DueActions], step: int, missing: bool
 ) -> None:
     assert made(step, validation_every="1 step").validation_is_missing(None) is missing
     assert not made(step, validation_every="1 step", validates=False).validation_is_missing(None)
 
 
-def test_nothing_is_missing_before_the_first_step(made: Callable[..., RunProgress]) -> None:
+def test_nothing_is_missing_before_the_first_step(made: Callable[..., DueActions]) -> None:
     assert not made(validation_every="1 epoch").validation_is_missing(0)
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_missing_before_the_first_step(made: Callable[..., RunProgres
     [({}, True), ({"validation": "end"}, True), ({"validation": "off"}, False), ({"validates": False}, False)],
     ids=str,
 )
-def test_the_end_is_validated_and_saved(made: Callable[..., RunProgress], fields: dict[str, Any], due: bool) -> None:
+def test_the_end_is_validated_and_saved(made: Callable[..., DueActions], fields: dict[str, Any], due: bool) -> None:
     progress = at(made(**fields, agree=lambda _: False), 48)
     assert progress.validation_is_due(4) is progress.last_validation_is_due is due
     assert progress.checkpoint_is_due(4, refuse)
@@ -96,7 +96,7 @@ def test_the_end_is_validated_and_saved(made: Callable[..., RunProgress], fields
 
 
 def test_validations_follow_the_plan_or_the_clock_of_the_chief(
-    made: Callable[..., RunProgress], monkeypatch: pytest.MonkeyPatch
+    made: Callable[..., DueActions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_step = at(made(validation_every="5 steps", agree=lambda _: False), 5)
     assert by_step.within_epochs
@@ -104,7 +104,7 @@ def test_validations_follow_the_plan_or_the_clock_of_the_chief(
     by_step.observe(validated(5, 0.5))
     assert not by_step.validation_is_due(None)
     seconds = [0.0]
-    monkeypatch.setattr(run_progress, "Timetable", lambda *args, **some: Timetable(*args, lambda: seconds[0], **some))
+    monkeypatch.setattr(due_actions, "Timetable", lambda *args, **some: Timetable(*args, lambda: seconds[0], **some))
     for agrees in (False, True):
         seconds[0] = 0.0
         by_clock = made(validation_every="1 minute", checkpoint_every="1 minute", agree=lambda _, agrees=agrees: agrees)
@@ -138,7 +138,7 @@ def test_validations_follow_the_plan_or_the_clock_of_the_chief(
     ],
 )
 def test_epochs_after_which_something_may_be_due(
-    made: Callable[..., RunProgress], changes: dict[str, Any], epochs: list[int]
+    made: Callable[..., DueActions], changes: dict[str, Any], epochs: list[int]
 ) -> None:
     progress = made(**{"monitor": "loss", "validation": "off", **changes})
 
@@ -147,14 +147,14 @@ def test_epochs_after_which_something_may_be_due(
     assert [progress.next_epoch(epoch, accept) for epoch in range(1, 5)] == ([1, 2, 3, 4] if automatic else epochs)
 
 
-def test_a_checkpoint_at_steps_is_due_once(made: Callable[..., RunProgress]) -> None:
+def test_a_checkpoint_at_steps_is_due_once(made: Callable[..., DueActions]) -> None:
     progress = at(made(checkpoint_every="6 steps", agree=lambda _: False), 5)
     assert not progress.checkpoint_is_due(None, accept)
     assert at(progress, 6).checkpoint_is_due(None, refuse)
     assert not progress.checkpoint_is_due(1, accept)
 
 
-def test_checkpoints_after_epochs_and_of_the_best_keep_within_their_time(made: Callable[..., RunProgress]) -> None:
+def test_checkpoints_after_epochs_and_of_the_best_keep_within_their_time(made: Callable[..., DueActions]) -> None:
     for can_afford in (refuse, accept):
         progress = at(made(validation_every="5 steps"), 5)
         assert not progress.checkpoint_is_due(None, accept)
@@ -166,7 +166,7 @@ def test_checkpoints_after_epochs_and_of_the_best_keep_within_their_time(made: C
     assert not at(made(agree=lambda _: False), 12).checkpoint_is_due(1, accept)
 
 
-def test_the_best_is_saved_to_be_restored(made: Callable[..., RunProgress]) -> None:
+def test_the_best_is_saved_to_be_restored(made: Callable[..., DueActions]) -> None:
     for restore_best, saved in (("on", True), ("off", False)):
         progress = at(made(restore_best=restore_best, checkpoint_every="100 steps"), 5)
         assert not progress.must_save_best()
@@ -180,7 +180,7 @@ def test_the_best_is_saved_to_be_restored(made: Callable[..., RunProgress]) -> N
     assert not by_command.checkpoint_is_due(None, accept)  # the command has saved it
 
 
-def test_patience_ends_a_run_and_is_waited_for(made: Callable[..., RunProgress]) -> None:
+def test_patience_ends_a_run_and_is_waited_for(made: Callable[..., DueActions]) -> None:
     progress = made(patience=1)
     assert progress.observe(validated(5, 0.5)).waited == 0
     progress.raise_if_over()
@@ -192,11 +192,11 @@ def test_patience_ends_a_run_and_is_waited_for(made: Callable[..., RunProgress])
     assert progress.metrics == {"validation_loss": 0.6, "loss": 0.9}
 
 
-def test_the_chief_decides_on_the_end(made: Callable[..., RunProgress], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_chief_decides_on_the_end(made: Callable[..., DueActions], monkeypatch: pytest.MonkeyPatch) -> None:
     made(agree=lambda _: True).raise_if_over()  # without patience or a time limit nobody asks
     made(patience=1, time_limit="1s", agree=lambda _: False).raise_if_over()
     seconds = [0.0]
-    monkeypatch.setattr(run_progress, "Timetable", lambda *args, **some: Timetable(*args, lambda: seconds[0], **some))
+    monkeypatch.setattr(due_actions, "Timetable", lambda *args, **some: Timetable(*args, lambda: seconds[0], **some))
     progress = made(time_limit="1s")
     progress.raise_if_over()
     seconds[0] = 1.0
@@ -217,14 +217,14 @@ def test_the_chief_decides_on_the_end(made: Callable[..., RunProgress], monkeypa
 )
 @pytest.mark.parametrize("wanted", [{"patience": 2}, {"restore_best": "on"}], ids=str)
 def test_a_metric_that_decides_must_be_measured_and_have_a_direction(
-    made: Callable[..., RunProgress], values: dict[str, Any], message: str, wanted: dict[str, Any]
+    made: Callable[..., DueActions], values: dict[str, Any], message: str, wanted: dict[str, Any]
 ) -> None:
     made(**values)  # where it decides on nothing
     with pytest.raises(PlanError, match=message):
         made(**values, **wanted)
 
 
-def test_what_validation_measures_may_be_unknown(made: Callable[..., RunProgress]) -> None:
+def test_what_validation_measures_may_be_unknown(made: Callable[..., DueActions]) -> None:
     made(patience=2)
     made(monitor="loss", patience=2, validates=False)
     made(monitor="validation_loss", names=(), patience=2)

@@ -166,7 +166,7 @@ class NinesAxis(Axis):
 
     @property
     def distances(self) -> LogAxis:
-        """The distances to 1."""
+        """The axis of the distances between the shares and 1."""
         return LogAxis(self.least, 1 - self.low)
 
     def fraction(self, values: Floats) -> Floats:

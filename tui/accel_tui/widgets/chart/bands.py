@@ -12,7 +12,7 @@ QUANTILES = (10.0, 25.0, 50.0, 75.0, 90.0)
 """Percentiles of the band, its quartiles and its median."""
 
 LEAST_RUNS = 3
-"""A band is drawn as far as so many curves have values."""
+"""Number of curves with values from which a band is drawn."""
 
 _POINTS = 200
 

@@ -192,7 +192,7 @@ class ChartView:
     has_end_names: bool = False
     """Whether the names of the series stand before them; then of all series, and with the values of the header."""
     has_step_labels: bool = True
-    """Whether the steps have labels; else those of a chart below serve this one, too."""
+    """Whether the steps have labels; if not, the labels of a chart below are for this one, too."""
 
     @property
     def axis_rows(self) -> int:

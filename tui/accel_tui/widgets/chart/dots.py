@@ -31,7 +31,7 @@ def scatter(across: raster.Fractions, up: raster.Fractions, columns: int, rows: 
 
 
 def polyline(across: raster.Fractions, up: raster.Fractions, columns: int, rows: int) -> raster.Patterns:
-    """Draw a line through points in their order, with gaps where one is NaN; arguments as of :func:`scatter`."""
+    """Draw a line through points in their order, with gaps where one is NaN; arguments as in :func:`scatter`."""
     if not across.size:
         return np.zeros((rows, columns), np.uint8)
     points = np.clip(np.stack([across, up]), -_FAR, _FAR + 1)

@@ -135,7 +135,7 @@ def write_new(figure: ChartFigure, folder: Path, name: str, theme: Theme) -> lis
     """Write a figure in all formats, under a name that no file has yet; returns the files.
 
     Raises:
-        RunError: They cannot be written.
+        RunError: A file cannot be written.
     """
     number = 1
     while any((folder / f"{_numbered(name, number)}{suffix}").exists() for suffix in SUFFIXES):
@@ -154,7 +154,7 @@ def write_figure(figure: ChartFigure, path: Path, theme: Theme) -> None:
     """Write a figure in the format of the file's suffix.
 
     Raises:
-        UsageError: It has another suffix.
+        UsageError: The path has another suffix.
         RunError: The file cannot be written.
     """
     suffix = path.suffix.lower()

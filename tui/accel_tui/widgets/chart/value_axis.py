@@ -71,15 +71,16 @@ class VisibleValues:
 
     @property
     def distances(self) -> "VisibleValues":
-        """The distances to 1."""
+        """The distances between the values and 1."""
         lows = 1 - self.highs
         return VisibleValues.of(lows, lows if self.lows is self.highs else 1 - self.lows, are_points=self.are_points)
 
     def fence(self, *, log: bool = False) -> tuple[float, float]:
         """Minimum and maximum without outliers.
 
-        Outliers are beyond the quantiles by more than half of their distance; points by more than all of it, as the
-        latest of few that rise or fall is none. They stay where the range would hardly be shorter without them.
+        Outliers are beyond the quantiles by more than half of their distance; points by more than all of it, so that
+        the latest of a few that rise or fall is not an outlier. Outliers are kept where the range would hardly be
+        shorter without them.
 
         Args:
             log: Whether distances are logarithmic; all values must be positive then.
@@ -93,7 +94,7 @@ class VisibleValues:
 
 
 def visible_values_of(series: tuple[ChartSeries, ...], first: float, last: float) -> Iterator[VisibleValues]:
-    """The curves in a range of steps, and, as they are fewer, the points apart."""
+    """The values of the curves in a range of steps, and separately of the points, which are fewer."""
     for each in series:
         curve = each.curve_in(first, last)
         span = slice(*curve.span(first, last))

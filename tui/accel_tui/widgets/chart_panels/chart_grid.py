@@ -184,7 +184,7 @@ class ChartBar(Widget):
         return tuple(replace(item, key=keys.get(item.action, item.key)) for item in items) if keys else items
 
     def render(self) -> Content:
-        """The items that fit."""
+        """The labels of the shown items."""
         return Content(" ").join(item.label for item in self.shown)
 
     @property

@@ -268,7 +268,7 @@ class RunCharts(ChartKeys, RunView):
         self._update_bar()
 
     def _panel_with_room(self) -> Panel | None:
-        """The chart with the most room for a legend of the marks: a wide one, that of the throughput if it is."""
+        """The chart with the most room for a legend of the marks: of the widest, the throughput's, or else the last."""
         widths = [region.width for region in chart_regions(len(self.shown), self._room)]
         widest = [panel for panel, width in zip(self.shown, widths, strict=True) if width == max(widths)]
         return next((panel for panel in widest if panel.id == "throughput"), widest[-1] if widest else None)

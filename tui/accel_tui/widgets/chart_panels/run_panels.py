@@ -184,7 +184,7 @@ def panel_series(state: RunState, panel: Panel) -> tuple[ChartSeries, ...]:
 
 
 def _with_value(series: ChartSeries) -> ChartSeries:
-    """The only series of a chart, with its last value: so its name tells that it is no mean of an epoch."""
+    """The only series of a chart, with its last value, so that its name shows that it is not a mean of an epoch."""
     value = series.curve.last_value if series.curve.end_step else series.points[-1][1] if series.points else math.nan
     return series if math.isnan(value) else replace(series, value=value)
 

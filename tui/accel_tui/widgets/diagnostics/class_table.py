@@ -79,7 +79,7 @@ class ClassRow:
 
 
 class ClassList(Table[ClassRow]):
-    """The classes."""
+    """A row for each class, with its figures."""
 
     BINDING_GROUP_TITLE = "Classes"
     opens = False
@@ -92,7 +92,7 @@ class ClassTable(TablePage):
     """The classes, and the means of all."""
 
     def make_table(self) -> ClassList:
-        """The classes."""
+        """Make the table of the classes."""
         return ClassList()
 
     def show_report(self) -> None:

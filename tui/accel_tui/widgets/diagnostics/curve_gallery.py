@@ -40,10 +40,10 @@ class CurveGallery(PlotPage):
     """The samples."""
 
     series: reactive[int] = reactive(0, repaint=False)
-    """Index of the series where there are several with a prediction."""
+    """Index of the shown series among the series with a prediction."""
 
     def watch_examples(self, before: ListedExamples | None, examples: ListedExamples | None) -> None:
-        """Show other samples, from the first if others are chosen."""
+        """Show other samples, from the first if the order or the filter has changed."""
         if before and examples and (before.order, before.only_wrong) != (examples.order, examples.only_wrong):
             self.selected = 0
         self.refresh_bindings()
@@ -53,7 +53,7 @@ class CurveGallery(PlotPage):
         self.rebuild()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the next series only of several."""
+        """Offer the next series if there are several."""
         return action != "series" or len(self._names) > 1
 
     def action_turn(self, pages: int) -> None:
@@ -77,7 +77,8 @@ class CurveGallery(PlotPage):
         if self.examples is None:
             return ()
         names = self._names
-        series = f"series {names[self.series % len(names)]} ({len(names)}, . next)" if len(names) > 1 else ""
+        shown = self.series % max(len(names), 1)
+        series = f"series {names[shown]} ({shown + 1} of {len(names)}, . next)" if len(names) > 1 else ""
         summary = self.line(*self.examples.summary(self.in_view.start, self.in_view.stop, width, series))
         return [summary, Strip([Segment(text, self.plot_style(style)) for text, style in self._legend()])]
 
@@ -89,7 +90,7 @@ class CurveGallery(PlotPage):
                 yield f"{line.name}   ", "label"
 
     def plots(self) -> Sequence[Plot]:
-        """A plot per sample."""
+        """Make the plots of the shown samples."""
         return [self._plot(each) for each in self._shown]
 
     def _plot(self, example: Example) -> Plot:
@@ -115,7 +116,7 @@ class CurveGallery(PlotPage):
         index = self.series % len(output.values)
         is_forecast = self.examples is not None and isinstance(self.examples.report, ForecastReport)
         if past is not None and (at := _past_index(past, output, index)) is not None:
-            if is_forecast:  # the same series as its truth
+            if is_forecast:  # in the colour of the true values
                 yield PlotSeries(np.array([0.5]), np.array([]), "rule", "axis")
                 yield _line(past, at, "primary", "", 1 - past.points)
             else:
@@ -137,7 +138,7 @@ def _names(view: Curve) -> tuple[str, ...]:
 
 
 def _past_index(past: Curve, output: Curve, index: int) -> int | None:
-    """The series of an input that a series of the output continues."""
+    """Index of the input's series that a series of the output continues; ``None`` if there is none."""
     if past.names and output.names:
         return past.names.index(output.names[index]) if output.names[index] in past.names else None
     return index if index < len(past.values) else None

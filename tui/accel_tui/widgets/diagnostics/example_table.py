@@ -192,7 +192,7 @@ class ExampleText(ScrollPage):
                 yield from self._view(view, width, name)
 
     def _view(self, view: View | None, width: int, name: str = "") -> Iterator[Strip]:
-        """A view as text; nothing for one that is none."""
+        """A view as text; nothing for a view that is not text."""
         text, more = "", ""
         match view:
             case Text(text, length):

@@ -91,7 +91,7 @@ def is_correct(example: Example) -> bool | None:
 
 
 def is_next_token(example: Example) -> bool:
-    """Whether the target of each token is the next one, as of a language model."""
+    """Whether the target of each token is the next one, as in a language model."""
     words, true = example.input, example.target
     if not (isinstance(words, Tokens) and isinstance(true, Tokens) and len(true.tokens) > 1):
         return False

@@ -53,7 +53,7 @@ def draw_image(
         dark: Whether the theme is dark.
         background: Colour behind a transparent image.
         style: Style of shading characters.
-        smooth: Whether pixels are averaged where there are fewer cells; else one of them is taken, as of a mask.
+        smooth: Whether pixels are averaged where there are fewer cells; if not, one of them is taken, as for a mask.
         images: Shows it in real pixels, if the terminal has them.
     """
     if images and (strips := images.strips(image, columns, lines, smooth=smooth)) is not None:
@@ -159,11 +159,11 @@ class ViewPicture:
     pixels: Pixels
     """uint8 ``[height, width, channels]``."""
     mask: Pixels | None = None
-    """The classes of its pixels, for terminals without colours; ``None`` if it is no mask."""
+    """The classes of its pixels, for terminals without colours; ``None`` if it is not a mask."""
 
 
 def picture_of(view: View) -> ViewPicture | None:
-    """The picture of a view; ``None`` if it is no picture."""
+    """The picture of a view; ``None`` if it is not a picture."""
     match view:
         case Image(pixels):
             return ViewPicture(pixels)

@@ -20,8 +20,8 @@ from accel_tui.plan.form import needs
 from accel_tui.plan.form_groups import ORDER
 from accel_tui.widgets.line_input import LineInput
 
-_VALUE = 16
-"""Cells of a value."""
+_LABEL, _VALUE = 16, 16
+"""Widths of a label and of a value, in cells."""
 
 
 class FieldFinder(Widget):
@@ -72,7 +72,8 @@ class FieldFinder(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._chosen_by = ""
+        self._chosen_by: str | None = None
+        """The typed text when a field was chosen; ``None`` before that."""
         self._values: Mapping[str, tuple[str, bool]] = {}
 
     @property
@@ -93,7 +94,7 @@ class FieldFinder(Widget):
             self.mount(LineInput(placeholder="find a field, e.g. clip, patience, lr", id="wanted"), listed)
         self.add_class("-open")
         wanted = self.query_one("#wanted", LineInput)
-        wanted.value = self._chosen_by = ""
+        wanted.value, self._chosen_by = "", None
         self.screen.set_focus(wanted)  # now, as the next keys are for it
         self._list("")
 
@@ -104,9 +105,11 @@ class FieldFinder(Widget):
         return option.id if option is not None and option.id and not option.disabled else ""
 
     def close(self) -> str:
-        """Hide it; returns what was typed after a field was chosen, which is for that field."""
+        """Hide it; returns the text typed after a field was chosen, for that field."""
         self.remove_class("-open")
-        return self.query_one("#wanted", LineInput).value.removeprefix(self._chosen_by) if self._chosen_by else ""
+        if self._chosen_by is None:
+            return ""
+        return self.query_one("#wanted", LineInput).value.removeprefix(self._chosen_by)
 
     def action_move(self, how: str) -> None:
         getattr(self.listed, f"action_{'cursor_' if how in ('down', 'up') else ''}{how}")()
@@ -158,7 +161,7 @@ class FieldFinder(Widget):
 
     def _row(self, found: "FoundField") -> Content:
         text, is_changed = self._values.get(found.name, ("", False))
-        label = f"{field_labels.label(found.name):<{16}}"
+        label = f"{field_labels.label(found.name):<{_LABEL}}"
         if not found.is_relevant:
             row = Content.styled(f"  {label}{'':<{_VALUE}}  {found.note}", "$text-disabled")
         else:
@@ -200,7 +203,7 @@ def find_fields(text: str, relevant: Container[str]) -> tuple[FoundField, ...]:
 
 
 def _group(found: FoundField, text: str) -> str:
-    """The group that a field is listed under; empty where the best match is first."""
+    """The group that a field is listed under; empty while text is typed, as the best match is first then."""
     return "" if text else WORDS[found.name].group
 
 
@@ -215,7 +218,7 @@ def _rank(name: str, words: list[str]) -> int | None:
 
 
 def _texts(name: str) -> Iterator[str]:
-    """The texts of a field in which words are searched for, the most telling first."""
+    """The texts of a field in which words are searched for, the most important first."""
     yield f"{field_labels.label(name)} {name.replace('_', ' ')}".lower()
     synonyms = " ".join(WORDS[name].synonyms).lower()
     yield f"{synonyms} {synonyms.replace('_', ' ')}"

@@ -343,7 +343,7 @@ class Picker(Widget):
         return tuple(sorted(found, key=lambda choice: not choice.value.lower().startswith(wanted)))
 
     def _last_of(self, text: str) -> str:
-        """The last item of a list; any other text as it is."""
+        """The last item of a list; any other text unchanged."""
         return text.rpartition(",")[2] if self._is_list else text
 
     def _open_list(self, choices: Sequence[FieldChoice], at: str | None = None, *, is_typed: bool = False) -> None:

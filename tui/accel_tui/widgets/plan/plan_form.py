@@ -394,7 +394,7 @@ class PlanForm(Widget):
         self.post_message(self.Changed(filled))
 
     def _revealed(self, filled: ResolvedPlan, relevant: AbstractSet[str], changed: AbstractSet[str]) -> frozenset[str]:
-        """The fields that only fit the plan because others are changed, such as those of a time series."""
+        """The fields that only fit the plan because others are changed, such as the fields of a time series."""
         others = changed - {*FIRST}
         if not others:
             return frozenset()

@@ -33,7 +33,7 @@ _UNSEEN = 1
 """Urgency of a worker in the table that only another machine shows."""
 
 _ALIKE = 0.02
-"""Difference of the shares of all workers below which none is named."""
+"""Difference of the shares of all workers below which no worker is named."""
 
 _UNEVEN = 0.2
 """Difference of the shares of two workers above which one holds up the others."""

@@ -247,7 +247,7 @@ class StudyView(DirtyRegionWidget):
 
     @property
     def figures(self) -> list[ChartFigure]:
-        """What this view shows, for files: its plots, or the picture in a size of its own."""
+        """The figures of this view for files: its plots, or the picture in the size for files."""
         if plots := plots_of(self.view, self._state, self.selected, self.shift):
             return [figure_of_plot(each) for each in plots]
         if not self.is_drawn:

@@ -32,7 +32,7 @@ def with_numbers(value: Any) -> Any:
 
 
 def difference(found: Any, expected: Any) -> float:
-    """How far two values are apart; infinite for texts that differ, and for what is not a number."""
+    """How far two values are apart; infinite for texts that differ, and for NaN."""
     if isinstance(expected, str) or found is None or expected is None:
         is_missing = found is None or found != found
         return 0.0 if found == expected or (expected is None and is_missing) else math.inf

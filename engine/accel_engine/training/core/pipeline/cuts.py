@@ -14,7 +14,7 @@ SLACK = 1.05
 
 @dataclass(frozen=True, slots=True)
 class LayerCost:
-    """What a layer takes in a step."""
+    """The cost of a layer in a step."""
 
     seconds: float
     """Time for an example, in any unit."""

@@ -83,12 +83,12 @@ class ModelStages:
 
     model: keras.Model
     functional: Any
-    """What runs it: itself, or inside a ``Sequential``."""
+    """The functional model that runs: itself, or the one inside a ``Sequential``."""
     stages: tuple[Stage, ...]
     micro_batches: int
     """Micro-batches of a whole step."""
     table: tuple[StageOfModel, ...] = ()
-    """What is known of the stages before they run."""
+    """The stages for reports, known before they run."""
     information: tuple[str, ...] = ()
     """Notes for the user."""
     notes: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ def divide(model: keras.Model, plan: Plan, devices: Sequence[str], batch: int, i
         inputs: The :class:`~accel_engine.data.structure.ArraySpec` of every input of an example.
 
     Raises:
-        PlanError: It cannot be divided, or not where the plan says.
+        PlanError: The model cannot be divided, or not where the plan says.
     """
     functional = None if has_custom_train_step(model) else graph_of_layers(model)
     if functional is None:

@@ -27,7 +27,7 @@ _SEEDS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class _Images:
-    """What a layer's arguments depend on."""
+    """The images on which a layer's arguments depend."""
 
     value_range: tuple[float, float]
     """The smallest and largest value of a pixel, as the model gets it."""
@@ -146,7 +146,7 @@ def choose_augmentation(
         custom_step: Whether the model has a custom ``train_step``.
 
     Raises:
-        PlanError: It does not fit the data or the model.
+        PlanError: The augmentation does not fit the data or the model.
     """
     names, spec, largest = plan.augmentation, dataset.spec, dataset.value_range.largest
     if not names:

@@ -46,7 +46,7 @@ def load_initial_weights(model: keras.Model, plan: Plan) -> tuple[list[str], lis
         plan: The plan, with an absolute path.
 
     Raises:
-        PlanError: They cannot be read, or none of them fits.
+        PlanError: The weights cannot be read, or none of them fits.
     """
     source = plan.initial_weights
     if not source:
@@ -93,7 +93,7 @@ def _restore(model: keras.Model, checkpoint: str) -> bool:
     """Load the weights of a checkpoint; returns whether all of them fit. Otherwise the model keeps its own.
 
     Raises:
-        OpError: It cannot be read.
+        OpError: The checkpoint cannot be read.
     """
     logger = tf.get_logger()
     level = logger.level

@@ -94,7 +94,7 @@ def _schedule(plan: Plan, highest: float, total_steps: int, warmup: int) -> sche
 
 
 def _decay(plan: Plan, highest: float, steps: int, warmup: int, total_steps: int) -> schedules.LearningRateSchedule:
-    """What follows the warm-up."""
+    """The schedule after the warm-up."""
     match plan.schedule:
         case "linear":
             return schedules.PolynomialDecay(highest, steps, end_learning_rate=highest * (plan.final_rate or 0.0))

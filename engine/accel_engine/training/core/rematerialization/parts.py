@@ -21,7 +21,7 @@ class GraphParts:
     model: keras.Model
     """The model, whose ``call`` is replaced."""
     functional: Any
-    """What runs it: itself, or inside a ``Sequential``."""
+    """The functional model that runs: itself, or the one inside a ``Sequential``."""
     ranges: tuple[tuple[int, int], ...]
     """First and last node of each part that is computed again, the last excluded."""
 

@@ -180,8 +180,8 @@ class _Run:
         for key, variable in self._scope.assigned.items():
             if key not in known:
                 raise ModelError(
-                    f"rematerialization: {self._part.name} changes the variable {variable.path}, which is none of its "
-                    "layers': use --remat off, or --remat-layers with other layers"
+                    f"rematerialization: {self._part.name} changes the variable {variable.path}, which does not "
+                    "belong to its layers: use --remat off, or --remat-layers with other layers"
                 )
             variable.assign(self._scope.get_current_value(variable))
         outputs = list(computed[: len(self._output_masks)])

@@ -11,7 +11,7 @@ from keras import layers
 from accel_engine import data
 from accel_engine.events import Outcome, Validated, Warned, WorkCounted
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import count_steps
+from accel_engine.plan.step_counts import count_steps
 from accel_engine.training.core.batches import epoch_orders
 from accel_engine.training.core.recipe.loss import mixed_metrics_note
 

@@ -11,7 +11,7 @@ from accel_engine import data
 from accel_engine.errors import ModelError
 from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import count_steps
+from accel_engine.plan.step_counts import count_steps
 from accel_engine.run.diagnostics import read
 from accel_engine.training.core.batches import epoch_orders
 from accel_engine.training.core.recipe.freezing import Freezing, freeze, head_of

@@ -14,7 +14,7 @@ from accel_engine.data.dataset import Split
 from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
 from accel_engine.models.build import build
 from accel_engine.plan import USES, Plan, task_choices
-from accel_engine.plan.estimate import count_steps
+from accel_engine.plan.step_counts import count_steps
 from accel_engine.trained.open_trained import open_trained
 from accel_engine.training.core.batches import epoch_orders
 from accel_engine.training.core.compiled_model import describe_data

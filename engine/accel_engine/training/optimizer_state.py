@@ -39,7 +39,7 @@ def _is_large(variable: keras.Variable) -> bool:
     return bool(variable.shape.num_elements() >= LEAST_VALUES)
 
 
-def owners(sizes: Sequence[int], replicas: int) -> list[int]:
+def weight_owners(sizes: Sequence[int], replicas: int) -> list[int]:
     """The replica that has the state of each weight, so that all have about as much: the largest weights come first."""
     found, sums = [0] * len(sizes), [0] * replicas
     for index in sorted(range(len(sizes)), key=lambda each: -sizes[each]):
@@ -48,7 +48,7 @@ def owners(sizes: Sequence[int], replicas: int) -> list[int]:
     return found
 
 
-class PlacedState:
+class OptimizerState:
     """Where the state of an optimizer is, if not beside its weights on every replica.
 
     Builds the optimizer, unless it is built, with its state in its place: no device has all of it meanwhile. Made in
@@ -71,7 +71,7 @@ class PlacedState:
         if self._replicas > 1 and self._inner.gradient_accumulation_steps:
             reason = f"{optimizer_name(optimizer)} has gradient_accumulation_steps: use "
             raise PlanError("optimizer_state", plan.optimizer_state, reason, FieldValue("micro_batches"), " instead")
-        self._owners = owners([each.shape.num_elements() for each in weights], self._replicas)
+        self._owners = weight_owners([each.shape.num_elements() for each in weights], self._replicas)
         self._devices = [every[owner].device for every, owner in zip(copies, self._owners, strict=True)]
         self._device_of = {id(each.value): device for each, device in zip(weights, self._devices, strict=True)}
         self._others: dict[int, list[tf.Variable] | None] = {}  # by the id of a copy; None for what no owner has
@@ -113,7 +113,7 @@ class PlacedState:
 
     @property
     def note(self) -> str:
-        """What it does, for the user."""
+        """The note for the user: how much state is moved or divided."""
         name, placed = optimizer_name(self._inner), self.placed
         if not placed:
             return f"optimizer_state has no effect: {name} has no large state for the model's weights"

@@ -1,4 +1,4 @@
-"""Follows a run's progress, and decides what it does between two chunks: validate, save a checkpoint, end early."""
+"""Decides what a run does between two chunks of steps: validate, save a checkpoint, end early."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -28,8 +28,8 @@ class EndTraining(Exception):  # noqa: N818 (an end, not an error)
         self.outcome = outcome
 
 
-class RunProgress:
-    """Decides what is due after some steps, and follows the monitored metric.
+class DueActions:
+    """Decides which actions are due after some steps, and follows the monitored metric.
 
     Validating and saving need all workers. So what is due must follow from the step and the plan, or be the chief's
     decision (``agree``), which all workers ask for after the same steps: their clocks differ, and a worker that was
@@ -216,7 +216,7 @@ class RunProgress:
         """End the run if the metric has not improved for too long, or the time limit is reached.
 
         Raises:
-            EndTraining: It is so.
+            EndTraining: The run ends; its reason says why.
         """
         if self._plan.patience is not None and self._agree(self._stopping.should_stop):
             raise EndTraining(Outcome.FINISHED, self._stopping.reason)

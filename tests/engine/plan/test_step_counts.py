@@ -1,11 +1,11 @@
 import pytest
 
 from accel_engine.errors import PlanError
-from accel_engine.plan import Plan, estimate
+from accel_engine.plan import Plan, step_counts
 
 
 def test_the_last_smaller_batch_is_a_step() -> None:
-    counts = estimate.count_steps(Plan(batch_size=64, epochs=10), examples=1437, replicas=1)
+    counts = step_counts.count_steps(Plan(batch_size=64, epochs=10), examples=1437, replicas=1)
     assert (counts.steps_per_epoch, counts.total_steps) == (23, 230)
     assert (counts.last_batch, counts.dropped_examples) == (1437 - 22 * 64, 0)
     assert counts.passes == 1.0
@@ -13,7 +13,7 @@ def test_the_last_smaller_batch_is_a_step() -> None:
 
 
 def test_the_last_smaller_batch_may_be_dropped() -> None:
-    counts = estimate.count_steps(Plan(batch_size=64, epochs=10, last_batch="drop"), examples=1437, replicas=1)
+    counts = step_counts.count_steps(Plan(batch_size=64, epochs=10, last_batch="drop"), examples=1437, replicas=1)
     assert (counts.steps_per_epoch, counts.total_steps) == (22, 220)
     assert (counts.last_batch, counts.dropped_examples) == (0, 1437 - 22 * 64)
     assert counts.passes == 1.0
@@ -22,16 +22,16 @@ def test_the_last_smaller_batch_may_be_dropped() -> None:
 
 @pytest.mark.parametrize(("examples", "replicas", "last"), [(110, 2, 10), (111, 2, 11), (103, 4, 3), (107, 4, 7)])
 def test_replicas_share_the_last_batch(examples: int, replicas: int, last: int) -> None:
-    counts = estimate.count_steps(Plan(batch_size=20), examples, replicas)
+    counts = step_counts.count_steps(Plan(batch_size=20), examples, replicas)
     assert (counts.last_batch, counts.dropped_examples) == (last, 0)
     assert counts.steps_per_epoch == 6
     assert sum(counts.step_sizes(0, counts.steps_per_epoch)) == examples
-    dropping = estimate.count_steps(Plan(batch_size=20, last_batch="drop"), examples, replicas)
+    dropping = step_counts.count_steps(Plan(batch_size=20, last_batch="drop"), examples, replicas)
     assert (dropping.last_batch, dropping.dropped_examples, dropping.steps_per_epoch) == (0, last, 5)
 
 
 def test_sizes_of_steps_of_several_passes() -> None:
-    counts = estimate.count_steps(Plan(batch_size=80, steps_per_epoch=7), examples=200, replicas=2)
+    counts = step_counts.count_steps(Plan(batch_size=80, steps_per_epoch=7), examples=200, replicas=2)
     assert counts.step_sizes(0, 7) == [80, 80, 40, 80, 80, 40, 80]
     assert counts.step_sizes(5, 7) == [40, 80]
     assert counts.passes == 7 / 3
@@ -39,17 +39,17 @@ def test_sizes_of_steps_of_several_passes() -> None:
 
 def test_a_batch_larger_than_the_data_is_all_of_it() -> None:
     for last_batch in ("keep", "drop"):
-        counts = estimate.count_steps(Plan(batch_size=64, last_batch=last_batch), examples=51, replicas=1)
+        counts = step_counts.count_steps(Plan(batch_size=64, last_batch=last_batch), examples=51, replicas=1)
         assert (counts.global_batch, counts.steps_per_epoch, counts.dropped_examples) == (51, 1, 0)
-    counts = estimate.count_steps(Plan(batch_size=64), examples=51, replicas=2)
+    counts = step_counts.count_steps(Plan(batch_size=64), examples=51, replicas=2)
     assert (counts.global_batch, counts.steps_per_epoch, counts.dropped_examples) == (51, 1, 0)
     assert counts.per_replica_batch == 26
-    counts = estimate.count_steps(Plan(batch_size=64, last_batch="drop"), examples=51, replicas=2)
+    counts = step_counts.count_steps(Plan(batch_size=64, last_batch="drop"), examples=51, replicas=2)
     assert (counts.global_batch, counts.steps_per_epoch, counts.dropped_examples) == (50, 1, 1)
 
 
 def test_a_stream_has_its_own_batches() -> None:
-    counts = estimate.count_stream_steps(Plan(batch_size=64, epochs=3), batches=20, batch_size=32, replicas=2)
+    counts = step_counts.count_stream_steps(Plan(batch_size=64, epochs=3), batches=20, batch_size=32, replicas=2)
     assert (counts.per_replica_batch, counts.steps_per_epoch, counts.total_steps) == (16, 20, 60)
     assert counts.passes == 1.0
 
@@ -57,27 +57,27 @@ def test_a_stream_has_its_own_batches() -> None:
 @pytest.mark.parametrize(("steps", "per_epoch", "passes"), [(None, 0, 0.0), (15, 15, 0.0)])
 def test_the_steps_of_a_stream_may_be_unknown(steps: int | None, per_epoch: int, passes: float) -> None:
     plan = Plan(batch_size=64, epochs=3, steps_per_epoch=steps)
-    counts = estimate.count_stream_steps(plan, batches=None, batch_size=None, replicas=1)
+    counts = step_counts.count_stream_steps(plan, batches=None, batch_size=None, replicas=1)
     assert (counts.per_replica_batch, counts.steps_per_epoch, counts.total_steps) == (64, per_epoch, 3 * per_epoch)
     assert counts.passes == passes
 
 
 def test_a_streams_batch_is_shared_by_replicas_and_micro_batches() -> None:
     with pytest.raises(PlanError, match="at least 4, one example per replica"):
-        estimate.count_stream_steps(Plan(), batches=None, batch_size=3, replicas=4)
+        step_counts.count_stream_steps(Plan(), batches=None, batch_size=3, replicas=4)
     with pytest.raises(PlanError, match="must divide the per-replica batch of 16"):
-        estimate.count_stream_steps(Plan(micro_batches=3), batches=None, batch_size=32, replicas=2)
+        step_counts.count_stream_steps(Plan(micro_batches=3), batches=None, batch_size=32, replicas=2)
 
 
 def test_a_batch_that_is_not_divisible_becomes_smaller() -> None:
-    counts = estimate.count_steps(Plan(batch_size=65), examples=650, replicas=2)
+    counts = step_counts.count_steps(Plan(batch_size=65), examples=650, replicas=2)
     assert counts.per_replica_batch == 32
     assert counts.global_batch == 64
     assert counts.step_sizes(0, counts.steps_per_epoch) == [64] * 10 + [10]
 
 
 def test_steps_per_epoch_may_need_several_passes() -> None:
-    counts = estimate.count_steps(Plan(batch_size=10, epochs=3, steps_per_epoch=25), examples=100, replicas=1)
+    counts = step_counts.count_steps(Plan(batch_size=10, epochs=3, steps_per_epoch=25), examples=100, replicas=1)
     assert counts.total_steps == 75
     assert counts.passes == 2.5
 
@@ -91,7 +91,7 @@ def test_steps_per_epoch_may_need_several_passes() -> None:
 )
 def test_an_impossible_batch_size_is_rejected(batch: int, examples: int, replicas: int, word: str) -> None:
     with pytest.raises(PlanError, match=word) as caught:
-        estimate.count_steps(Plan(batch_size=batch), examples, replicas)
+        step_counts.count_steps(Plan(batch_size=batch), examples, replicas)
     assert caught.value.field == "batch_size"
 
 
@@ -112,11 +112,11 @@ def test_an_impossible_batch_size_is_rejected(batch: int, examples: int, replica
     ],
 )
 def test_advice_on_the_batch_size_of_a_tpu(batch: int, examples: int, words: str) -> None:
-    advice = estimate.tpu_advice(estimate.count_steps(Plan(batch_size=batch), examples, replicas=8), examples)
+    advice = step_counts.tpu_advice(step_counts.count_steps(Plan(batch_size=batch), examples, replicas=8), examples)
     assert words in advice
     assert bool(words) is bool(advice)
 
 
 def test_indivisible_micro_batches_are_rejected() -> None:
     with pytest.raises(PlanError, match="must divide the per-replica batch of 32"):
-        estimate.count_steps(Plan(batch_size=64, micro_batches=5), 1000, replicas=2)
+        step_counts.count_steps(Plan(batch_size=64, micro_batches=5), 1000, replicas=2)

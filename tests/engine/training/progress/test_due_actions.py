@@ -13,8 +13,8 @@ from accel_engine.run import RunWriter
 from accel_engine.run.directory.run_paths import checkpoint_steps
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.evaluation.validation import Validation
-from accel_engine.training.progress import run_progress
-from accel_engine.training.progress.run_progress import EndTraining, RunProgress
+from accel_engine.training.progress import due_actions
+from accel_engine.training.progress.due_actions import DueActions, EndTraining
 from accel_engine.training.progress.timetable import Timetable
 from accel_engine.training.reporting.run_reporter import RunReporter
 
@@ -137,7 +137,7 @@ def test_workers_decide_as_the_chief_where_their_events_and_clocks_differ(gym: G
     directory = gym.train(plan, at={13: [("stop_now",)]}).directory
     with closing(RunWriter(directory)) as writer:
         for answer in (False, True):
-            progress = RunProgress(
+            progress = DueActions(
                 plan,
                 "validation_loss",
                 ("loss",),
@@ -156,7 +156,7 @@ def test_a_validation_that_was_discarded_is_missing(gym: Gym) -> None:
     directory = gym.train(plan, at={13: [("stop_now",)]}).directory  # validated after 5 and 10 steps
     with closing(RunWriter(directory)) as writer:
         writer.write_event(RunStarted(time=0.0, run="r", name="", plan={}, first_step=5, pid=1, host="", versions={}))
-        progress = RunProgress(plan, "validation_loss", ("loss",), ("loss",), RunReporter(writer, 10))
+        progress = DueActions(plan, "validation_loss", ("loss",), ("loss",), RunReporter(writer, 10))
 
         assert progress.validation_is_missing(None)
 
@@ -165,12 +165,12 @@ def test_nothing_is_missing_by_the_clock(gym: Gym, monkeypatch: pytest.MonkeyPat
     directory = gym.train(MLP, at={13: [("stop_now",)]}).directory
     seconds = [0.0]
     made = partial(Timetable, now=lambda: seconds[0])
-    monkeypatch.setattr(run_progress, "Timetable", made)
+    monkeypatch.setattr(due_actions, "Timetable", made)
     timed = MLP.replace(validation_every="1 minute")
     with closing(RunWriter(directory)) as writer:
         for validates in (True, False):
             seconds[0] = 0.0
-            progress = RunProgress(
+            progress = DueActions(
                 timed, "validation_loss", ("loss",), ("loss",), RunReporter(writer, 6), validates=validates
             )
             seconds[0] = 61.0

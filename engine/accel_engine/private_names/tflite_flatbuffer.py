@@ -1,4 +1,4 @@
-"""Changes a TFLite file through TensorFlow's private classes of its format; no public name does.
+"""Adds operations to a TFLite file (a FlatBuffer) through TensorFlow's private classes; no public name does that.
 
 Without them, the outputs of integer models are scaled by integer operations.
 """
@@ -15,24 +15,27 @@ _ADD, _MUL = 0, 18  # of BuiltinOperator in schema.fbs
 _ADD_OPTIONS, _MUL_OPTIONS = 11, 21  # of BuiltinOptions
 
 
-def can_scale() -> bool:
-    """Whether TensorFlow has the classes that :func:`scaled_output` needs."""
+def can_edit_flatbuffer() -> bool:
+    """Whether TensorFlow has the classes that :func:`scale_output` needs."""
     try:
         return bool(importlib.import_module(_FORMAT) and importlib.import_module(_UTILITIES))
     except ImportError:
         return False
 
 
-def scaled_output(content: bytes, scale: Sequence[float], offset: Sequence[float]) -> bytes:
-    """A TFLite model whose only output is multiplied and added to, in float32, whatever its other operations are.
+def scale_output(content: bytes, scale: Sequence[float], offset: Sequence[float]) -> bytes:
+    """Multiply and shift the only output of a TFLite model, in float32, whatever its other operations are.
 
     The quantizer of TensorFlow would take both for integers whose range holds 0, which leaves a value of 1000 +- 10
     two or three of its 256 steps.
 
     Args:
         content: The model, with one float32 output and one signature.
-        scale: What the output is multiplied by, a number for each value on its last axis, or one for all.
-        offset: What is added then.
+        scale: The factors of the output: a number for each value on its last axis, or one for all.
+        offset: The numbers that are added then, as many.
+
+    Returns:
+        The changed model.
     """
     schema, flatbuffer_utils = importlib.import_module(_FORMAT), importlib.import_module(_UTILITIES)
     model = flatbuffer_utils.convert_bytearray_to_object(bytearray(content))

@@ -17,9 +17,9 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run.directory.checkpoint_files import checkpoint_path
 from accel_engine.run.directory.run_paths import CHECKPOINTS, latest_checkpoint
-from accel_engine.training import placed_state
+from accel_engine.training import optimizer_state
 from accel_engine.training.core import device_visibility
-from accel_engine.training.placed_state import PlacedState, owners
+from accel_engine.training.optimizer_state import OptimizerState, weight_owners
 
 from .conftest import MACHINE, Gym, Trained
 
@@ -29,7 +29,7 @@ STEPS = 4
 @pytest.fixture(autouse=True)
 def moves_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Move the state of small weights to the host, too."""
-    monkeypatch.setattr(placed_state, "LEAST_VALUES", 2)
+    monkeypatch.setattr(optimizer_state, "LEAST_VALUES", 2)
 
 
 def learnt(
@@ -44,7 +44,7 @@ def learnt(
         if place == "device":
             optimizer.build(model.trainable_variables)
         else:
-            state = PlacedState(Plan(optimizer_state=place), optimizer, model.trainable_variables)
+            state = OptimizerState(Plan(optimizer_state=place), optimizer, model.trainable_variables)
     tokens = tf.constant([[0, 1], [1, 4], [4, 4]])
 
     def step() -> None:
@@ -206,7 +206,7 @@ def test_the_state_of_an_optimizer_that_was_built_is_divided_too() -> None:
         adam, sgd = optimizers.Adam(name="adam"), optimizers.SGD()  # which has two variables, too
         for optimizer in (adam, sgd):
             optimizer.build(weights)
-        divided = [PlacedState(Plan(optimizer_state="sharded"), each, weights) for each in (adam, sgd)]
+        divided = [OptimizerState(Plan(optimizer_state="sharded"), each, weights) for each in (adam, sgd)]
     assert {each.path: each.value.device[-5:] for each in divided[0].placed} == {
         f"adam/{weight.path.replace('/', '_')}_{slot}": device
         for weight, device in zip(weights, ("CPU:0", "CPU:1"), strict=True)
@@ -217,8 +217,8 @@ def test_the_state_of_an_optimizer_that_was_built_is_divided_too() -> None:
 
 
 def test_the_largest_weights_are_divided_first() -> None:
-    assert owners([1, 5, 3, 4, 0], 2) == [0, 0, 1, 1, 0]
-    assert owners([3, 3, 3], 1) == [0, 0, 0]
+    assert weight_owners([1, 5, 3, 4, 0], 2) == [0, 0, 1, 1, 0]
+    assert weight_owners([3, 3, 3], 1) == [0, 0, 0]
 
 
 def test_xla_cannot_move_the_state() -> None:

@@ -1,4 +1,4 @@
-"""Reads the table ``[search]`` of plan files, which describes a search, with all its mistakes at once."""
+"""Reads the TOML table ``[search]`` of a plan file, which describes a search, and reports all its errors at once."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ _EXAMPLE = "over.batch_size = [32, 64]"
 _SPECS = specs_of(SearchOptions)
 
 
-def split_table(file: PlanFile) -> tuple[PlanFile, SearchOptions]:
+def split_search_options(file: PlanFile) -> tuple[PlanFile, SearchOptions]:
     """A plan file without its table ``[search]``, and the options of that table.
 
     Raises:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from accel_engine import RunRecorder
 from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated, Warned
 from accel_engine.recording import fit_session as fitting
-from accel_engine.recording.logs import columns, numbers, training_metrics, validation_metrics
+from accel_engine.recording.keras_logs import columns, numbers, training_metrics, validation_metrics
 from accel_engine.run.store.series_names import SeriesNames
 
 from .conftest import Read, examples, tiny

@@ -1,4 +1,4 @@
-"""Trials of cures, and what was applied, as the screen sees them."""
+"""The state of the advice on a run: trials of cures, and the cures that are applied."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # its imports are slow
 
 
 @dataclass(frozen=True, slots=True)
-class CureTrial:
+class CureTrialState:
     """A trial of a cure: in progress, failed or measured."""
 
     progress: "CureProgress | None" = None
@@ -26,7 +26,7 @@ class CureTrial:
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class AppliedCureState:
     """A cure that is applied."""
 
     text: str = ""
@@ -41,13 +41,13 @@ class Application:
 
 
 @dataclass
-class AdviceNotes:
-    """What the dashboard remembers of the advice on a run while it is open."""
+class AdviceState:
+    """The state of the advice on a run, which the dashboard keeps while it is open."""
 
-    trials: dict[str, CureTrial] = field(default_factory=dict)
+    trials: dict[str, CureTrialState] = field(default_factory=dict)
     """The trials by the changes of the plan, as options."""
-    applied: dict[str, Application] = field(default_factory=dict)
-    """What was applied, by the same; taking back is without options."""
+    applied: dict[str, AppliedCureState] = field(default_factory=dict)
+    """The applied cures, by the same; the key of taking back is empty."""
     selected: str = ""
     """The selected finding."""
     on_change: Callable[[], object] = lambda: None

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.plan.plan_file import InvalidPlanError, read_plan_file
-from accel_engine.search.search_table import split_table
+from accel_engine.search.search_toml import split_search_options
 
 WRONG = """\
 batch_size = 0
@@ -26,7 +26,7 @@ def test_all_mistakes_of_the_table_and_the_plan_come_with_their_lines(tmp_path: 
     path = tmp_path / "plan.toml"
     path.write_text(WRONG)
     with pytest.raises(InvalidPlanError) as raised:
-        split_table(read_plan_file(path))
+        split_search_options(read_plan_file(path))
     title, *lines = str(raised.value).replace(f"{path}:", "").splitlines()
     assert title == "the plan has 10 errors"
     assert [line.split(":")[0] for line in lines[:8]] == ["1", "3", "4", "5", "6", "7", "8", "9"]
@@ -43,10 +43,10 @@ def test_mistakes_in_a_table_of_one_line_have_its_line(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text("\n[search]\nover = {epochs = 3}\n")
     with pytest.raises(InvalidPlanError, match=r"plan\.toml:3: search\.over\.epochs = 3: must be a range or a list"):
-        split_table(read_plan_file(path))
+        split_search_options(read_plan_file(path))
     path.write_text("search = 3")
     with pytest.raises(InvalidPlanError, match=r"plan\.toml:1: search = 3: must be a table: \[search\]"):
-        split_table(read_plan_file(path))
+        split_search_options(read_plan_file(path))
 
 
 def test_a_right_table_is_split_from_its_plan(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_right_table_is_split_from_its_plan(tmp_path: Path) -> None:
     path.write_text(
         'epochs = 2\n[search]\ntrials = 3\nwithin = "2h"\nobjectives = ["time"]\nover.batch_size = [8, 16]\n'
     )
-    plan, options = split_table(read_plan_file(path))
+    plan, options = split_search_options(read_plan_file(path))
     assert plan.values == {"epochs": 2}
     assert (options.trials, options.within, options.objectives) == (3, "2h", ("time",))
     assert [(each.name, each.choices) for each in options.parameters] == [("batch_size", (8, 16))]

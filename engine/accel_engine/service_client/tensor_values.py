@@ -17,7 +17,7 @@ def numpy_name(datatype: str) -> str:
     """NumPy's name of a data type of the Open Inference Protocol; ``string`` for texts.
 
     Raises:
-        ModelError: There is none.
+        ModelError: The data type is unknown.
     """
     if datatype not in _NUMPY_NAMES:
         raise ModelError(f"the service has tensors of the type {datatype}, which this program does not know")
@@ -29,11 +29,11 @@ def tensor_from_bytes(data: bytes, name: str, shape: Sequence[int]) -> npt.NDArr
 
     Args:
         data: The raw bytes.
-        name: NumPy's name of its type; ``string`` for texts, which are bytes then.
+        name: NumPy's name of its type; ``string`` for texts, which the tensor has as bytes.
         shape: Its shape.
 
     Raises:
-        ModelError: They are too few or too many.
+        ModelError: The number of bytes does not fit the type and the shape.
     """
     return _tensor(lambda: protocols.from_bytes(data, name), name, shape)
 
@@ -47,7 +47,7 @@ def tensor_from_values(values: Sequence[Any], name: str, shape: Sequence[int]) -
         shape: Its shape.
 
     Raises:
-        ModelError: They are too few or too many, or do not fit into the type.
+        ModelError: The number of values does not fit the shape, or a value does not fit the type.
     """
     return _tensor(lambda: protocols.texts_array(values) if name == "string" else np.array(values, name), name, shape)
 
@@ -60,13 +60,13 @@ def _tensor(make: Callable[[], npt.NDArray[Any]], name: str, shape: Sequence[int
 
 
 def tensor_to_json(array: npt.NDArray[Any], *, nan_as_null: bool = False) -> list[Any]:
-    """The values of a tensor as JSON has them; texts of bytes are decoded.
+    """The values of a tensor, flat, for JSON; bytes are decoded to texts.
 
-    Float32 numbers are as short as they can be, so that the other side reads the same ones.
+    Values of float16 and float32 have as few digits as identify them.
 
     Args:
         array: The tensor.
-        nan_as_null: Whether what is not a number is ``null``; otherwise ``NaN``, which TensorFlow Serving takes.
+        nan_as_null: Whether NaN becomes ``null``; otherwise it stays ``NaN``, which TensorFlow Serving takes.
     """
     if array.dtype.kind in "OSU":
         return decoded_texts(array)
@@ -81,12 +81,12 @@ def tensor_from_json(values: Any, name: str, shape: Sequence[int] | None = None)
     """A tensor from the values of JSON, flat or nested.
 
     Args:
-        values: Numbers, texts or ``null`` for what is not a number, in lists.
+        values: Numbers, texts or ``null`` for NaN, in lists.
         name: NumPy's name of its type; ``string`` for texts.
-        shape: Its shape; ``None`` for the lists' own.
+        shape: Its shape; ``None`` to use the shape of the lists.
 
     Raises:
-        ModelError: They are no such tensor.
+        ModelError: The values do not fit the type or the shape.
     """
     try:
         array = np.array(values, object if name == "string" else None)

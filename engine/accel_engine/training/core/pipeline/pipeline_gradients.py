@@ -31,7 +31,7 @@ is measured, float32 tensors."""
 
 @dataclass(eq=False)
 class _Taken:
-    """What a stage made of a micro-batch."""
+    """The inputs, outputs and losses of a micro-batch in a stage, with its gradient tape."""
 
     tape: tf.GradientTape
     inputs: list[tf.Tensor]
@@ -56,7 +56,7 @@ class Pipeline:
         stages: The model in stages.
         variables: The trainable variables.
         measure: Computes the objective of a micro-batch.
-        square: The squared norm of some gradients, if that of each micro-batch is to be measured, too.
+        square: The squared norm of some gradients, if the norm of each micro-batch is to be measured, too.
         recomputed: How steps are traced, if all stages but the last are computed again for their gradients, so that
             they hold the inputs of micro-batches, and the activations of one; ``None`` if not.
     """
@@ -177,7 +177,7 @@ class Pipeline:
     def _take_backward(self, index: int, taken: _Taken, above: "_Upstream") -> list[Any]:
         """The backward pass of a stage; the gradients of variables, which are ``None`` where it does not use them.
 
-        Adds the gradients of its inputs to those of stages before it.
+        Adds the gradients of its inputs to the gradients of the stages before it.
         """
         stage, outputs = self._stages.stages[index], [*taken.outputs, *taken.losses]
         upstream = [*above.take(stage.given), *above.take_losses(len(taken.losses))]
@@ -286,10 +286,10 @@ def _penalties(layer: Any) -> int:
 
 
 def _dense(gradients: Sequence[Any]) -> list[Any]:
-    """Gradients whose rows that occur more than once, as of an embedding, are summed."""
+    """Sum the rows of gradients that occur more than once, as an embedding's do."""
     return [tf.convert_to_tensor(each) if isinstance(each, tf.IndexedSlices) else each for each in gradients]
 
 
 def _operations(gradients: Sequence[Any]) -> list[Any]:
-    """What a micro-batch waits for, of gradients."""
+    """The tensors of gradients, for control dependencies of a later micro-batch."""
     return [each.values if isinstance(each, tf.IndexedSlices) else each for each in gradients if each is not None]
