@@ -220,8 +220,6 @@ def _listed(transport: Transport) -> list[str]:
     try:
         found = transport.send("POST", "/v2/repository/index", b"{}", {"Content-Type": "application/json"}).json()
         return [str(each["name"]) for each in found]
-    except UnreachableError:
-        raise
     except (ServiceError, KeyError, TypeError) as error:
         if isinstance(error, ServiceError) and error.status in REFUSED:
             raise

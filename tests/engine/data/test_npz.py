@@ -177,7 +177,7 @@ def test_survey_describes_arrays_and_examples(save: Save) -> None:
         ({"a\x1b]0;X\x07\u202e": Y}, r"unused arrays in the file: 'a\x1b]0;X\x07\u202e'"),
         (
             {f"a{index}": Y for index in range(10)},
-            "unused arrays in the file: 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', …",
+            "unused arrays in the file: 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7' and 2 more",
         ),
     ],
 )

@@ -80,6 +80,8 @@ class Stand(BaseHTTPRequestHandler):
         if kind.busy:
             kind.busy -= 1
             self.answer(429, b'{"error": "full"}', Retry_After="0")
+        elif self.path == "/v2/repository/index":
+            self.close_connection = True  # without an answer, as a server does that fails at what it does not know
         elif not self.takes_nan and b"NaN" in body:
             self.answer(400, b'{"error": "no JSON"}')
         elif self.path == "/v1/models/m:predict":

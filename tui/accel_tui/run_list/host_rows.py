@@ -197,7 +197,7 @@ def host_run_columns(runs: Sequence[RunSummary], why: Mapping[str, str]) -> Sequ
             drop_priority=1 if any(run.status in _ON_THE_WAY for run in runs) else 9,
             widest=_WIDEST_BAR,
         ),
-        Column("metric", 8, _metric, drop_priority=2, widest=12),
+        Column("metric", 10, _metric, drop_priority=2, widest=12),
         Column("best", 8, lambda run, _: best_value_text(run) or "—", right=True),
         replace(listed["curve"], drop_priority=6, sort_key=None),
         replace(listed["created"], drop_priority=2, sort_key=None),

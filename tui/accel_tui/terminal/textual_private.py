@@ -214,7 +214,8 @@ class PartialScreen(Screen[None]):
         if not isinstance(update, StripsUpdate):
             return
         places = dialog._compositor.visible_widgets
-        covered = [place.intersection(clip) for widget, (place, clip) in places.items() if widget.parent is dialog]
+        outer = [each for each in places if each is not dialog and (each.parent is dialog or each.parent not in places)]
+        covered = [place.intersection(clip) for place, clip in map(places.__getitem__, outer)]
         tint = dialog.styles.background
         self.app._display(dialog, StripsUpdate([_tinted(piece, tint) for piece in _uncovered(update.strips, covered)]))
         dialog._set_dirty()  # it keeps a picture of this screen, which is old now

@@ -131,7 +131,7 @@ def _load_colour(load: float | None) -> str:
 def _colour_of(load: float | None, row: int, rows: int) -> str:
     """The colour of a load, darker below the row of its top, so that a device that is in use is not a block of red."""
     is_below = load is not None and load > (row + 1) * 100 / rows
-    return f"{_load_colour(load)} 40%" if is_below or (rows == 1 and load) else _load_colour(load)
+    return f"{_load_colour(load)}-area" if is_below or (rows == 1 and load) else _load_colour(load)
 
 
 def _block_of(load: float | None, row: int, rows: int) -> str:

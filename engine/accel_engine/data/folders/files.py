@@ -19,6 +19,7 @@ from accel_engine.data.dataset import LazyRows, Split, fits_in_memory, spread_ro
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.errors import DataError
+from accel_engine.words import numbers
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Hashable)
@@ -307,8 +308,7 @@ def read_splits(
 
 def listed_files(files: Sequence[object]) -> str:
     """The names of the first of some files, each with its folder."""
-    names = ["/".join(Path(str(file)).parts[-2:]) for file in files[:_NAMED]]
-    return ", ".join([*names, "…"] if len(files) > _NAMED else names)
+    return numbers.listed(("/".join(Path(str(file)).parts[-2:]) for file in files), _NAMED)
 
 
 def _without_damaged(split: Split, read: dict[int, tuple[Any, Problems]]) -> Split:
