@@ -17,6 +17,7 @@ from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Batch, Structure, map_structure, named_leaves
 from accel_engine.data.targets import Known, TargetForm, kind_text, number_scaling, standardized_change, understand
 from accel_engine.errors import DataError
+from accel_engine.words import numbers
 
 MIN_PIXELS = 8
 """Arrays ``[n, height, width]`` of bytes are images if both sides have at least this size."""
@@ -107,7 +108,7 @@ def _precision_warnings(inputs: Structure, name: str) -> tuple[str, ...]:
             lost += [f"{path}[:, {index}]" if array.ndim == 2 else path for index, flag in enumerate(flags) if flag]
     if not lost:
         return ()
-    shown = ", ".join(lost[:_LISTED]) + (", ..." if len(lost) > _LISTED else "")
+    shown = numbers.listed(lost, _LISTED)
     return (f"float32 loses digits that tell examples apart in {shown}: subtract the mean, and divide by the scale",)
 
 

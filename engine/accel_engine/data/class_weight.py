@@ -14,6 +14,7 @@ from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.errors import PlanError
 from accel_engine.text import suggestion
+from accel_engine.words import numbers
 
 BALANCED = "balanced"
 """A class weighs ``n / (classes * count)``, with ``n`` examples in all, and ``count`` of the class."""
@@ -208,5 +209,5 @@ def _multiplied(weights: Any, own: npt.NDArray[np.float32]) -> Any:
 
 
 def _listed(by_index: Mapping[int, float], names: tuple[str, ...]) -> str:
-    shown = [f"{names[index] if names else index} {weight:.3g}" for index, weight in sorted(by_index.items())]
-    return ", ".join(shown[:_LISTED]) + (f" and {len(shown) - _LISTED} more" if len(shown) > _LISTED else "")
+    shown = (f"{names[index] if names else index} {weight:.3g}" for index, weight in sorted(by_index.items()))
+    return numbers.listed(shown, _LISTED)

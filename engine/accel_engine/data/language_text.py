@@ -23,6 +23,7 @@ from accel_engine.data.splits import choose_split, split_counts
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import DataError, FieldValue, PlanError, file_errors
 from accel_engine.user_paths import is_file, user_path
+from accel_engine.words import numbers
 
 _COUNTED = 1 << 26
 """Bytes of the largest file whose characters are counted to describe it, which takes some tenths of a second."""
@@ -141,9 +142,8 @@ _Read: TypeAlias = tuple[_Tokens, _Tokens | None, tuple[str, ...], tuple[Change,
 def _changes(encoder: CharacterEncoder) -> list[Change]:
     changes = []
     if encoder.unknown:
-        shown = ", ".join(repr(character) for character, _ in encoder.unknown.most_common(_LISTED))
-        more = ", ..." if len(encoder.unknown) > _LISTED else ""
-        detail = f"to the token {UNKNOWN}, as the training part has none of them: {shown}{more}"
+        shown = numbers.listed((repr(character) for character, _ in encoder.unknown.most_common()), _LISTED)
+        detail = f"to the token {UNKNOWN}, as the training part has none of them: {shown}"
         changes.append(Change("converted", "characters", encoder.unknown.total(), detail=detail))
     if encoder.replaced:
         changes.append(Change("converted", "bytes outside UTF-8", encoder.replaced, detail=f"to {UNKNOWN}"))

@@ -25,6 +25,7 @@ from accel_engine.errors import DataError, PlanError
 from accel_engine.memory import check_fits_memory
 from accel_engine.text import truncated
 from accel_engine.user_paths import no_file, user_path
+from accel_engine.words import numbers
 
 SAMPLES = 3
 """Number of examples that are described."""
@@ -160,7 +161,7 @@ class ArraySource(Source):
             splits.pop("validation", None)
         notes = validate_on_test(splits, self.options, "the test arrays")
         if file.other_files:
-            notes.append(f"files in it that are no arrays: {', '.join(map(repr, file.other_files[:_LISTED]))}")
+            notes.append(f"files in it that are not arrays: {numbers.listed(map(repr, file.other_files), _LISTED)}")
         leaves = [file.headers[name].rows() for part in splits.values() for _, name in named_leaves(part)]
         check_fits_memory(f"reading {len(leaves)} arrays", sum(array.nbytes for array in leaves))
 
@@ -210,8 +211,7 @@ def _find_roles(headers: Mapping[str, Header], options: DataOptions) -> _ArrayRo
     unused = tuple(sorted(set(headers) - used - known - set(ignored)))
     if unused:
         # repr: the file's names may contain control characters
-        listed = ", ".join(map(repr, unused[:_LISTED])) + (", …" if len(unused) > _LISTED else "")
-        notes.append(f"unused arrays in the file: {listed}")
+        notes.append(f"unused arrays in the file: {numbers.listed(map(repr, unused), _LISTED)}")
     return _ArrayRoles(parts, unused, ignored, tuple(notes))
 
 

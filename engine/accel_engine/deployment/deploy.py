@@ -246,7 +246,7 @@ class Deployer:
             number: The version.
 
         Raises:
-            DeployError: None is within it.
+            DeployError: No format is within the latency.
         """
         latency = options.target_latency or 0.0
         names = automatic_formats(options.device) if options.format == AUTO else (options.format,)

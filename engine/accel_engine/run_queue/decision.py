@@ -165,6 +165,4 @@ class _Plan:
 
 def _trains(active: Sequence[ActiveRun]) -> str:
     """That runs train: of many, how many more."""
-    names = ", ".join(run.run for run in active[:MAX_NAMED])
-    more = len(active) - MAX_NAMED
-    return f"{names} and {more} more train" if more > 0 else f"{names} train{'s' * (len(active) == 1)}"
+    return f"{numbers.listed((run.run for run in active), MAX_NAMED)} train{'s' * (len(active) == 1)}"

@@ -177,7 +177,7 @@ def test_survey_describes_arrays_and_examples(save: Save) -> None:
         ({"a\x1b]0;X\x07\u202e": Y}, r"unused arrays in the file: 'a\x1b]0;X\x07\u202e'"),
         (
             {f"a{index}": Y for index in range(10)},
-            "unused arrays in the file: 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', …",
+            "unused arrays in the file: 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7' and 2 more",
         ),
     ],
 )
@@ -468,5 +468,5 @@ def test_what_is_not_an_array_in_an_archive_is_named(save: Save) -> None:
     with zipfile.ZipFile(spec, "a") as archive:
         archive.writestr("readme.txt", "about them")
     for notes in (data.survey(data.find(spec), NONE).notes, data.load(spec, NONE).notes):
-        assert "files in it that are no arrays: 'readme.txt'" in notes
+        assert "files in it that are not arrays: 'readme.txt'" in notes
         assert "unused arrays in the file: 'class_names'" in notes

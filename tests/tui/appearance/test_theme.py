@@ -10,6 +10,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from accel_tui.appearance.theme import (
     ANSI,
+    AREAS,
     CONTRAST,
     DARK,
     HEATS,
@@ -108,7 +109,7 @@ def test_what_is_measured_stands_out_and_a_validation_from_its_training(theme: T
 
 def test_textuals_own_themes_have_a_colour_for_everything_measured() -> None:
     for theme in BUILTIN_THEMES.values():
-        assert set(measure_colours(theme)) == {*MEASURES, *LOADS, *HEATS}
+        assert set(measure_colours(theme)) == {*MEASURES, *LOADS, *AREAS, *HEATS}
         assert all(measure_colours(theme).values())
 
 

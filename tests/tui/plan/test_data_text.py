@@ -48,4 +48,4 @@ def test_columns_classes_and_missing_values_are_counted() -> None:
     }
     assert data_text.data_rows(entry()) == []
     assert data_text.balance((5, 5)) == "5 examples each"
-    assert data_text.join_names([str(index) for index in range(9)]) == "0, 1, 2, 3, 4, 5, and 3 more"
+    assert data_text.join_names([str(index) for index in range(9)]) == "0, 1, 2, 3, 4, 5 and 3 more"

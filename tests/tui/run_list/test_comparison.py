@@ -89,7 +89,7 @@ def test_the_models_of_all_parts_are_named() -> None:
         script("d", part(1, "first try"), part(2, "second try"), model="cnn"),  # recorders with names
     ]
     (row,) = compare_runs(runs).plan
-    assert row.texts == ("net_0, net_1", "net_0, net_1, net_2, …", "net_0", "cnn")
+    assert row.texts == ("net_0, net_1", "net_0, net_1, net_2 and 1 more", "net_0", "cnn")
 
 
 def test_files_of_one_name_in_two_folders_are_told_apart() -> None:

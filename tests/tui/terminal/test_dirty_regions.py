@@ -189,6 +189,22 @@ async def test_around_a_dialog_only_what_changes_is_painted(
         await until(pilot, lambda: app.screen is screen and app.is_whole(), "the run alone")
 
 
+async def test_what_changes_below_the_palette_does_not_paint_over_it(engine: FakeEngine) -> None:
+    app = SeenApp(engine.directory)
+    async with app.run_test(size=(110, 36)) as pilot:
+        await shows(pilot, "step 20")
+        await begun(pilot)
+        screen = app.screen
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: "Compare with the latest" in "\n".join(_text(app.seen).values()), "the palette")
+        for chart in screen.query("Chart"):
+            chart.refresh()
+        screen.query_one(PhaseLine).set_state(replace(screen.state, step=21))  # type: ignore[attr-defined]
+        await until(pilot, lambda: "step 21" in "\n".join(_text(app.seen).values()), "the step")
+        assert "Compare with the latest" in "\n".join(_text(app.seen).values())
+        await until(pilot, app.is_whole, "all of the palette")
+
+
 async def test_what_waits_for_its_turn_is_painted_with_what_is_painted_at_once(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

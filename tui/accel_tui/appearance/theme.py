@@ -217,25 +217,34 @@ MEASURES = {
 LOADS = tuple(f"load-{level}" for level in range(5))
 """The colours of loads, from none to full."""
 
+AREAS = tuple(f"{load}-area" for load in LOADS)
+"""Their colours below the line of a history, nearer to the background."""
+
 
 HEATS = tuple(f"heat-{level}" for level in range(5))
 """The colours of the levels of a heat map, from the worst to the best."""
 
 
 def measure_colours(theme: Theme) -> dict[str, str]:
-    """The colours of what is measured, of loads from none to full, and of levels, for a theme of Textual."""
+    """The colours of what is measured, of loads and what is below them, and of levels, for a theme of Textual."""
     measures = {name: getattr(theme, colour) or theme.primary for name, colour in MEASURES.items()}
     low, half, full = (str(colour or theme.primary) for colour in (theme.success, theme.warning, theme.error))
     if low.startswith("ansi"):
         ansi = ("ansi_bright_black", "ansi_blue", "ansi_cyan", "ansi_green", "ansi_yellow")
         levels = zip((*LOADS, *HEATS), (low, low, half, half, full, *ansi), strict=True)
-        return measures | dict(levels)
+        return measures | dict(levels) | dict.fromkeys(AREAS, "ansi_bright_black")
     ends = [Color.parse(colour) for colour in (low, half, full)]
     shades = (ends[0], ends[0].blend(ends[1], 0.5), ends[1], ends[1].blend(ends[2], 0.5), ends[2])
-    background = Color.parse(theme.background or ("#121212" if theme.dark else "#efefef")).rgb  # Textual's own
+    ground = Color.parse(theme.background or ("#121212" if theme.dark else "#efefef"))  # Textual's own
+    areas = [shade.blend(ground, _TO_GROUND) for shade in shades]
     shares = [((level + 0.5) / len(HEATS)) ** 2 for level in range(len(HEATS))]  # equal steps on the scale
-    heats = [Color(*scale_colour(share, CORRECT, background, dark=theme.dark)) for share in shares]
-    return measures | {name: shade.hex for name, shade in zip((*LOADS, *HEATS), (*shades, *heats), strict=True)}
+    heats = [Color(*scale_colour(share, CORRECT, ground.rgb, dark=theme.dark)) for share in shares]
+    named = zip((*LOADS, *AREAS, *HEATS), (*shades, *areas, *heats), strict=True)
+    return measures | {name: shade.hex for name, shade in named}
+
+
+_TO_GROUND = 0.6
+"""Share of the background in the colour of an area."""
 
 
 def counterpart(theme: Theme) -> Theme:

@@ -213,8 +213,7 @@ def _findings(picture: DataPicture) -> list[tuple[str, str]]:
 
 
 def _named(names: Sequence[str]) -> str:
-    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(shorten(name, _NAME) for name in names[:_NAMED]) + more
+    return numbers.listed((shorten(name, _NAME) for name in names), _NAMED)
 
 
 def _balance(names: Sequence[str], counts: Sequence[int]) -> Iterator[str]:

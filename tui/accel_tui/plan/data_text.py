@@ -111,8 +111,7 @@ def _missing_values_text(columns: Iterable[EntryColumn]) -> str:
 
 def join_names(texts: Sequence[str]) -> str:
     """A list of names, of which the first are shown."""
-    more = f", and {len(texts) - _MAX_NAMES} more" if len(texts) > _MAX_NAMES else ""
-    return ", ".join(texts[:_MAX_NAMES]) + more
+    return numbers.listed(texts, _MAX_NAMES)
 
 
 SurveySubject: TypeAlias = tuple[str, DataOptions]

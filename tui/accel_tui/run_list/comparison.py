@@ -81,7 +81,7 @@ class ComparedRun:
 
     @property
     def kind_of_value(self) -> str:
-        """What the values of training are."""
+        """The kind of the values of training: of the last epoch, or the last step."""
         return "last epoch" if self.run.of_epoch else "last step"
 
     @property
@@ -234,7 +234,7 @@ def _models(state: RunState, values: Mapping[str, Any]) -> dict[str, str]:
     names = list(dict.fromkeys(part.started.name for part in state.parts if not part.started.parsed))
     if len(names) < 2 or names[0] != values.get("model"):
         return {}
-    return {"model": ", ".join(names[:_MODELS]) + (", …" if len(names) > _MODELS else "")}
+    return {"model": numbers.listed(names, _MODELS)}
 
 
 def _status(run: RunSummary) -> str:

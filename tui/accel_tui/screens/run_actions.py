@@ -459,7 +459,7 @@ def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
         for number, word in ((checkpoints, "checkpoint"), (models, "trained model"))
         if number
     ]
-    names = ", ".join(run.id for run in runs[:6]) + (f" and {len(runs) - 6} more" if len(runs) > 6 else "")
+    names = numbers.listed((run.id for run in runs), 6)
     what = "all metrics and the log" + "".join(f", {part}" for part in parts)
     return f"{names}: {what}, {size} in total. This cannot be undone."
 

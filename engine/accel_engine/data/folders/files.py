@@ -19,6 +19,7 @@ from accel_engine.data.dataset import LazyRows, Split, fits_in_memory, spread_ro
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.errors import DataError
+from accel_engine.words import numbers
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Hashable)
@@ -307,8 +308,7 @@ def read_splits(
 
 def listed_files(files: Sequence[object]) -> str:
     """The names of the first of some files, each with its folder."""
-    names = ["/".join(Path(str(file)).parts[-2:]) for file in files[:_NAMED]]
-    return ", ".join([*names, "…"] if len(files) > _NAMED else names)
+    return numbers.listed(("/".join(Path(str(file)).parts[-2:]) for file in files), _NAMED)
 
 
 def _without_damaged(split: Split, read: dict[int, tuple[Any, Problems]]) -> Split:
@@ -335,7 +335,7 @@ def _pool() -> ThreadPoolExecutor:
 def read_in_threads(
     read: Callable[[T], H], items: Sequence[T], group: int, options: DataOptions | None
 ) -> Iterator[tuple[T, H | DataError]]:
-    """What a function returns for items, or the error that it raises, in their order.
+    """Call a function for items in threads; yields each item with its result or its error, in their order.
 
     Args:
         read: The function.
@@ -344,7 +344,7 @@ def read_in_threads(
         options: Whether items with an error are skipped; all of them by default.
 
     Raises:
-        DataError: One is raised that is not to be skipped.
+        DataError: The function raises an error that is not to be skipped.
     """
     groups = [items[first : first + group] for first in range(0, len(items), group)]
     for part in _pool().map(partial(_attempts, read), groups):

@@ -16,6 +16,7 @@ from accel_engine.data.series.series_parts import describe_windows
 from accel_engine.data.series.windowed import windowed
 from accel_engine.data.splits import split_names, validate_on_test
 from accel_engine.errors import DataError, FieldValue, PlanError, join_words
+from accel_engine.words import numbers
 
 T = TypeVar("T")
 
@@ -121,8 +122,7 @@ def _unused(names: Iterable[str], roles: Roles, options: DataOptions) -> tuple[s
     """A note on columns that are not used although the plan neither ignores them nor chooses others."""
     known = {*roles.by_name(), *options.ignore}
     unused = [name for name in names if name not in known]
-    listed = ", ".join(map(repr, unused[:_LISTED])) + (", ..." if len(unused) > _LISTED else "")
-    return (f"columns that are not used: {listed}",) if unused else ()
+    return (f"columns that are not used: {numbers.listed(map(repr, unused), _LISTED)}",) if unused else ()
 
 
 def _by_split(

@@ -1,6 +1,6 @@
 """Describes and loads a table: its columns, and the matrix and targets that they become; without TensorFlow."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from accel_engine.data.tables.targets import TargetColumnForm, choose_form, targ
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
 from accel_engine.data.targets import standardized_change
 from accel_engine.errors import PlanError
+from accel_engine.words import numbers
 
 LARGE = 4 << 20
 """Files of more bytes than this are not read whole to describe them."""
@@ -88,7 +89,10 @@ class _Table:
         learned, constant = learn(self.rows.inputs, train, formats)
         changes = list(self._filled())
         if unused := [name for name in constant if name in self.columns.columns]:  # parts of a date often are
-            changes.append(Change("left out", "columns", len(unused), None, _constant(unused)))
+            listed = numbers.listed(unused, _MAX_LISTED)
+            changes.append(
+                Change("left out", "columns", len(unused), None, f"{listed}: the same value in all training rows")
+            )
         return learned, changes
 
     def _filled(self) -> Iterator[Change]:
@@ -96,7 +100,7 @@ class _Table:
         columns = [column for name in self.roles.inputs if (column := self.columns.columns[name]).missing]
         if not columns:
             return
-        counts = _listed([f"{column.name} {column.missing:,}" for column in columns])
+        counts = numbers.listed((f"{column.name} {column.missing:,}" for column in columns), _MAX_LISTED)
         kinds = {"number" if column.values.dtype != object else column.kind for column in columns}
         number = "; a number with the mean, and a feature says so" if "number" in kinds else ""
         category = "; a category with its own one" if kinds & {"category", "boolean"} else ""
@@ -318,11 +322,3 @@ def _rows(path: Path, columns: Columns) -> str:
     if columns.file_rows is not None:
         return f"{columns.file_rows:,}"
     return f"about {float(f'{path.stat().st_size / max(columns.bytes, 1) * columns.rows:.2g}'):,.0f}"
-
-
-def _constant(names: Sequence[str]) -> str:
-    return f"{_listed(names)}: the same value in all training rows"
-
-
-def _listed(names: Sequence[Any]) -> str:
-    return ", ".join(map(str, names[:_MAX_LISTED])) + (", …" if len(names) > _MAX_LISTED else "")

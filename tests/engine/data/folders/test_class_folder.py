@@ -107,7 +107,7 @@ def test_damaged_files_are_skipped_and_labels_stay_with_their_files(
     dataset = load(parts, invalid_examples=invalid_examples)
     assert values(dataset.train) == [1, 2, 4, 5, 6, 7, 8, 9, *range(101, 107), 108, 109]
     assert isinstance(dataset.train.inputs, np.ndarray) is in_memory
-    assert dataset.warnings[-1] == "skipped 4 of 28 examples that cannot be read: a/0.png, a/3.png, b/0.png, …"
+    assert dataset.warnings[-1] == "skipped 4 of 28 examples that cannot be read: a/0.png, a/3.png, b/0.png and 1 more"
 
 
 def test_folder_in_which_nothing_can_be_read(parts: Path) -> None:

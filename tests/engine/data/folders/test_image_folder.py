@@ -273,7 +273,7 @@ def test_what_cannot_be_read_is_skipped_counted_and_named(
     damaged[2].write_bytes(png_of_size(60_000, 60_000))
     damaged[3].write_bytes(content[:45])
     damaged[4].symlink_to("/dev/zero")
-    names = "dog/0.png, dog/1.png, dog/2.png, …"
+    names = "dog/0.png, dog/1.png, dog/2.png and 2 more"
     entry = data.survey(data.find(str(pets)), DataOptions())
     assert entry.notes[-1] == f"5 of 20 files seem damaged; those that cannot be read will be left out: {names}"
     first, second = load(pets, split="none"), load(pets, split="none")

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -106,3 +107,12 @@ def test_a_plot_is_drawn_of_any_numbers_in_any_size(values: list[float], size: t
 def test_bars_of_counts_have_whole_ticks(heights: tuple[float, ...], tick: bool) -> None:
     plot = Plot("Errors", (PlotSeries(np.arange(3.0), np.array(heights), "bars"),))
     assert any(line.lstrip().startswith(("0.5", "1.5")) for line in lines(plot, rows=14)) is tick
+
+
+def test_without_colours_bars_are_told_apart_by_shades_also_low_ones_and_in_the_legend() -> None:
+    edges = np.arange(3.0)
+    wrong = PlotSeries(edges, np.array([1.0, 0.0]), "bars", name="wrong")
+    right = PlotSeries(edges, np.array([0.0, 100.0]), "bars", name="right")
+    found = lines(Plot("Scores", (wrong, right), has_tints=False))
+    assert found[0].startswith("Scores  ▒ wrong  ▇ right")
+    assert re.search("└┬▒+┬▀+┬", found[-2])

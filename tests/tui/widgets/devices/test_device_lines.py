@@ -32,10 +32,10 @@ def test_a_history_is_a_line_in_colours_of_the_load_above_a_darker_area() -> Non
     above, below = history([None, 0, 30, 50, 80, 100], 7, rows=2)
     assert (above.plain, below.plain) == ("     ▅█", "  ▁▅███")
     assert [str(span.style) for span in above.spans] == ["$load-0", "$load-1", "$load-2", "$load-4"]
-    assert [str(span.style) for span in below.spans] == ["$load-0", "$load-1", "$load-2", "$load-4 40%"]
+    assert [str(span.style) for span in below.spans] == ["$load-0", "$load-1", "$load-2", "$load-4-area"]
     assert [row.plain for row in history([100.0] * 3, 2)] == ["██"]
 
 
 def test_in_one_row_a_device_at_full_load_is_no_block_of_red() -> None:
     (row,) = history([0.0, 30.0, 100.0], 3)
-    assert [str(span.style) for span in row.spans] == ["$load-0", "$load-1 40%", "$load-4 40%"]
+    assert [str(span.style) for span in row.spans] == ["$load-0", "$load-1-area", "$load-4-area"]

@@ -190,7 +190,8 @@ def _bars(area: Frame, bars: Sequence[PlotSeries], x: Axis, y: Axis, *, has_tint
             area.characters[row][seen] = ord("▀") if row == rows - 1 else _BLOCKS[part[seen] - 1]
             area.styles[row][seen] = np.array([STYLE_ID[each.style] for each in bars])[places[seen]]
             if not has_tints:  # without colours, the shades tell the first ones from the last one
-                area.characters[row][(part == _EIGHTHS) & (places < len(bars) - 1)] = ord(_SHADE)
+                is_shaded = seen & ((part >= _EIGHTHS / 2) | (row == rows - 1))
+                area.characters[row][is_shaded & (places < len(bars) - 1)] = ord(_SHADE)
 
 
 def _heights(series: PlotSeries, x: Axis, y: Axis, columns: int) -> Floats:
@@ -233,10 +234,17 @@ def _paint(area: Frame, patterns: raster.Patterns, style: str) -> None:
     area.characters[mask] = both[mask] + np.uint32(raster.BLANK)
 
 
+def _sign(plot: Plot, series: PlotSeries) -> str:
+    """The sign of a part in the legend: what it is drawn with."""
+    last_bars = [each for each in plot.series if each.kind == "bars"][-1:]
+    is_shaded = series.kind == "bars" and not plot.has_tints and series not in last_bars
+    return series.sign or (_SHADE if is_shaded else _SIGNS[series.kind])
+
+
 def _header(plot: Plot, columns: int) -> list[TextSpan]:
     """Title, note, legend, and the names of the axes, each as far as it fits."""
     named = [each for each in plot.series if each.name]
-    legend = [[(f"  {each.sign or _SIGNS[each.kind]} ", each.style), (each.name, "label")] for each in named]
+    legend = [[(f"  {_sign(plot, each)} ", each.style), (each.name, "label")] for each in named]
     names = " over ".join(filter(None, (plot.y_name, plot.x_name)))
     title = shorten(plot.title, columns)
     length = partial(sum, start=len(title))
