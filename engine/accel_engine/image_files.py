@@ -103,7 +103,7 @@ def read_header(path: Path) -> ImageHeader:
 
     Raises:
         UnreadableError: The file cannot be read, is cut, or has another format.
-        DataError: The image is too large, or has numbers that are no shades.
+        DataError: The image is too large, or has numbers that are not shades.
     """
     with _opened(path) as (image, _):
         return _header(image)
@@ -123,7 +123,7 @@ def check_image(path: Path) -> ImageHeader:
 
     Raises:
         UnreadableError: The file cannot be read, or is damaged.
-        DataError: The image is too large, or has numbers that are no shades.
+        DataError: The image is too large, or has numbers that are not shades.
     """
     with _opened(path) as (image, file):
         header = _header(image)
@@ -148,7 +148,7 @@ def read_pixels(
 
     Raises:
         UnreadableError: The file cannot be read, or is damaged.
-        DataError: The image is too large, or has numbers that are no shades.
+        DataError: The image is too large, or has numbers that are not shades.
     """
     with _opened(source) as (image, _):
         header = _header(image)
@@ -183,7 +183,7 @@ def read_example(
 
     Raises:
         UnreadableError: The file cannot be read, or is damaged.
-        DataError: The image is too large, or has numbers that are no shades.
+        DataError: The image is too large, or has numbers that are not shades.
     """
     height, width, channels = shape
     dtype = _DTYPES.get((low, high))

@@ -70,7 +70,7 @@ _LARGEST = sys.float_info.max
 
 
 class JsonValueError(ValueError):
-    """A text that is no JSON, or a value of another type than expected."""
+    """A text that is not JSON, or a value of another type than expected."""
 
 
 def encode(value: object, longest: int = sys.maxsize) -> str:
@@ -139,7 +139,7 @@ def convert(values: object, kind: type[T], hook: Hook | None = None) -> T:
 
 @cache
 def _holder(kind: Any) -> Any:
-    """A class that has a value of a type that is no class, as msgspec remembers only of classes how to check them."""
+    """A class that has a value of a type that is not a class: msgspec caches only for classes how to check them."""
     return msgspec.defstruct("Holder", [(_HELD, kind)])
 
 

@@ -55,7 +55,7 @@ class Message:
         """Return a packed repeated field of type ``int64``.
 
         Raises:
-            MalformedError: It ends within a number.
+            MalformedError: The field ends within a number.
         """
         values = []
         for packed in self.data(number):

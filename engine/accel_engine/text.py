@@ -52,7 +52,7 @@ def printable(text: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """Escape what UTF-8 does not have: lone surrogates, which stand for bytes of names that are no text."""
+    """Escape what UTF-8 does not have: lone surrogates, which stand for bytes of names that are not text."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -88,7 +88,7 @@ class UserFunction:
             The function's return value.
 
         Raises:
-            AccelError: It requires other arguments, or raises; of type :attr:`error`.
+            AccelError: The function requires other arguments, or raises; of type :attr:`error`.
         """
         with self.explained():
             return function(**_arguments(function, self, given))

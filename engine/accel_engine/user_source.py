@@ -66,7 +66,7 @@ def _parameters(function: ast.FunctionDef, user: UserFunction, given: Sequence[s
     """The names of a function's parameters.
 
     Raises:
-        AccelError: It requires others than those that it may ask for.
+        AccelError: The function requires parameters that it may not ask for.
     """
     of = function.args
     positional = [*of.posonlyargs, *of.args]

@@ -154,7 +154,7 @@ def create_database(path: Path, tables: str, **meta: object) -> None:
         meta: Rows of ``meta``, but those that are ``None``; one is the ``schema``.
 
     Raises:
-        OSError, sqlite3.Error: It cannot be written; see :func:`database_errors`.
+        OSError, sqlite3.Error: The file cannot be written; see :func:`database_errors`.
     """
     path.touch(mode=0o600)
     with closing(connect(path)) as database:
@@ -513,7 +513,7 @@ def explain(error: Exception, title: str, problem: str, file: str = "", cure: st
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether a file is no database any more, or not all of one."""
+    """Whether a file is not a database any more, or not all of one."""
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         return code in _DAMAGED or (code == sqlite3.SQLITE_ERROR and str(error).startswith("no such "))

@@ -83,7 +83,7 @@ class AppProtocol(Protocol):
     launcher: RunLauncher
     notifier: Notifier
     advice_states: dict[Path, "AdviceState"]
-    """What was measured and selected of the advice on runs."""
+    """The state of the advice on each run, by its directory."""
     inventory: Inventory | None
     """The machine's devices, once detected."""
     meters: Mapping[str, Meter]

@@ -27,7 +27,7 @@ class Unreadable:
 
 
 class Running(Protocol):
-    """What is followed for, such as an app."""
+    """Something that the state is followed for, such as an app."""
 
     @property
     def is_running(self) -> bool:
@@ -45,7 +45,7 @@ class Follower(Generic[State]):
 
     def __init__(self, state: State) -> None:
         self.told: deque[object] = deque()
-        """What was told, and not yet awaited."""
+        """The news that were not awaited yet, oldest first."""
         self._latest = state
         self._taken = True
         self._lock = threading.Lock()

@@ -59,7 +59,7 @@ class ArrayFile:
         if len(members) > MAX_ARRAYS:
             raise DataError(f"it has {len(members):,} arrays; at most {MAX_ARRAYS:,} are read")
         self.other_files = tuple(member for member in members if not member.endswith(".npy"))
-        """Names of files in it that are no arrays."""
+        """Names of files in it that are not arrays."""
         names = [member.removesuffix(".npy") for member in members if member.endswith(".npy")]
         if {"format", "shape", "data"} <= set(names):
             raise DataError(

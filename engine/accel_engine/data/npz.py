@@ -161,7 +161,7 @@ class ArraySource(Source):
             splits.pop("validation", None)
         notes = validate_on_test(splits, self.options, "the test arrays")
         if file.other_files:
-            notes.append(f"files in it that are no arrays: {numbers.listed(map(repr, file.other_files), _LISTED)}")
+            notes.append(f"files in it that are not arrays: {numbers.listed(map(repr, file.other_files), _LISTED)}")
         leaves = [file.headers[name].rows() for part in splits.values() for _, name in named_leaves(part)]
         check_fits_memory(f"reading {len(leaves)} arrays", sum(array.nbytes for array in leaves))
 

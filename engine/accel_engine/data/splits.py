@@ -85,7 +85,7 @@ def split_counts(examples: int, options: DataOptions) -> tuple[int, int]:
     """Number of validation and of test examples: at least 1 where a share is given; 0 for a single example.
 
     Raises:
-        PlanError: They leave no training examples.
+        PlanError: The splits leave no training examples.
     """
     if options.split == "none":
         return 0, 0

@@ -36,7 +36,7 @@ class ProfiledData:
     scale: float = 1.0
     """The factor that raw inputs are multiplied by."""
     classes: int = 0
-    """Number of classes; 0 if targets are no classes."""
+    """Number of classes; 0 if targets are not classes."""
     names: tuple[str, ...] = ()
     """Names of the features; empty if they have none."""
     tokens: bool = False

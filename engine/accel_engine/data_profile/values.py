@@ -148,7 +148,7 @@ def target_numbers(targets: Structure) -> npt.NDArray[np.float64] | None:
 
 
 def share_not_finite(targets: Structure) -> float | None:
-    """Share of target values that are NaN or infinite; ``None`` if they are no numbers with a point."""
+    """Share of target values that are NaN or infinite; ``None`` if they are not numbers with a point."""
     arrays = [array for array in in_memory(targets) or [] if array.dtype.kind == "f" and array.size]
     return float(np.mean([1.0 - np.isfinite(array).mean() for array in arrays])) if arrays else None
 

@@ -159,10 +159,10 @@ def _curl_script(facts: Facts, example: str) -> str:
 
 
 def _proved(folder: Path, threads: int) -> FolderMeasurement:
-    """What the folder's own test measures.
+    """Run the folder's own test; returns its measurements.
 
     Raises:
-        RunError: It finds a difference, or fails.
+        RunError: The test finds a difference, or fails.
     """
     command = [sys.executable, str(folder / "smoke_test.py"), "--json", "--threads", str(threads)]
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": "-1"}

@@ -39,16 +39,16 @@ def image_name(text: str) -> str:
     """Check the name of an image of a container.
 
     Raises:
-        UsageError: The text is no name of an image.
+        UsageError: The text is not the name of an image.
     """
     if text and not _IMAGE.fullmatch(text):
-        raise UsageError(f"{text!r} is no name of an image: give one such as registry.example.org/models/digits:1")
+        raise UsageError(f"{text!r} is not the name of an image: give one such as registry.example.org/models/digits:1")
     return text
 
 
 def _storage(text: str) -> str:
     if text and not _STORAGE.fullmatch(text):
-        raise UsageError(f"{text!r} is no address of a storage: give one such as pvc://models/digits")
+        raise UsageError(f"{text!r} is not the address of a storage: give one such as pvc://models/digits")
     return text
 
 
@@ -56,12 +56,12 @@ def node_labels(text: str) -> tuple[str, ...]:
     """Parse labels of nodes, separated by commas.
 
     Raises:
-        UsageError: One is no label.
+        UsageError: A text is not a label.
     """
     words = tuple(each.strip() for each in text.split(",")) if text.strip() else ()
     for each in words:
         if not _LABEL.fullmatch(each):
-            raise UsageError(f"{each!r} is no label of a node: give NAME=VALUE")
+            raise UsageError(f"{each!r} is not a label of a node: give NAME=VALUE")
     return words
 
 

@@ -50,7 +50,7 @@ def read_name(text: str) -> str:
         UsageError: The name is too long or has other characters.
     """
     if text and not _NAME.fullmatch(text):
-        raise UsageError(f"{text!r} is no name: use up to 63 letters, digits, dots, dashes and underscores")
+        raise UsageError(f"{text!r} is not a name: use up to 63 letters, digits, dots, dashes and underscores")
     return text
 
 
@@ -59,7 +59,7 @@ class DeployOptions:
     """How a run is deployed.
 
     Raises:
-        UsageError: Some contradict each other.
+        UsageError: Two options contradict each other.
     """
 
     name: str = option(

@@ -217,7 +217,7 @@ def changing(name: str) -> Iterator[Path]:
     """The directory of a deployment that nobody else changes in the block; it is made if it is not there.
 
     Raises:
-        DeployError: Another command changes it, or it cannot be written.
+        DeployError: Another command changes the deployment, or its directory cannot be written.
     """
     directory = deployments_directory() / name
     with file_errors(f"cannot write {directory}", DeployError):
@@ -318,7 +318,7 @@ def remove_deployment(deployment: Deployment) -> None:
     """Delete a deployment that is stopped, with the folders of its versions.
 
     Raises:
-        DeployError: It runs, or cannot be deleted.
+        DeployError: The server runs, or a file cannot be deleted.
     """
     with changing(deployment.name) as directory:
         if server_process(directory) is not None:

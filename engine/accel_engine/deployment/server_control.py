@@ -84,7 +84,7 @@ def _why_not(host: str, port: int) -> str:
     Raises:
         UsageError: The host is not an address of this machine.
     """
-    with file_errors(f"--host {host} is no address of this machine", UsageError):
+    with file_errors(f"--host {host} is not an address of this machine", UsageError):
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -179,7 +179,7 @@ class ServerSizing:
 
 
 def choose(measured: Sequence[Sizing], latency: float, problems: Mapping[str, str]) -> Sizing:
-    """The one with the highest rate within the latency.
+    """Choose the measurements with the highest rate within the latency.
 
     Args:
         measured: What was measured.
@@ -187,7 +187,7 @@ def choose(measured: Sequence[Sizing], latency: float, problems: Mapping[str, st
         problems: Why other formats were not measured.
 
     Raises:
-        DeployError: None is within it.
+        DeployError: None of the measurements is within the latency.
     """
     best = max(measured, key=lambda each: each.rate or 0.0, default=None)
     if best is not None and best.rate:

@@ -268,7 +268,7 @@ def _is_gpu(function: Path) -> bool:
 
 
 def parse_version(text: str) -> Version:
-    """Parse a version; 0 for a text that is no version by PEP 440."""
+    """Parse a version; 0 for a text that is not a version by PEP 440."""
     try:
         return Version(text)
     except InvalidVersion:

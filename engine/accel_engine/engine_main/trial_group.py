@@ -129,7 +129,7 @@ class _Member:
     """One of the other processes, whose replies a thread reads.
 
     Attributes:
-        is_ending: Whether its end is no problem.
+        is_ending: Whether its end is not a problem.
         trains: Whether it is a worker.
         device_memory: Bytes of its smallest device, once it is ready; ``None`` for host memory.
     """
@@ -198,7 +198,7 @@ def wait_for_members(cluster: ClusterSpec) -> None:
         cluster: The cluster, as this process sees it.
 
     Raises:
-        RunError: One does not, and which.
+        RunError: A process does not; the message names it.
     """
     if cluster.serves or not cluster.peers:
         return

@@ -128,7 +128,7 @@ def from_stored(kind: str, time: float, body: str) -> Event:
 
     Raises:
         KeyError: The kind is unknown.
-        ValueError: The body is no JSON object, lacks a field, or a field has a value that it cannot have.
+        ValueError: The body is not a JSON object, lacks a field, or a field has a value that it cannot have.
     """
     return convert({**parse_object(body), "time": time}, KINDS[kind])
 

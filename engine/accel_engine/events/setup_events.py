@@ -135,7 +135,7 @@ class ModelBuilt(Event):
     """Keras' name of the activation of the model's single output, such as ``softmax`` or ``linear``; empty if
     unknown."""
     from_logits: bool | None = None
-    """Whether the loss takes logits; ``None`` if unknown, or if it is no crossentropy."""
+    """Whether the loss takes logits; ``None`` if unknown, or if it is not a crossentropy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

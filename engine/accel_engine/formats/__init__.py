@@ -188,7 +188,7 @@ def format_of(path: Path) -> ModelFormat:
         if each.is_at(path):
             return each
     suffixes = ", ".join(suffix for each in all_formats() for suffix in each.suffixes)
-    raise UsageError(f"{path} is no model: give a file that ends with {suffixes}, or the directory of a SavedModel")
+    raise UsageError(f"{path} is not a model: give a file that ends with {suffixes}, or the directory of a SavedModel")
 
 
 def open_model(path: Path, *, threads: int | None = None, jit_compile: bool = False) -> Runtime:

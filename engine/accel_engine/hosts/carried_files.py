@@ -223,7 +223,7 @@ def _folder() -> Path:
 
 def _content(name: str) -> Path:
     if not _HASH.fullmatch(name):
-        raise RunError(f"{name!r} is no checksum")
+        raise RunError(f"{name!r} is not a checksum")
     return _folder() / "contents" / name
 
 
@@ -273,5 +273,5 @@ def make_folder(request: FolderOfFilesRequest, send: Send) -> Done:
 def _relative(text: str) -> PurePosixPath:
     path = PurePosixPath(text)
     if path.is_absolute() or not path.parts or ".." in path.parts:
-        raise RunError(f"{text!r} is no path within a folder")
+        raise RunError(f"{text!r} is not a path within a folder")
     return path

@@ -4,7 +4,7 @@ import zlib
 from typing import IO
 
 MAX_LINE = 1 << 27
-"""Bytes of the longest message; more are no message, whoever sends them."""
+"""Bytes of the longest message; more are not a message, whoever sends them."""
 
 _BLOCK = 1 << 16
 

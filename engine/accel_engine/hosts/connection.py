@@ -95,7 +95,7 @@ class HostConnection:
 
     Raises:
         HostLostError: The host cannot be reached.
-        HostRefusedError: It can be reached, but cannot be used.
+        HostRefusedError: The host can be reached, but not be used.
     """
 
     def __init__(self, host: Host, *, may_ask: bool = False) -> None:

@@ -145,7 +145,7 @@ def file_part(request: FilePartRequest, send: Send) -> FilePart:
     root = directory_of(request.run) if request.run else _folders.get(request.key)
     relative = PurePosixPath(request.path)
     if root is None or relative.is_absolute() or ".." in relative.parts or not relative.parts:
-        raise RunError(f"{request.path!r} is no file that was asked for")
+        raise RunError(f"{request.path!r} was not asked for")
     try:
         with regular(root / relative).open("rb") as file:
             file.seek(request.offset)

@@ -54,10 +54,10 @@ class Host:
         if self.name in _PLACES:
             raise UsageError(f"a host cannot have the name {self.name!r}, which means another place to train")
         if self.ssh and (not _TARGET.fullmatch(self.ssh) or self.ssh.startswith("-")):
-            raise UsageError(f"{self.ssh!r} is no destination of ssh: use HOST, USER@HOST or ssh://USER@HOST:PORT")
+            raise UsageError(f"{self.ssh!r} is not a destination of ssh: use HOST, USER@HOST or ssh://USER@HOST:PORT")
         for path in (self.python, self.home):
             if path.startswith("-") or len(path) > _LONGEST or not all(map(is_printable, path)):
-                raise UsageError(f"{path!r} is no path on a host")
+                raise UsageError(f"{path!r} is not a path on a host")
 
     @property
     def target(self) -> str:

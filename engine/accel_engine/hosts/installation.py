@@ -61,7 +61,7 @@ def install(host: Host, source: str, *, extra: str, python: str, tell: Callable[
     wheel = Path(source) if source and Path(source).is_file() else None
     if wheel:
         if wheel.suffix != ".whl":
-            raise UsageError(f"{source} is no wheel: give one, or a requirement such as accel-tui=={__version__}")
+            raise UsageError(f"{source} is not a wheel: give one, or a requirement such as accel-tui=={__version__}")
         requirement = f"~/.cache/accel-tui/{wheel.name}"
         tell(f"sending {wheel.name}")
         words = f"mkdir -p ~/.cache/accel-tui && cat > {quoted_path(requirement)}"
@@ -89,7 +89,7 @@ def _run(host: Host, words: str, data: bytes, tell: Callable[[str], object] = un
     """Run a command line on a host with some input, and tell each line of its output as it comes.
 
     Raises:
-        RunError: It fails; its last line of errors.
+        RunError: The command fails; the message has its last line of errors.
     """
     with TemporaryFile() as errors, TemporaryFile() as source:
         source.write(data)

@@ -7,6 +7,7 @@ import time
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from accel_engine.errors import AccelError, format_error
@@ -62,8 +63,8 @@ def main(home: str = "") -> int:
     sink.flush()
     with suppress(BrokenPipeError):
         _answer_all(Channel(CompressedSource(source), CompressedSink(sink)))
-    if answered := sys.modules.get("accel_engine.hosts.engine_answers"):
-        answered.delete_folders()
+    if (name := "accel_engine.hosts.engine_answers") in sys.modules:
+        import_module(name).delete_folders()  # waits for a thread that still imports it
     sys.stderr.flush()
     os._exit(0)  # threads may still wait for news
 

@@ -158,7 +158,7 @@ def fetch_run(directory: Path) -> Path:
     """Make a mirrored run one of this machine, and return its directory.
 
     Raises:
-        RunError: It still trains, is here already, or cannot be read or written.
+        RunError: The run still trains, is here already, or cannot be read or written.
     """
     target = runs_directory() / directory.name
     if target.exists():

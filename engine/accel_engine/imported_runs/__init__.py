@@ -24,7 +24,7 @@ def find(path: Path, columns: ColumnNames | None = None) -> list[RunSource]:
         columns: The columns of a CSV file that the user names.
 
     Raises:
-        UsageError: There is nothing to import, or columns are named of what is no CSV file.
+        UsageError: There is nothing to import, or columns are named of what is not a CSV file.
     """
     path = user_path(path).resolve()
     if not exists(path):

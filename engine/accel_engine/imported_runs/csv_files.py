@@ -49,7 +49,7 @@ _TIME_NAMES = ("time", "timestamp", "_timestamp", "wall_time", "datetime", "date
 _DELIMITERS = ";\t,"
 
 _YEAR_1973, _MILLISECONDS = 1e8, 1e11
-"""Numbers below are no dates in Unix seconds; numbers above are in milliseconds."""
+"""Numbers below are not dates in Unix seconds; numbers above are in milliseconds."""
 
 _LONGEST_CELL = 1 << 17  # characters; where a quote does not close, the rest of a file is one cell
 

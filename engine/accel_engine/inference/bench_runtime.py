@@ -147,7 +147,7 @@ class RuntimeBench:
         """Raise before a batch that would not fit in the host's memory, where the system would kill the process.
 
         Raises:
-            ModelError: It takes more than is available, by the growth between the two sizes before.
+            ModelError: The batch takes more than is available, by the growth between the two sizes before.
         """
         if len(self._taken) < 2:
             return

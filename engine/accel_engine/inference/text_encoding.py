@@ -131,7 +131,7 @@ def with_encodings(runtime: Runtime, path: Path) -> Runtime:
     """The runtime of a model's file, with the encoding of its texts if there is a file that has it.
 
     Raises:
-        ModelError: That file cannot be read.
+        ModelError: The file with the encoding cannot be read.
     """
     sidecar = sidecar_of(path)
     encodings = read_encodings(sidecar) if sidecar.is_file() else {}

@@ -19,7 +19,7 @@ _OF_INDICES = ("sparse", "categorical_generalized")
 """How the names of Keras' losses that take class indices begin."""
 
 _OWN_TARGETS = {"ctc", "circle", "poisson"}
-"""Keras' losses whose integer targets are no classes of the outputs."""
+"""Keras' losses whose integer targets are not classes of the outputs."""
 
 _MEAN_REDUCTIONS = {"sum_over_batch_size", "mean"}
 """Keras' names of reductions that are the mean over all examples, also with sample weights."""
@@ -58,7 +58,7 @@ def takes_indices(loss: Loss) -> bool:
 
 
 def has_own_targets(loss: Loss) -> bool:
-    """Whether integers are no classes of the outputs for a loss of Keras: texts, groups or counts, which it takes."""
+    """Whether integers are not classes of the outputs for a loss of Keras: texts, groups or counts, which it takes."""
     return is_of_keras(single_loss(loss)) and loss_kind(loss) in _OWN_TARGETS
 
 

@@ -61,7 +61,7 @@ def compare_learning(
     Raises:
         RunError: No metric of both plans can be compared.
         TrialFailedError: A plan cannot be tried any further.
-        TrialCancelledError: It should stop.
+        TrialCancelledError: The comparison was cancelled.
     """
     pair = trials.trials
     first, second = (trial.ready for trial in pair)

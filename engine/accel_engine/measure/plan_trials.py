@@ -96,7 +96,7 @@ class PlanTrial:
             on_progress: Called with what happens, in words.
 
         Raises:
-            TrialCancelledError: It should stop.
+            TrialCancelledError: The trial was cancelled.
         """
         try:
             self.process.wait_ready(lambda done, of: on_progress(_reading(done, of)))
@@ -113,7 +113,7 @@ class PlanTrial:
         """Take steps for a turn; ``None`` if that fails, which is its ``problem``.
 
         Raises:
-            TrialCancelledError: It should stop.
+            TrialCancelledError: The trial was cancelled.
         """
         turn = self._take(TURN_SECONDS)
         self.turns += [turn] if turn else []
@@ -197,7 +197,7 @@ class PlanTrials:
             on_progress: Called with what happens, in words.
 
         Raises:
-            TrialCancelledError: They should stop.
+            TrialCancelledError: The trials were cancelled.
         """
         for number, trial in enumerate(self.trials, 1):
             trial.wait_ready(on_progress)
@@ -209,7 +209,7 @@ class PlanTrials:
         One whose turn fails gets a ``problem``, and the others continue.
 
         Raises:
-            TrialCancelledError: They should stop.
+            TrialCancelledError: The trials were cancelled.
         """
         for trial in self.usable:
             trial.warm_up()

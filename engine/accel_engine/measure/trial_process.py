@@ -111,7 +111,7 @@ class TrialProcess:
 
         Raises:
             TrialFailedError: The plan cannot be tried; the message says why.
-            TrialCancelledError: It should stop.
+            TrialCancelledError: The trial was cancelled.
         """
         while isinstance(reply := self._receive(), ExamplesDone):
             on_progress(reply.done, reply.of)

@@ -119,7 +119,7 @@ def best_size(by_size: Sequence[Candidate], target_latency: float | None) -> int
     """The smallest batch size whose throughput is within 5% of the best.
 
     Raises:
-        ModelError: None fits, or it is 1.
+        ModelError: No batch size fits, or the best one is 1.
     """
     measured = [each for each in by_size if not each.problem]
     if not measured:

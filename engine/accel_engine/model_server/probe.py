@@ -18,7 +18,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     url = (arguments[0] if arguments else "http://127.0.0.1:8501").rstrip("/")
     if not url.startswith(("http://", "https://")):
-        print(f"{url} is no URL: give one such as http://127.0.0.1:8501", file=sys.stderr)  # noqa: T201
+        print(f"{url} is not a URL: give one such as http://127.0.0.1:8501", file=sys.stderr)  # noqa: T201
         return 2
     trusting = ssl.create_default_context()  # the server on this machine has a name that no certificate has
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE

@@ -266,7 +266,7 @@ class ServedModel:
 
         Raises:
             ModelError: The model cannot compute it.
-            RequestError: It takes too long, or no back end survives it (:class:`_DeadlyError`).
+            RequestError: The batch takes too long, or no back end survives it (:class:`_DeadlyError`).
         """
         for _ in range(attempts):
             back_end = None
@@ -286,7 +286,7 @@ class ServedModel:
         raise _DeadlyError(f"the process of the model ended {attempts} times while it computed these examples", 503)
 
     async def _living(self) -> BackEnd:
-        """The back end, once one is alive: one that has ended before it got a batch is no attempt to compute it."""
+        """The back end, once one is alive: one that has ended before it got a batch is not an attempt to compute it."""
         while True:
             await self._alive.wait()
             back_end = self._back_end

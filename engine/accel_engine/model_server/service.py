@@ -181,7 +181,7 @@ def read_service(folder: Path) -> Service:
     try:
         service = decode(regular(path).read_text("utf-8"), Service)
     except FileNotFoundError as error:
-        raise UsageError(f"{folder} is no folder of a model to serve: it has no {DESCRIPTION}") from error
+        raise UsageError(f"{folder} is not a folder of a model to serve: it has no {DESCRIPTION}") from error
     except (OSError, UnicodeDecodeError, JsonValueError) as error:
         raise UsageError(f"cannot read {path}: {error}") from error
     if service.format_version > FORMAT_VERSION:

@@ -183,7 +183,7 @@ def texts_of(name: str, values: Iterable[bytes]) -> Array:
     """The texts of some bytes, ``[texts]``.
 
     Raises:
-        RequestError: Some are not UTF-8.
+        RequestError: The bytes of a text are not UTF-8.
     """
     return texts_array([as_text(name, each) for each in values])
 

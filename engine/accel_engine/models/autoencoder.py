@@ -15,7 +15,7 @@ FILTERS = (32, 64)
 """Filters of each convolution, which halves height and width."""
 
 UNITS = 256
-"""Units of the hidden layers for examples that are no images."""
+"""Units of the hidden layers for examples that are not images."""
 
 
 def build(data: DataDescription) -> keras.Model:

@@ -49,13 +49,13 @@ def _mib(text: str) -> int | None:
         return None
     found = _SIZE.fullmatch(text.strip())
     if not found or not int(found[1]):
-        raise UsageError(f"{text!r} is no size: give one such as 16G or 800M")
+        raise UsageError(f"{text!r} is not a size: give one such as 16G or 800M")
     return int(found[1]) * _MIB[found[2].upper()]
 
 
 def _kubernetes_name(text: str) -> str:
     if text and not _NAME.fullmatch(text):
-        raise UsageError(f"{text!r} is no name in Kubernetes: use lower-case letters, digits and -")
+        raise UsageError(f"{text!r} is not a name in Kubernetes: use lower-case letters, digits and -")
     return text
 
 
@@ -63,13 +63,13 @@ def _volume(text: str) -> str:
     claim, colon, path = text.partition(":")
     _kubernetes_name(claim)
     if colon and (not path.startswith("/") or ".." in path.split("/")):
-        raise UsageError(f"{path!r} is no absolute path: give CLAIM:/PATH")
+        raise UsageError(f"{path!r} is not an absolute path: give CLAIM:/PATH")
     return text
 
 
 def _tpu(text: str) -> str:
     if text and not _TPU.fullmatch(text):
-        raise UsageError(f"{text!r} is no TPU of GKE: give one such as tpu-v5-lite-podslice:2x4")
+        raise UsageError(f"{text!r} is not a TPU of GKE: give one such as tpu-v5-lite-podslice:2x4")
     return text
 
 

@@ -274,7 +274,7 @@ def run_tool(command: Sequence[str], package: str, *, stdin: str | None = None, 
 
     Raises:
         UsageError: The command is not installed.
-        RunError: It fails, or does not end in time.
+        RunError: The command fails, or does not end in time.
     """
     try:
         done = subprocess.run(

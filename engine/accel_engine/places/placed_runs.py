@@ -287,7 +287,7 @@ def place_of(placed: PlacedRun) -> Place:
     """The place where a run was started.
 
     Raises:
-        UsageError: This program does not know it.
+        UsageError: This program does not know the place.
     """
     name = parse_place(placed.place)
     if name is None:

@@ -141,7 +141,7 @@ class RayCluster(LaunchedPlace):
         """Ray, connected to the cluster.
 
         Raises:
-            UsageError: Ray is not installed, or there is no cluster.
+            UsageError: Ray is not installed, or there is not a cluster.
         """
         try:
             import ray

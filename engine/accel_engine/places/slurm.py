@@ -241,7 +241,7 @@ def _checked(text: str) -> str:
     """
     found = _OPTION.fullmatch(text)
     if not found or clean(text) != text:
-        raise UsageError(f"{text!r} is no option of sbatch: give one such as --account=NAME")
+        raise UsageError(f"{text!r} is not an option of sbatch: give one such as --account=NAME")
     if found[1] in _OWN_OPTIONS:
         raise UsageError(f"--{found[1]} of sbatch is set by what the run needs; see --nodes, --walltime and --write")
     return f"--{found[1]}={shlex.quote(found[2])}" if found[2] else text

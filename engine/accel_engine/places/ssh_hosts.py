@@ -99,7 +99,7 @@ class SshHosts(LaunchedPlace):
         """
         names = tuple(each.strip() for each in self.name.detail.split(","))
         if wrong := [name for name in names if not name or name.startswith("-") or printable_line(name) != name]:
-            raise UsageError(f"{wrong[0]!r} is no destination of ssh: give --hosts HOST,HOST")
+            raise UsageError(f"{wrong[0]!r} is not a destination of ssh: give --hosts HOST,HOST")
         if twice := [name for name in names if names.count(name) > 1]:
             raise UsageError(f"--hosts names {twice[0]} twice: it has one process on each; see --local-workers")
         return names
@@ -156,11 +156,11 @@ class SshHosts(LaunchedPlace):
             ]
 
     def _ask(self, directory: Path | None) -> list[HostAnswer]:
-        """What the machines answer, all at once.
+        """Ask all machines at once, and return their answers.
 
         Raises:
-            RunError: One cannot be reached.
-            UsageError: One cannot train.
+            RunError: A machine cannot be reached.
+            UsageError: A machine cannot train.
         """
         machines = self._machines
         with ThreadPoolExecutor(len(machines)) as threads:

@@ -55,10 +55,10 @@ class WrittenPlace(Place):
         return self.machine(request)
 
     def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
-        """The devices of one of its machines, as the name and the request tell.
+        """The devices of one of its machines, by the name and the request.
 
         Raises:
-            UsageError: They tell of none.
+            UsageError: The name and the request describe no machine.
         """
         raise NotImplementedError
 
@@ -114,7 +114,7 @@ class SkyPilot(WrittenPlace):
         """See :meth:`WrittenPlace.machine`."""
         kind = self.name.detail
         if kind and (not _GPU.fullmatch(kind) or kind.lower().startswith("tpu")):
-            raise UsageError(f"{kind!r} is no GPU of SkyPilot: give one such as skypilot:A100 (sky gpus list)")
+            raise UsageError(f"{kind!r} is not a GPU of SkyPilot: give one such as skypilot:A100 (sky gpus list)")
         if request.gpus and not kind:
             raise UsageError("--gpus: name the GPU, as --on skypilot:A100")
         if (request.nodes or 1) > 1 and not request.volume:

@@ -110,7 +110,7 @@ _OTHER_EXAMPLES = "trials with other validation examples cannot be compared"
 _OTHER_FIGURE = "the trials would not be compared by the same figure"
 _SET_BY_SEARCH = "a search sets it itself"
 _SET_BY_QUEUE = "the queue hands out devices"
-_NOT_TRAINED = "it is no part of training"
+_NOT_TRAINED = "it is not a part of training"
 _LUCKY = "it would choose the luckiest seed, not the best plan; the best plan is confirmed with several seeds"
 """Why a search cannot vary a field."""
 

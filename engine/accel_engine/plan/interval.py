@@ -38,7 +38,7 @@ def parse_interval(name: str, text: str) -> Interval:
         text: Such as ``2 epochs``.
 
     Raises:
-        PlanError: The text is no interval.
+        PlanError: The text is not an interval.
     """
     found = _INTERVAL.fullmatch(text.strip())
     if not found or not int(found[1]):
@@ -54,7 +54,7 @@ def parse_duration(name: str, text: str) -> float:
         text: Such as ``90m``, ``2h`` or ``1h30m``.
 
     Raises:
-        PlanError: The text is no duration above 0.
+        PlanError: The text is not a duration above 0.
     """
     found = _DURATION.fullmatch(text.strip())
     hours, minutes, seconds = (float(part or 0) for part in found.groups()) if found else (0.0, 0.0, 0.0)
@@ -94,7 +94,7 @@ def check_drops(name: str, values: Sequence[str]) -> None:
     """Check steps or shares of all steps that increase.
 
     Raises:
-        PlanError: One is no step or share, or they do not increase.
+        PlanError: A value is not a step or share, or the values do not increase.
     """
     try:
         drops = [_parse_drop(each) for each in values]
@@ -109,7 +109,7 @@ def check_step_numbers(name: str, values: Sequence[str]) -> None:
     """Check numbers of steps.
 
     Raises:
-        PlanError: One is no number.
+        PlanError: A value is not a number.
     """
     if not all(each.strip().isdecimal() for each in values):
         raise PlanError(name, values, "must be numbers of steps, counted from 0, e.g. 120,348")

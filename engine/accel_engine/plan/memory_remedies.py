@@ -74,7 +74,7 @@ class Remedy:
     """A change of a field with which a training takes less memory."""
 
     field: str
-    """The field of the plan; empty for the cache of the training data, which is no field."""
+    """The field of the plan; empty for the cache of the training data, which is not a field."""
     values: Values
     words: str = ""
     """The remedy as an instruction to the user."""

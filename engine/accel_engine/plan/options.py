@@ -83,7 +83,7 @@ def part_of(kind: type[T], options: object) -> T:
     """Take the options of one dataclass from another one; those that it lacks have their defaults.
 
     Raises:
-        UsageError: Some contradict each other.
+        UsageError: Two options contradict each other.
     """
     names = {each.name for each in dataclasses.fields(options)}  # type: ignore[arg-type]
     return kind(**{each: getattr(options, each) for each in specs_of(kind) if each in names})
@@ -134,11 +134,11 @@ def parse_latency(text: str) -> float | None:
     """Parse a time with its unit, such as ``10ms``; gives seconds, ``None`` for an empty text.
 
     Raises:
-        UsageError: The text is no time with a unit.
+        UsageError: The text is not a time with a unit.
     """
     if not text.strip():
         return None
     found = _LATENCY.fullmatch(text.strip())
     if not found or not 0 < float(found[1]) < math.inf:
-        raise UsageError(f"{text!r} is no latency: give one with its unit, such as 10ms, 500us or 1.5s")
+        raise UsageError(f"{text!r} is not a latency: give one with its unit, such as 10ms, 500us or 1.5s")
     return float(found[1]) * _UNITS[found[2]]

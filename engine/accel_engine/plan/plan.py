@@ -138,7 +138,7 @@ def _text(value: Any) -> str:
 
 
 def unknown_field(name: str, value: object) -> PlanError:
-    """The error of a name that is no field."""
+    """The error of a name that is not a field."""
     near = difflib.get_close_matches(name.replace("-", "_"), SPECS, n=1)
     near = near or [field for field, words in WORDS.items() if name.replace("-", "_") in words.synonyms]
     hint = f"did you mean {near[0]}?" if near else "accel-tui train --help lists all fields"

@@ -67,7 +67,7 @@ def _data_is(situation: Situation) -> Words:
 
 
 def _rows_are(situation: Situation) -> Words:
-    """Why an example is no window of rows."""
+    """Why an example is not a window of rows."""
     if situation.source.may_be_series:
         return ": set ", FieldValue("window", "24")
     return _data_is(situation)

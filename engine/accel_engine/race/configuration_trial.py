@@ -73,7 +73,7 @@ class ConfigurationTrial:
             reference: The first losses of the reference; ``None`` for the reference itself, or without it.
 
         Raises:
-            TrialCancelledError: It should stop.
+            TrialCancelledError: The trial was cancelled.
         """
         self._trial.wait_ready()
         if not self._trial.problem:

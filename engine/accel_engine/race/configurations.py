@@ -40,10 +40,10 @@ class ConfigurationList:
 
 
 def check_raceable(resolved: ResolvedPlan) -> None:
-    """Raise for a plan that a race cannot measure.
+    """Check that a race can measure a plan.
 
     Raises:
-        PlanError: It trains in a cluster, of which this machine is a part.
+        PlanError: The plan trains in a cluster, of which this machine is a part.
     """
     check_measurable(resolved.strategy, resolved.cluster)
 

@@ -52,7 +52,7 @@ class CureRace:
     quantity: Quantity
     """The quantity that is compared."""
     is_better: bool
-    """Whether the changes are better, and that is no chance as far as the rounds tell."""
+    """Whether the changes are better, by more than chance in the rounds."""
     how: str
     """How it was measured, in words."""
 

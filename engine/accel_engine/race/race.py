@@ -156,7 +156,8 @@ class Race:
         """Race all configurations, and return their results. Blocks; processes have ended when it returns or raises.
 
         Raises:
-            RunError: It, or each other configuration, would take memory that a live run on its devices may need.
+            RunError: The reference, or each other configuration, would take memory that a live run on its devices may
+                need.
         """
         others = {each.title: each.plan for each in self._found.others}
         fitting = find_fitting_plans(self._found.reference.plan, others, self._devices)

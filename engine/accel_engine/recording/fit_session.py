@@ -183,7 +183,7 @@ class FitSession:
         """End the run when ``fit`` returns.
 
         Raises:
-            Exception: It could not be written.
+            Exception: The end could not be written.
         """
         self.update(epoch_ended=True)
         stopped = self._commands.stopped

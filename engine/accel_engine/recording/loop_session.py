@@ -146,7 +146,7 @@ class LoopSession:
             error: The exception that ended the loop; ``None`` if it ended by itself.
 
         Raises:
-            Exception: It could not be written.
+            Exception: The end could not be written.
         """
         self._outcome = script.outcome_of(error) if error else (Outcome.FINISHED, "")
         done = self._thread.finish(None)

@@ -66,7 +66,7 @@ class LoopSteps:
     def items(self, logged: Sequence[LoggedRow]) -> Iterator[PendingSteps | Event]:
         """What to write of logged rows.
 
-        Values of the last step are merged; if it is written already, it is written again. A step that is no whole
+        Values of the last step are merged; if it is written already, it is written again. A step that is not a whole
         number, or goes back, is left out with a warning.
         """
         for step, time, values in logged:

@@ -119,7 +119,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
 
     @guarded
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """End an epoch."""
+        """Record the end of an epoch, with its logs."""
         del epoch
         if self._recorded:
             self._recorded.end_epoch(logs or {})

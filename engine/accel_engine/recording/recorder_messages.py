@@ -39,7 +39,7 @@ class MessageReader:
 
         Raises:
             OSError: The connection is broken, or nothing came within the socket's timeout.
-            ValueError: What was received is no message.
+            ValueError: What was received is not a message.
         """
         while (message := self.next()) is None:
             data = self._connection.recv(1 << 16)
@@ -65,7 +65,7 @@ class MessageReader:
         """Take the next message from what was received.
 
         Raises:
-            ValueError: What was received is no message.
+            ValueError: What was received is not a message.
         """
         if len(self._received) < _LENGTHS.size:
             return None

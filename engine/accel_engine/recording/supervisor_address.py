@@ -23,7 +23,7 @@ def known_address() -> str:
 
 
 def start_supervisor() -> str:
-    """Start a supervisor, which is no child of this process, so that no ``wait`` of the script meets it.
+    """Start a supervisor, which is not a child of this process, so that no ``wait`` of the script meets it.
 
     Returns:
         Path of its socket.

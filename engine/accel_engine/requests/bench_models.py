@@ -19,7 +19,7 @@ _SIZE = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 def _read_sizes(text: str) -> tuple[int, ...] | None:
     sizes = tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text.strip() else ()
     if not all(_SIZE.fullmatch(size) for size in sizes):
-        raise UsageError(f"{text!r} are no batch sizes: give positive whole numbers, such as 1,8,32")
+        raise UsageError(f"{text!r} are not batch sizes: give positive whole numbers, such as 1,8,32")
     return tuple(map(int, sizes)) or None
 
 
@@ -42,7 +42,7 @@ class BenchOptions:
     """How models are measured.
 
     Raises:
-        UsageError: Some contradict the scenario.
+        UsageError: An option contradicts the scenario.
     """
 
     data: str = option("", OptionSpec("Other examples than the runs'; files get random ones.", str))

@@ -64,7 +64,7 @@ def check_dependencies(run: str, after: Sequence[str], known: Mapping[str, Seque
 
     Raises:
         UsageError: There is no such run, or they would wait for each other.
-        RunError: One cannot be read.
+        RunError: A run cannot be read.
     """
     for each in after:
         if each == run:

@@ -52,7 +52,7 @@ SECRETS = ("ACCESS_KEY", "PASSWORD", "SECRET", "TOKEN")
 
 
 def concerns_training(name: str) -> bool:
-    """Whether a variable matters to training, and is no secret."""
+    """Whether a variable matters to training, and is not a secret."""
     return (name in NAMES or name.startswith(PREFIXES)) and not any(part in name for part in SECRETS)
 
 

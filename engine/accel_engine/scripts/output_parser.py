@@ -124,10 +124,10 @@ def _number(count: str) -> float:
 
 
 def check_patterns(patterns: Sequence[str]) -> None:
-    """Check patterns.
+    """Check the patterns of ``--parse``.
 
     Raises:
-        UsageError: One is no regular expression or has no named group, or none has a group for a value.
+        UsageError: A pattern is not a regular expression or has no named group, or none has a group for a value.
     """
     example = r"for example 'loss=(?P<loss>[\d.]+)'"
     names: set[str] = set()
@@ -135,7 +135,7 @@ def check_patterns(patterns: Sequence[str]) -> None:
         try:
             named = re.compile(pattern).groupindex.keys()
         except re.error as error:
-            raise UsageError(f"--parse {pattern!r} is no regular expression: {error}; {example}") from error
+            raise UsageError(f"--parse {pattern!r} is not a regular expression: {error}; {example}") from error
         if not named:
             raise UsageError(f"--parse {pattern!r} names no value: a group (?P<NAME>...) does, {example}")
         names |= named

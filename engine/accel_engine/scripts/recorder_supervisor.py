@@ -1,7 +1,8 @@
 """Starts the supervisor of the recorders in a script that ``accel-tui run`` has not started.
 
 ``python -m accel_engine.scripts.recorder_supervisor PID`` prints the path of its socket. The process that
-:mod:`accel_engine.recording.supervisor_address` starts ends at once, so that the supervisor is no child of the script.
+:mod:`accel_engine.recording.supervisor_address` starts ends at once, so that the supervisor is not a child of the
+script.
 """
 
 import os

@@ -52,7 +52,7 @@ def _read_within(text: str) -> str:
 def _read_direction(text: str) -> str:
     direction = text.strip()
     if direction and direction not in DIRECTIONS:
-        raise UsageError(f"{direction!r} is no direction: use {' or '.join(DIRECTIONS)}")
+        raise UsageError(f"{direction!r} is not a direction: use {' or '.join(DIRECTIONS)}")
     return direction
 
 
@@ -188,7 +188,7 @@ FIGURES = {
     "memory": "most bytes of a device that the engine has used",
     "latency": "median seconds of a prediction for one example",
 }
-"""Objectives that are no metrics, with what they are; lower is better."""
+"""Objectives that are not metrics, with what they are; lower is better."""
 
 
 DIRECTION_OF_MODE = {"min": "minimize", "max": "maximize"}
@@ -228,7 +228,7 @@ def objectives_of(monitor: str, further: Sequence[str], direction: str = "") -> 
         direction: Of the monitor; empty to follow from its name.
 
     Raises:
-        UsageError: The monitor is no metric, one is given twice, or a direction is unknown.
+        UsageError: The monitor is not a metric, one is given twice, or a direction is unknown.
     """
     if monitor in FIGURES:
         raise UsageError(f"the monitor is a metric, unlike {monitor}: add --objective {monitor} besides it")

@@ -93,7 +93,7 @@ def _read_examples(data: str) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, AttributeError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{path} is no file .npz of arrays") from error
+        raise UsageError(f"{path} is not an .npz file of arrays") from error
     return {name: array.astype(object) if array.dtype.kind == "U" else array for name, array in found.items()}
 
 
@@ -106,7 +106,7 @@ def measure_service(target: ServiceTarget, options: BenchOptions, connections: i
         connections: Connections at once, in the scenarios offline and server.
 
     Raises:
-        UnreachableError: It answers no more.
+        UnreachableError: The service no longer answers.
     """
     url, runtime = parse_url(target.url), target.runtime
     setup = Setup(

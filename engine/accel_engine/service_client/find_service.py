@@ -51,7 +51,7 @@ def parse_url(text: str) -> ServiceUrl:
     """Parse a URL: ``127.0.0.1:8501``, ``http://host/v2/models/digits``, ``grpc://host:9000/digits``.
 
     Raises:
-        UsageError: The text is no URL of a service.
+        UsageError: The text is not a URL of a service.
     """
     url = text if "://" in text else f"http://{text}"
     try:
@@ -67,7 +67,7 @@ def parse_url(text: str) -> ServiceUrl:
     found = (_GRPC_PATH if is_grpc else _PATH).fullmatch(parts.path)
     if not found:
         raise UsageError(
-            f"{text!r} is no URL of a model: its path is empty, or such as /v2/models/digits or /v1/models/digits"
+            f"{text!r} is not a URL of a model: its path is empty, or such as /v2/models/digits or /v1/models/digits"
         )
     if is_grpc:
         return ServiceUrl(parts.scheme, parts.netloc, "grpc", unquote(found[1]))
@@ -76,7 +76,7 @@ def parse_url(text: str) -> ServiceUrl:
 
 
 def _no_url(text: str) -> UsageError:
-    return UsageError(f"{text!r} is no URL of a service: give one such as http://127.0.0.1:8501 or grpc://host:9000")
+    return UsageError(f"{text!r} is not a URL of a service: give one such as http://127.0.0.1:8501 or grpc://host:9000")
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class GrpcChannel:
 
         Raises:
             UnreachableError: The server does not answer, and never has.
-            ServiceError: It refuses the call; the status is 501 if it has no such method, 429 if it is busy.
+            ServiceError: The service refuses the call; the status is 501 if it has no such method, 429 if it is busy.
         """
         try:
             answer: bytes = self._channel.unary_unary(f"/{service}/{method}")(
@@ -65,7 +65,7 @@ class GrpcChannel:
         """The answer to a call with some fields, as a message; see :meth:`call`.
 
         Raises:
-            ServiceError: The answer is no message of the protocol.
+            ServiceError: The answer is not a message of the protocol.
         """
         try:
             return self.parsed(service, method, self.call(service, method, self.request(service, method, **fields)))
@@ -81,12 +81,12 @@ class GrpcChannel:
         """The message of an answer.
 
         Raises:
-            ModelError: The answer is no message of the protocol.
+            ModelError: The answer is not a message of the protocol.
         """
         try:
             return self._messages.methods(service)[method][1].FromString(answer)
         except self._messages.DecodeError as error:
-            raise ModelError(f"the answer is no message of the protocol: {error}") from error
+            raise ModelError(f"the answer is not a message of the protocol: {error}") from error
 
 
 def _certificates(ca: str) -> bytes | None:

@@ -56,7 +56,9 @@ def _tensor(make: Callable[[], npt.NDArray[Any]], name: str, shape: Sequence[int
     try:
         return make().reshape(tuple(shape))
     except (ValueError, OverflowError) as error:
-        raise ModelError(f"an output is no tensor of the type {name} and the shape {list(shape)}: {error}") from error
+        raise ModelError(
+            f"an output is not a tensor of the type {name} and the shape {list(shape)}: {error}"
+        ) from error
 
 
 def tensor_to_json(array: npt.NDArray[Any], *, nan_as_null: bool = False) -> list[Any]:
@@ -95,4 +97,4 @@ def tensor_from_json(values: Any, name: str, shape: Sequence[int] | None = None)
         found = array if name == "string" else array.astype(name)
         return found if shape is None else found.reshape(tuple(shape))
     except (ValueError, TypeError) as error:
-        raise ModelError(f"an output is no tensor of the type {name}: {error}") from error
+        raise ModelError(f"an output is not a tensor of the type {name}: {error}") from error

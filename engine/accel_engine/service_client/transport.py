@@ -58,12 +58,12 @@ class HttpAnswer:
         """The body as JSON.
 
         Raises:
-            ServiceError: The body is no JSON.
+            ServiceError: The body is not JSON.
         """
         try:
             return json.loads(self.body)
         except ValueError as error:
-            raise ServiceError("the answer is no JSON") from error
+            raise ServiceError("the answer is not JSON") from error
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class Transport:
 
         Raises:
             UnreachableError: The server does not answer.
-            ServiceError: It answers with no success.
+            ServiceError: The status of the answer is not a success.
         """
         all_headers = dict(headers or {})
         if self.token:

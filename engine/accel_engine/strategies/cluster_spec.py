@@ -183,10 +183,10 @@ def _slurm_ports(environment: Mapping[str, str]) -> range:
 
 
 def _check_gpus(tasks: int, environment: Mapping[str, str]) -> None:
-    """Check that the tasks of a node have GPUs each.
+    """Check that each task of a node has separate GPUs.
 
     Raises:
-        ValueError: They all see the same ones.
+        ValueError: All tasks see the same GPUs.
     """
     seen = [each for each in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if each.strip()]
     of_node = environment.get("SLURM_GPUS_ON_NODE", "")

@@ -23,7 +23,7 @@ SUFFIXES = {
 
 
 def check_example_files(run: str, form: DataFormat, files: Sequence[Path]) -> None:
-    """Raise if a file has no examples for a run's model.
+    """Check that each file has examples for a run's model.
 
     Args:
         run: The run's id.

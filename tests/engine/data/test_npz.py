@@ -468,5 +468,5 @@ def test_what_is_not_an_array_in_an_archive_is_named(save: Save) -> None:
     with zipfile.ZipFile(spec, "a") as archive:
         archive.writestr("readme.txt", "about them")
     for notes in (data.survey(data.find(spec), NONE).notes, data.load(spec, NONE).notes):
-        assert "files in it that are no arrays: 'readme.txt'" in notes
+        assert "files in it that are not arrays: 'readme.txt'" in notes
         assert "unused arrays in the file: 'class_names'" in notes

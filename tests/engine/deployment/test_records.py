@@ -74,7 +74,7 @@ def test_a_new_version_leaves_the_one_before_and_no_older_one(digits: Deployment
 def test_an_unknown_name_is_told_with_the_nearest(digits: Deployment) -> None:
     with pytest.raises(UsageError, match="no deployment 'digit'; did you mean digits"):
         find_deployment("digit")
-    with pytest.raises(UsageError, match="is no name"):
+    with pytest.raises(UsageError, match="is not a name"):
         find_deployment("../digits")
 
 
@@ -163,7 +163,7 @@ def test_a_port_in_use_is_told_with_who_uses_it(digits: Deployment) -> None:
         with pytest.raises(UsageError, match="in use by the deployment digits"):
             server_control.choose_port("127.0.0.1", port)
     assert server_control.choose_port("127.0.0.1", None) != port
-    with pytest.raises(UsageError, match="no address of this machine"):
+    with pytest.raises(UsageError, match="not an address of this machine"):
         server_control.choose_port("192.0.2.1", 8501)
 
 

@@ -135,7 +135,7 @@ def test_an_environment_is_made_there(host: Host, tmp_path: Path, monkeypatch: p
     options = {"extra": "cpu", "tell": told.append, "may_ask": False}
     with pytest.raises(RunError, match="gpu1: there is no nopython"):
         install(host, "", python="nopython", **options)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="is no wheel"):
+    with pytest.raises(UsageError, match="is not a wheel"):
         install(host, __file__, python="python3", **options)  # type: ignore[arg-type]
     python = tmp_path / "python"
     python.write_text(

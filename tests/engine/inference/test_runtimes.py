@@ -111,7 +111,7 @@ def test_what_is_no_model_is_wrong_usage(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     for path, message in (
         (tmp_path / "none.onnx", "no such file"),
-        (tmp_path / "notes.txt", "is no model: give a file that ends with"),
+        (tmp_path / "notes.txt", "is not a model: give a file that ends with"),
         (tmp_path, "has no SavedModel"),
     ):
         with pytest.raises(UsageError, match=message):

@@ -181,7 +181,7 @@ def test_hosts_without_the_run_are_named(ssh, tmp_path) -> None:
         ("away", "away cannot be asked over SSH: ssh: connect to host away port 22: Connection timed out"),
         ("bare", "bare cannot be asked over SSH: exit status 127"),
         ("a,a", "--hosts names a twice"),
-        ("a,-oProxyCommand=x", "'-oProxyCommand=x' is no destination of ssh"),
+        ("a,-oProxyCommand=x", "'-oProxyCommand=x' is not a destination of ssh"),
     ],
 )
 def test_hosts_that_cannot_be_used_are_refused(ssh, names: str, told: str) -> None:

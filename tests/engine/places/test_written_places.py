@@ -163,7 +163,7 @@ def test_xpk_takes_a_tpu_of_one_machine(tmp_path) -> None:
         ("xpk:lab/l4-1", {"write": ""}, "--on xpk only writes files: --write FOLDER"),
         ("skypilot", {"image": ""}, "--on skypilot needs --image"),
         ("skypilot", {"gpus": 2}, "--gpus: name the GPU, as --on skypilot:A100"),
-        ("skypilot:tpu-v6e-8", {}, "'tpu-v6e-8' is no GPU of SkyPilot"),
+        ("skypilot:tpu-v6e-8", {}, "'tpu-v6e-8' is not a GPU of SkyPilot"),
         ("skypilot", {"volume": "", "nodes": 2}, "several machines need --volume"),
         ("skypilot", {"walltime": 60.0}, "--walltime is nothing that the files for SkyPilot have"),
         ("skypilot", {"place_options": ("--qos=high",)}, "--place-option is nothing that the files for SkyPilot"),

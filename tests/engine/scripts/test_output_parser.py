@@ -49,7 +49,11 @@ def test_a_step_alone_is_no_value() -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "problem"),
-    [("loss=(", "is no regular expression"), ("loss=(.*)", "names no value"), (r"(?P<step>\d+)", "no values of them")],
+    [
+        ("loss=(", "is not a regular expression"),
+        ("loss=(.*)", "names no value"),
+        (r"(?P<step>\d+)", "no values of them"),
+    ],
 )
 def test_a_wrong_pattern_is_explained_with_an_example(pattern: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem) as caught:

@@ -216,7 +216,7 @@ def test_a_url_tells_server_protocol_and_model(text: str, parts: tuple[str, ...]
     "text", ["", "ftp://h", "http://", "http://h:x", "http://h/v3/models/m", "grpc://h", "http://h?q=1"]
 )
 def test_what_is_no_url_is_told(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is no URL|has no port"):
+    with pytest.raises(UsageError, match=r"is not a URL|has no port"):
         parse_url(text)
 
 
@@ -229,7 +229,7 @@ def test_tensors_come_back_from_bytes_and_json(dtype: str) -> None:
 
 @pytest.mark.parametrize(("data", "shape"), [(b"\1\0\0\0", (1,)), (b"\1\0\0\0a", (2,)), (b"abc", (1,))])
 def test_bytes_that_are_no_texts_are_told(data: bytes, shape: tuple[int, ...]) -> None:
-    with pytest.raises(ModelError, match="is no tensor of the type string"):
+    with pytest.raises(ModelError, match="is not a tensor of the type string"):
         tensor_from_bytes(data, "string", shape)
 
 
@@ -243,7 +243,7 @@ def test_tensors_come_from_the_values_of_messages(values: list[Any], dtype: str)
 
 @pytest.mark.parametrize(("values", "dtype"), [([1, 300], "uint8"), ([1], "int32"), ([b"a", b"b", b"c"], "string")])
 def test_values_of_messages_that_are_no_tensor_are_told(values: list[Any], dtype: str) -> None:
-    with pytest.raises(ModelError, match=f"is no tensor of the type {dtype}"):
+    with pytest.raises(ModelError, match=f"is not a tensor of the type {dtype}"):
         tensor_from_values(values, dtype, (2,))
 
 
@@ -339,6 +339,10 @@ def test_options_of_models_do_not_go_with_a_service(options: Any, error: str) ->
 def test_examples_that_are_not_the_models_are_told(stand: Any, tmp_path: Path) -> None:
     (tmp_path / "no.npz").write_text("none")
     np.savez(tmp_path / "other.npz", y=NUMBERS)
-    for name, error in (("no.npz", "is no file .npz"), ("other.npz", "takes the inputs t, x, not y"), ("a", "cannot")):
+    for name, error in (
+        ("no.npz", "is not an .npz file"),
+        ("other.npz", "takes the inputs t, x, not y"),
+        ("a", "cannot"),
+    ):
         with pytest.raises(UsageError, match=error):
             bench(f"{stand.url}/v2/models/m", tmp_path, data=str(tmp_path / name))

@@ -205,7 +205,7 @@ def test_options_reach_the_engine(run_command, asked):
         (f"--target-latency {'9' * 400}s", "give one with its unit"),
         (f"--batch-sizes {'9' * 5000}", "give positive whole numbers"),
         ("--protocol v1", "--protocol is for the URL of a service"),
-        ("http://127.0.0.1:9", "last is no URL, and services are measured apart"),
+        ("http://127.0.0.1:9", "last is not a URL, and services are measured apart"),
     ],
 )
 def test_wrong_usage_starts_no_engine(run_command, asked, options, message):

@@ -62,7 +62,7 @@ def test_a_host_is_added_listed_and_forgotten(run_command, far: Path, tmp_path: 
     ("words", "says"),
     [
         (("hosts", "add", "a b"), "invalid name 'a b' of a host"),
-        (("hosts", "add", "x", "--ssh", "-oProxyCommand=x"), "no destination of ssh"),
+        (("hosts", "add", "x", "--ssh", "-oProxyCommand=x"), "not a destination of ssh"),
         (("hosts", "rm", "gpu9"), "no host 'gpu9'"),
         (("hosts", "check", "gpu9"), "no host 'gpu9'"),
         (("train", "--on", "gpu9"), "there is no place 'gpu9'"),

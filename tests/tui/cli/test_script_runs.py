@@ -27,7 +27,7 @@ def test_wrong_usage_is_told_before_anything_starts(here: Path, capsys: pytest.C
     for words, problem in (
         ((), "no script: accel-tui run SCRIPT.py"),
         (("nowhere.py",), "no script 'nowhere.py'"),
-        (("--parse", "(", "train.py"), "is no regular expression"),
+        (("--parse", "(", "train.py"), "is not a regular expression"),
         (("--devices", "gpu:99", "train.py"), "no device gpu:99"),
     ):
         assert main(["run", *words]) == 2

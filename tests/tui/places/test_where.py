@@ -39,7 +39,11 @@ def test_the_command_has_the_place_and_what_is_asked_of_it() -> None:
 
 @pytest.mark.parametrize(
     ("place", "nodes", "problem"),
-    [("gpu7", None, "there is no place 'gpu7'"), ("here", 2, "here is no cluster"), ("gpu1", 2, "gpu1 is no cluster")],
+    [
+        ("gpu7", None, "there is no place 'gpu7'"),
+        ("here", 2, "here is not a cluster"),
+        ("gpu1", 2, "gpu1 is not a cluster"),
+    ],
 )
 def test_wrong_places_are_refused(hosts: StandInHosts, place: str, nodes: int | None, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):

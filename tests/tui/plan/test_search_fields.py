@@ -91,7 +91,7 @@ def test_questions_before_a_search_have_sensible_answers(tmp_path: Path, monkeyp
     [
         ("", "", "use a metric"),
         ("bleurgh", "", "choose the direction"),
-        ("loss", "up", "no direction"),
+        ("loss", "up", "not a direction"),
         ("time", "", "a metric"),
     ],
 )

@@ -153,12 +153,12 @@ async def test_choices_reach_the_engine_and_the_verdict(home: Path, bench: type[
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ("10", "'10' is no latency: give one with its unit"),
+        ("10", "'10' is not a latency: give one with its unit"),
         pytest.param("\tfast", "'fast' must be a number above 0", marks=pytest.mark.campaign),
         ("\t\t0", "'50' "),
         pytest.param("\t\t\ttpu", "'tpu' must be cpu, gpu", marks=pytest.mark.campaign),
         pytest.param("\t\t\t\t\tint8", "'int8' must be one or more of float32", marks=pytest.mark.campaign),
-        pytest.param("[/]", "'[/]' is no latency", marks=pytest.mark.campaign),
+        pytest.param("[/]", "'[/]' is not a latency", marks=pytest.mark.campaign),
         ("\t\t\t[@click=app.quit]cpu", "'[@click=app.quit]cpu' must be cpu, gpu"),
     ],
 )

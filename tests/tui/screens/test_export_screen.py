@@ -162,7 +162,9 @@ async def test_a_latency_is_asked_for_with_a_savedmodel_only(run: FakeEngine, qu
         ("#tolerance", "little", "'little' must be a number of at least 0"),
         pytest.param("#tolerance", "-1", "'-1' must be a number of at least 0", marks=pytest.mark.campaign),
         ("#checkpoint Input", "7", "'7' must be auto, best, last or a step of 100"),
-        pytest.param("#target_latency", "20", "'20' is no latency: give one with its unit", marks=pytest.mark.campaign),
+        pytest.param(
+            "#target_latency", "20", "'20' is not a latency: give one with its unit", marks=pytest.mark.campaign
+        ),
         ("#output", "", "give a folder"),
         ("#output", "taken", "taken is a file"),
     ],

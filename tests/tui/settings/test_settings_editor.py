@@ -52,7 +52,7 @@ def test_a_device_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     link = tmp_path / "settings.toml"
     link.symlink_to("/dev/null")
     monkeypatch.setattr(user_settings, "replacing", lambda file: pytest.fail(f"{file} would be replaced"))
-    with pytest.raises(UsageError, match="no regular file; add it yourself"):
+    with pytest.raises(UsageError, match="not a regular file; add it yourself"):
         save_setting(link, "theme", "nord")
 
 

@@ -97,7 +97,7 @@ def bench(targets: tuple[str, ...], options: BenchOptions, service: CheckOptions
 
 
 def _models(targets: Sequence[str], options: BenchOptions, service: CheckOptions) -> Measure:
-    """What measures models in processes here; tells which runs disturb that."""
+    """Return a function that measures models in processes here, after warnings of runs that disturb that."""
     if given := [name for name in OF_SERVICES if getattr(service, name) != default_of(CheckOptions, name)]:
         raise UsageError(f"--{given[0].replace('_', '-')} is for the URL of a service: leave it out")
     models = [_model(target, options.data) for target in targets]
@@ -109,11 +109,11 @@ def _models(targets: Sequence[str], options: BenchOptions, service: CheckOptions
 
 
 def _services(targets: Sequence[str], options: BenchOptions, service: CheckOptions) -> Measure:
-    """What measures services, which are all found before."""
+    """Return a function that measures services, after all of them are found."""
     from accel_engine.service_client.bench import check_bench_options, find_target, measure_service
 
     if others := [target for target in targets if "://" not in target]:
-        raise UsageError(f"{others[0]} is no URL, and services are measured apart from models: leave it out")
+        raise UsageError(f"{others[0]} is not a URL, and services are measured apart from models: leave it out")
     check_bench_options(options)
     found = [find_target(target, options, service) for target in targets]
 

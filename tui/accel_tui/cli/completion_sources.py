@@ -58,7 +58,7 @@ def _values(field: str) -> Candidates:
 
 
 def _accepts_files(name: str) -> bool:
-    """Whether a value that is no candidate may be a path."""
+    """Whether a value that is not a candidate may be a path."""
     from accel_engine.plan import PATH_FIELDS
 
     return name == "plan_or_run" or name in PATH_FIELDS
@@ -115,4 +115,4 @@ _SOURCES: Mapping[str, Callable[[], Candidates]] = {
     "run_or_search": _runs_and_searches,
     **dict.fromkeys(("run", "runs", "resume", "start_from", "plan_or_run", "after"), _runs),
 }
-"""The candidates by the name of a parameter that is no field of a plan, in any command."""
+"""The candidates by the name of a parameter that is not a field of a plan, in any command."""

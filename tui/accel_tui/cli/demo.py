@@ -27,7 +27,7 @@ Examples:
 """
 
 KINDS = (ConfigurationKind.DEVICES, ConfigurationKind.XLA, ConfigurationKind.PRECISION, ConfigurationKind.THREADS)
-"""What changes: what is about the devices."""
+"""The kinds of changes: all that concern the devices."""
 
 START_SECONDS = 8.0
 """About how long it takes until a configuration is compiled."""

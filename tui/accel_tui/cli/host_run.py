@@ -141,7 +141,7 @@ def check_asked(where: tuple[PlaceName, PlaceRequest]) -> None:
         click.UsageError: Something is.
     """
     if where[1] != PlaceRequest():
-        raise click.UsageError(f"{where[0]} is no cluster: --nodes, --gpus and so on are for places such as slurm")
+        raise click.UsageError(f"{where[0]} is not a cluster: --nodes, --gpus and so on are for places such as slurm")
 
 
 def _of_host(run: str, place: tuple[PlaceName, PlaceRequest] | None) -> Path:

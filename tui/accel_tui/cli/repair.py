@@ -27,7 +27,7 @@ _NAMES = {
     "diagnostics": "diagnostics",
     "media": "images, texts, histograms",
 }
-"""What the tables have."""
+"""The names of the tables' contents, for messages."""
 
 
 @click.command(epilog=EPILOG)

@@ -229,7 +229,7 @@ def root(context: click.Context) -> int:
     """Train TensorFlow models on CPUs, GPUs and TPUs, and watch every step.
 
     Without a command, the dashboard opens. RUN is a run's id, the unique beginning of an id, a name,
-    or "last" for the newest run that is no bench.
+    or "last" for the newest run that is not a bench.
     """
     if context.invoked_subcommand is not None:
         return 0

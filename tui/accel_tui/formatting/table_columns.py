@@ -58,9 +58,9 @@ class Column(Generic[T]):
     widest: int = 0
     """Cells to which it grows where there is room."""
     header: str | None = None
-    """What stands in the header in place of the title."""
+    """The text of the header in place of the title."""
     draw: Callable[[T, int], str] | None = None
-    """What it shows of a row at its width in cells, in place of its text."""
+    """Draws the cell of a row at a width in cells, in place of its text."""
 
     @property
     def heading(self) -> str:
@@ -97,7 +97,7 @@ class DrawnColumn:
     after: str
     """The title of the column that it follows."""
     cells: Sequence[Callable[[int], str]]
-    """What draws each row at a width in cells."""
+    """Functions that draw the cell of each row at a width in cells."""
     title: str = ""
     """Its header."""
     colour: str = "primary"
@@ -115,9 +115,9 @@ class ResultTable:
     rows: Sequence[tuple[str, ...]]
     """The texts of each row, one per column."""
     title: str = ""
-    """What is above it; empty for nothing."""
+    """The text above it; empty for none."""
     note: str = ""
-    """What is below it; empty for nothing."""
+    """The text below it; empty for none."""
     colour: str = ""
     """The theme colour of its texts; empty for the usual one."""
     drawn: tuple[DrawnColumn, ...] = ()

@@ -1,4 +1,4 @@
-"""What the form knows of the place where its plan is to train."""
+"""The state of the place where the form's plan is to train."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlaceState:
-    """What is known of a place."""
+    """The state of a place: devices, runs and problems."""
 
     devices: tuple[Device, ...] | None = None
     """The devices of one of its machines; ``None`` before they are known."""
@@ -30,4 +30,4 @@ class PlaceState:
 
 
 UNKNOWN = PlaceState()
-"""What is known of a place before it has answered."""
+"""The state of a place before it has answered."""

@@ -53,7 +53,7 @@ class Where(PlaceRequest):
     def __post_init__(self) -> None:
         name = parse_place(self.place)
         if self.request != PlaceRequest() and (name is None or name.kind == HOST):
-            raise UsageError(f"{self.place} is no cluster: machines, GPUs and so on are for places such as slurm")
+            raise UsageError(f"{self.place} is not a cluster: machines, GPUs and so on are for places such as slurm")
 
     @property
     def name(self) -> PlaceName | None:
@@ -62,7 +62,7 @@ class Where(PlaceRequest):
 
     @property
     def request(self) -> PlaceRequest:
-        """What is asked of a cluster."""
+        """The request to a cluster."""
         return part_of(PlaceRequest, self)
 
     @property
@@ -72,7 +72,7 @@ class Where(PlaceRequest):
 
     @property
     def arguments(self) -> Sequence[str]:
-        """What ``accel-tui train`` takes for it."""
+        """The options of ``accel-tui train`` for it."""
         return ["--on", self.place.strip(), *command_words(self.request)]
 
     def command(self, command: str) -> str:

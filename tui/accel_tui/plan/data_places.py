@@ -22,7 +22,7 @@ _FOLDER_SECONDS = 0.5
 """After this time, no more folders are looked into for what they hold."""
 
 _KINDS = {".npz": "arrays", ".npy": "arrays", ".txt": "text", ".tfrecord": "records", ".tfrecords": "records"}
-"""What a file holds, by its suffix; a table otherwise."""
+"""Kinds of data by the suffix of a file; a table otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class DataPlace:
     """A file, a folder or a dataset."""
 
     text: str
-    """What the field ``data`` then says."""
+    """The text of the field ``data`` for it."""
     name: str
     """Its name in the list."""
     kind: str
-    """What it holds: ``table``, ``images``; ``folder`` for a folder that has no data itself."""
+    """Its kind of data, such as ``table`` or ``images``; ``folder`` for a folder that has no data itself."""
     size: str = ""
     """The size of a file, the number of examples of a built-in dataset."""
     folder: Path | None = None
@@ -45,13 +45,13 @@ class DataPlace:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a folder has."""
+    """The data and the folders in a folder."""
 
     folder: Path
     places: tuple[DataPlace, ...] = ()
     """Data first, then other folders."""
     others: int = 0
-    """Number of files that are no data, or are too many to list."""
+    """Number of files that are not data, or are too many to list."""
     problem: str = ""
     """Why it cannot be listed."""
 

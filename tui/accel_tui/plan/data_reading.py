@@ -26,7 +26,7 @@ SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What reading has told of data."""
+    """The preview of data, or why it was not read."""
 
     known: DescribedData | None = None
     """The description; ``None`` if the data was not read."""

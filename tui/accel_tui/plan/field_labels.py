@@ -8,7 +8,7 @@ from accel_engine.plan import SPECS, WORDS
 _OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
 
 _OTHERS = {"target_latency": "target p99, s", "seconds": "time limit, s"}
-"""Labels of settings of benches, which are no fields of a plan."""
+"""Labels of settings of benches, which are not fields of a plan."""
 
 
 def label(name: str) -> str:

@@ -15,7 +15,7 @@ class SearchStart(SearchOptions):
     """The options of a search, with the monitor, which commands have as a field of the plan.
 
     Raises:
-        UsageError: The monitor is no metric, or it is unknown whether larger is better.
+        UsageError: The monitor is not a metric, or it is unknown whether larger is better.
     """
 
     monitor: str = option("", OptionSpec("Metric by which trials are compared, e.g. val_loss.", str, read=str.strip))

@@ -81,7 +81,7 @@ class ComparedRun:
 
     @property
     def kind_of_value(self) -> str:
-        """What the values of training are."""
+        """The kind of the values of training: of the last epoch, or the last step."""
         return "last epoch" if self.run.of_epoch else "last step"
 
     @property

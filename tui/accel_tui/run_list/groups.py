@@ -64,7 +64,7 @@ class Result(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What the value is."""
+        """The title of the value, such as ``best accuracy``."""
         if self.series == "throughput":
             return bench_figure(self.series).title
         return f"best {short_metric_name(self.series)}" if self.is_best else short_metric_name(self.series)
@@ -144,7 +144,7 @@ class RunGroup:
     """A group of runs."""
 
     path: GroupPath
-    """What identifies it."""
+    """Its name after the names of the groups that it is in; identifies it."""
     runs: tuple[RunSummary, ...]
     """Its runs in their order, with the runs of groups in it."""
     series: str = ""
@@ -195,7 +195,7 @@ class RunGroup:
 
     @property
     def result_title(self) -> str:
-        """What its results are; of a folded group with the best one."""
+        """The title of its results; of a folded group with the best result."""
         found = self.best if self.is_folded else next(iter(self.results), None)
         if found is None:
             return ""

@@ -41,7 +41,7 @@ class HostView:
     """A host as the screen shows it; all texts are safe for a terminal."""
 
     reading: HostReading
-    """What is known of it."""
+    """The latest reading of it."""
     meters: Mapping[str, Meter] = field(default_factory=dict)
     """The latest metrics of its devices, by their ids, with their utilization before."""
 
@@ -52,12 +52,12 @@ class HostView:
 
     @property
     def title(self) -> str:
-        """What it is called on the screen."""
+        """Its name on the screen."""
         return "this machine" if self.name == HERE else self.name
 
     @property
     def message(self) -> str:
-        """What is to be known of it, without its name before it."""
+        """Its message, without its name before it."""
         return self.reading.message.removeprefix(f"{self.name}: ")
 
     def updated(self, reading: HostReading) -> "HostView":

@@ -119,7 +119,7 @@ _PREFIX_MATCHED = frozenset({"kind", "status", "strategy", "tag"})
 _STATUSES = (*map(str, Status), "unreadable")
 
 _PREFIXES = frozenset({"synthetic", "cpu", "gpu", "tpu"})
-"""Texts with a colon that are no keys: datasets and devices."""
+"""Texts with a colon that are not keys: datasets and devices."""
 
 _ALIASES = {"tags": "tag", "run": "id", "batch": "batch_size", "lr": "learning_rate"}
 

@@ -38,14 +38,14 @@ class _EvidenceCurve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Advice:
-    """What was found in a run's records."""
+    """The findings on a run, from its records."""
 
     info: RunInfo
     """The run."""
     findings: tuple[Finding, ...] = ()
     """Its troubles, those that matter most first."""
     coverage: Coverage = Coverage()  # noqa: RUF009 (it is frozen)
-    """What was looked at."""
+    """The records that were judged."""
     curves: Mapping[str, _EvidenceCurve] = field(default_factory=dict)
     """The series that show evidence, by name."""
     failed: tuple[str, ...] = ()

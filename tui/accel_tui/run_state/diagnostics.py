@@ -22,7 +22,7 @@ Shown = TypeVar("Shown", bound=Example)
 
 @dataclass(frozen=True, slots=True)
 class LoggedMedia:
-    """What a run has."""
+    """The images, texts and histograms that a run has logged."""
 
     directory: Path
     """The run's directory."""
@@ -32,7 +32,7 @@ class LoggedMedia:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticsReading:
-    """What was read of a run."""
+    """The diagnostics of a run, and what can be done for more."""
 
     live: bool = False
     """Whether it has a live engine that can validate."""

@@ -33,7 +33,7 @@ _LEVEL_PATTERNS = {
 }
 
 _NOISE = re.compile(r"^\d{4}-\d\d-\d\d \S+: I |^I\d{4} |^WARNING: All log messages before absl::InitializeLog")
-"""What TensorFlow tells while it starts, which is no warning."""
+"""What TensorFlow tells while it starts, which is not a warning."""
 
 _STAMP = re.compile(
     r"^(?:[IWEF]\d{4} \d\d:\d\d:(?P<seconds>\d{9,}\.\d+)"

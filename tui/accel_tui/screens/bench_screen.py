@@ -50,7 +50,7 @@ class LatencyHistogram(PlotView):
     WAITING: ClassVar[str] = "waiting for the first request"
 
     live: reactive[LiveWindow | None] = reactive(None, repaint=False)
-    """What is shown."""
+    """The latencies to show; ``None`` for none."""
 
     _ends: tuple[float, float] | None = None  # of the axis, which grows while a candidate is measured
 
@@ -131,13 +131,13 @@ class LatencyOverThroughput(PlotView):
 
 
 def _setups(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """What was measured of each setup that has a letter."""
+    """The measured candidates of each setup that has a letter."""
     by_title = groupby(candidates, attrgetter("title"))
     return [[each for each in group if not each.problem] for _, group in by_title][:MAX_CURVES]
 
 
 def _measured(live: LiveWindow) -> tuple[str, int, float]:
-    """What the latencies are of."""
+    """The candidate and the rate that the latencies belong to."""
     return live.title, live.batch_size, live.rate
 
 
@@ -150,7 +150,7 @@ class ThroughputChart(LetteredChart):
         self.empty = "waiting for the first batch size"
 
     def show(self, candidates: Sequence[Candidate]) -> None:
-        """Draw what has been measured."""
+        """Draw the measured candidates."""
         unit = "requests/s" if any(each.scenario == "server" for each in candidates) else "examples/s"
         self.title = f"{unit} by batch size"
         setups = _setups(candidates)

@@ -51,7 +51,7 @@ class Line:
 
     @property
     def label(self) -> str:
-        """What is before the values."""
+        """The text before the values."""
         return self.row.label if self.row else self.section
 
     def text(self, at: int) -> str:
@@ -223,7 +223,7 @@ class CompareScreen(RunActionsScreen):
 
     @property
     def selected_runs(self) -> Sequence[TargetRun]:
-        """All runs."""
+        """All runs that are compared: actions are about all of them."""
         return tuple(map(target_of, self._runs))
 
     def action_back(self) -> None:

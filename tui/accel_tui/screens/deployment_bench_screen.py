@@ -26,7 +26,9 @@ MOST_CONNECTIONS = 256
 def _read_connections(text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and 1 <= int(word) <= MOST_CONNECTIONS for word in words):
-        raise UsageError(f"{text!r} are no numbers of connections: give some from 1 to {MOST_CONNECTIONS}, such as 1,8")
+        raise UsageError(
+            f"{text!r} are not numbers of connections: give some from 1 to {MOST_CONNECTIONS}, such as 1,8"
+        )
     return tuple(dict.fromkeys(map(int, words)))
 
 

@@ -63,7 +63,7 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     ]
 
     reading: reactive[DiagnosticsReading] = reactive(DiagnosticsReading(), repaint=False, init=False)
-    """What was read of the run."""
+    """The latest reading of the run's diagnostics."""
 
     output: reactive[int] = reactive(0, repaint=False, init=False)
     """Index of the selected output."""

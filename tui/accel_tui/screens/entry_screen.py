@@ -36,7 +36,7 @@ class Entry:
     label: str = ""
     """What it is, above it; empty if the dialog says so."""
     placeholder: str = ""
-    """Examples while it is empty. A dialog whose only field is empty and has examples is no mistake yet."""
+    """Examples while it is empty. A dialog whose only field is empty and has examples is not a mistake yet."""
 
 
 class EntryScreen(Dialog[Value]):

@@ -59,7 +59,7 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class PreparedExport:
-    """What is asked of the engine, and the files that are there already."""
+    """The request to the engine, and the files that exist already."""
 
     request: ExportRequest
     there: tuple[Path, ...]

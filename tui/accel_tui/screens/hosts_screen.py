@@ -104,7 +104,7 @@ class HostsTable(Table[RunSummary]):
 
 
 class HostDetail(SelectedRun):
-    """What is known of a host or a run."""
+    """The details of the selected host or run."""
 
     def show_host(self, view: HostView | None) -> None:
         self.show_run(None)

@@ -128,7 +128,7 @@ class ExamplePictures(TextPage):
     """The picture of the current example, above the picture that was predicted of it."""
 
     pictures: reactive[tuple[ShownExample, ...]] = reactive((), repaint=False)
-    """What is shown."""
+    """The examples whose pictures are shown."""
 
     def watch_pictures(self) -> None:
         self.rebuild()
@@ -366,7 +366,7 @@ class PredictScreen(JobScreen):
 
 
 def _summary(found: ExamplePredictions) -> str:
-    """What was predicted."""
+    """A line on the predictions: the model, its step, the number of examples and the device."""
     total, shown = len(found.names), len(found.readable)
     step = f" at step {found.step:,}" if found.step else ""
     counts = numbers.counted(total, "example") if shown == total else f"{shown:,} of {total:,} examples predicted"

@@ -337,7 +337,7 @@ def save_setting(file: Path, name: str, value: str | list[str]) -> None:
         value: A valid value.
 
     Raises:
-        UsageError: The file has errors, is no regular file, or cannot be written; it is not changed.
+        UsageError: The file has errors, is not a regular file, or cannot be written; it is not changed.
     """
     import tomlkit  # late, as reading the settings does not need it
 
@@ -347,7 +347,7 @@ def save_setting(file: Path, name: str, value: str | list[str]) -> None:
         if file.exists() and (errors := read_settings(file)[1]):
             raise UsageError(f"{errors[0]}; {advice}")
         if file.exists() and not file.is_file():  # such as /dev/null, which a file must not replace
-            raise UsageError(f"{file}: {name} cannot be saved, as this is no regular file; {advice}")
+            raise UsageError(f"{file}: {name} cannot be saved, as this is not a regular file; {advice}")
         text = file.read_text(encoding="utf-8") if file.exists() else ""
         expected = _with_value(tomllib.loads(text), name, value)
         changed = next((each for each in _edits(text, name, value) if _has_values(each, expected)), None)

@@ -42,7 +42,7 @@ class StudyState:
     name: str = ""
     """The study's name."""
     definition: StudyDefinition | None = None
-    """What is searched; ``None`` before it is read."""
+    """The definition of the search; ``None`` before it is read."""
     created: float = 0.0
     """When it was created, in seconds since the Unix epoch."""
     trials: Mapping[int, Trial] = field(default_factory=dict)

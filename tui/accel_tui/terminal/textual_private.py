@@ -382,7 +382,7 @@ linux_driver.getincrementaldecoder = _replacing_decoder  # type: ignore[attr-def
 
 
 def _ignoring_impossible_keys(parse: Callable[[XTermParser, str], list[Key] | None]) -> Callable[..., list[Key] | None]:
-    """Parse a key of the Kitty protocol; one that Textual ignores where its number is no character's."""
+    """Parse a key of the Kitty protocol; one that Textual ignores where its number is not a character's."""
 
     def parse_key(self: XTermParser, sequence: str) -> list[Key] | None:
         try:

@@ -28,7 +28,7 @@ _ESSENTIAL = ("utilization", "memory_used", "temperature", "power", "load")
 _INDENT = " " * 7
 
 _NORMAL_THROTTLING = ("power limit", "clocks set by an administrator")
-"""Throttle reasons of a healthy GPU, which are no warning."""
+"""Throttle reasons of a healthy GPU, which are not warnings."""
 
 
 def device_line(
@@ -129,7 +129,7 @@ def _load_colour(load: float | None) -> str:
 
 
 def _colour_of(load: float | None, row: int, rows: int) -> str:
-    """The colour of a load, darker below the row of its top, so that a device that is in use is no block of red."""
+    """The colour of a load, darker below the row of its top, so that a device that is in use is not a block of red."""
     is_below = load is not None and load > (row + 1) * 100 / rows
     return f"{_load_colour(load)}-area" if is_below or (rows == 1 and load) else _load_colour(load)
 

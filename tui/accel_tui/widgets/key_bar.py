@@ -81,7 +81,7 @@ class ActiveKey:
     """Whether it can be used; else it is dimmed."""
 
     def dimmed(self) -> "ActiveKey":
-        """The same while letters are text: what is no single letter still works."""
+        """The same while letters are text: what is not a single letter still works."""
         return replace(self, label=self.label.stylize("dim"), is_enabled=False) if len(self.key) == 1 else self
 
 

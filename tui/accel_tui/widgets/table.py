@@ -326,7 +326,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
     @property
     def _first_row(self) -> int:
-        """The first line that is no heading; 0 if all are."""
+        """The first line that is not a heading; 0 if all are."""
         return next((at for at, line in enumerate(self.lines) if not isinstance(line, Heading)), 0)
 
     def go_to_first_row(self) -> None:

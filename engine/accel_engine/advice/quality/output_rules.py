@@ -8,7 +8,7 @@ from accel_engine.advice.quality.learning import Learning
 from accel_engine.words.numbers import metric
 
 UNBOUNDED = ("linear", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "softplus", "tanh")
-"""Activations whose outputs are no probabilities."""
+"""Activations whose outputs are not probabilities."""
 
 PROBABLE = ("softmax", "sigmoid")
 """Activations whose outputs are probabilities."""

@@ -16,7 +16,7 @@ MIN_LEAKED = 5
 LEAKED_SHARE = 0.01
 
 MANY_FEATURES = 16
-"""Features of an example, other than a table's row, from which two equal ones are no accident."""
+"""Features of an example, other than a table's row, from which two equal ones are not an accident."""
 
 CONTINUOUS_FEATURES = 3
 """The same of features with many values each."""

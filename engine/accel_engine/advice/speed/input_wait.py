@@ -84,6 +84,6 @@ def _host(recorded: Recorded) -> Iterator[Evidence]:
 
 
 def _processors_are_busy(recorded: Recorded) -> bool:
-    """Whether the engine itself takes all processors: other programs are no reason to do less."""
+    """Whether the engine itself takes all processors: other programs are not a reason to do less."""
     _, own = recorded.readings("cpu:0", "engine_cpu")
     return bool(len(own) and recorded.cores) and float(np.median(own)) >= 100 * BUSY * recorded.cores

@@ -24,7 +24,7 @@ slowest one may wait itself."""
 
 CPU_LEAD = 2.0
 """How many times the processor time of the median worker the slowest one takes, while the others wait for it. The
-chief is no measure: it also validates and saves."""
+chief is not a measure: it also validates and saves."""
 
 OTHERS_LEAD = 25.0
 """Utilization by other programs, in percent of all processors, that only the slowest worker's machine has."""

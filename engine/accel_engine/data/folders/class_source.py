@@ -50,7 +50,7 @@ class ClassFolderSource(FolderSource[str]):
     form_type: ClassVar[type[ClassFileForm[Any]]]
     """Checks the files, and reads them."""
     ignored: ClassVar[tuple[str, ...]] = ()
-    """Names of folders that are no classes."""
+    """Names of folders that are not classes."""
     class_names: tuple[str, ...] = ()
     """Names of the classes' folders, sorted, once they were found."""
 

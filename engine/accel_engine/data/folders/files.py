@@ -335,7 +335,7 @@ def _pool() -> ThreadPoolExecutor:
 def read_in_threads(
     read: Callable[[T], H], items: Sequence[T], group: int, options: DataOptions | None
 ) -> Iterator[tuple[T, H | DataError]]:
-    """What a function returns for items, or the error that it raises, in their order.
+    """Call a function for items in threads; yields each item with its result or its error, in their order.
 
     Args:
         read: The function.
@@ -344,7 +344,7 @@ def read_in_threads(
         options: Whether items with an error are skipped; all of them by default.
 
     Raises:
-        DataError: One is raised that is not to be skipped.
+        DataError: The function raises an error that is not to be skipped.
     """
     groups = [items[first : first + group] for first in range(0, len(items), group)]
     for part in _pool().map(partial(_attempts, read), groups):

@@ -29,7 +29,7 @@ _COUNTED = (_ESTIMATED, "WAV", "WAVEX")
 """Formats of which libsndfile does not believe the header, so that their end need not be looked for."""
 
 _FILLING = 8
-"""Bytes that may lack at the end, which are no samples."""
+"""Bytes that may lack at the end, which are not samples."""
 
 _CONTINUATION = 1024
 """Samples, at least, by which a sound is continued before it is resampled."""
@@ -56,7 +56,7 @@ def sound_header(path: Path) -> SoundHeader:
     """Read the header of a sound, and look whether its end is there.
 
     Raises:
-        UnreadableError: The file cannot be read, is cut, or is no sound.
+        UnreadableError: The file cannot be read, is cut, or is not a sound.
     """
     with _opened(path) as (_, header):
         return header
@@ -77,7 +77,7 @@ def read_sound(
         float32 ``[samples]``, from -1 to 1 unless the file has larger numbers, and the file's header.
 
     Raises:
-        UnreadableError: The file cannot be read, is cut, or is no sound.
+        UnreadableError: The file cannot be read, is cut, or is not a sound.
         DataError: The file has numbers that are not finite.
     """
     with _opened(path) as (file, header):

@@ -305,7 +305,7 @@ def size_images(
         The spec, and what reading the images changes.
 
     Raises:
-        DataError: None of the first images is one.
+        DataError: None of the first values is an image that can be read.
         PlanError: The size is invalid.
     """
     headers = Counter(header for content in contents if (header := parse_header(content)) is not None)

@@ -26,14 +26,14 @@ from accel_engine.errors import DataError
 class IterableStream(PassStream):
     """Batches of an iterable of ``x``, ``(x, y)`` or ``(x, y, sample_weight)``.
 
-    Elements that are no batches, as one of their arrays is a single number or their first dimensions differ, are
+    Elements that are not batches, as one of their arrays is a single number or their first dimensions differ, are
     batched.
 
     Args:
         start: Starts a pass.
         again: Makes the next pass the first one once more.
         seed: The plan's seed; random numbers of the iterable depend on it only.
-        batch_size: The plan's batch size, for elements that are no batches.
+        batch_size: The plan's batch size, for elements that are not batches.
         explained: Converts errors of the user's code.
         length: Number of elements of a pass; ``None`` if unknown.
         keeps_state: Whether passes depend on earlier ones. Otherwise each begins with its own seed.

@@ -39,7 +39,7 @@ def understand_returned(value: Any) -> Returned:
     - Anything else is the training split: ``x``, ``(x, y)``, ``(x, y, sample_weight)`` or a stream.
 
     Raises:
-        DataError: It can be understood in two ways, or has a form that cannot be used.
+        DataError: The value can be understood in two ways, or has a form that cannot be used.
     """
     if isinstance(value, Mapping) and ("train" in value or {"validation", "test"} & set(value)):
         return _dictionary(value)
@@ -59,7 +59,7 @@ def one_split(value: Any) -> Any:
     if value is None:
         raise DataError("returned nothing; it must return the data")
     if inspect.isroutine(value) or inspect.isclass(value) or isinstance(value, str | bytes):
-        raise DataError(f"returned {value!r}, which is no data")
+        raise DataError(f"returned {value!r}, which is not data")
     return as_batch(value)
 
 

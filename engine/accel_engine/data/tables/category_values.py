@@ -106,7 +106,7 @@ def default_words(texts: Iterable[str]) -> tuple[str, str]:
 
 
 def _text_of(value: Any) -> str:
-    """The normal form of a value that is no text."""
+    """The normal form of a value that is not a text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):

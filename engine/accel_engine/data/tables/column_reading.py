@@ -121,7 +121,7 @@ class ColumnReading:
     missing: tuple[str, ...] = ()
     """Texts that the plan declares to mean a missing value."""
     may_count_rows: bool = False
-    """Whether it is where row numbers are: the first column of a table that is no series."""
+    """Whether it is where row numbers are: the first column of a table that is not a series."""
     is_settled: bool = False
     """Whether other columns tell what ``comma`` is."""
     orders_rows: bool = False

@@ -203,7 +203,7 @@ def spread_texts(texts: Any, count: int) -> Any:
 
 
 def are_marks(others: Any) -> bool:
-    """Whether the different texts that are no numbers or dates, an Arrow array, mean missing values."""
+    """Whether the different texts that are not numbers or dates, an Arrow array, mean missing values."""
     return 0 < len(others) <= _MAX_MARKS and all(text.lower() in _MARKS for text in others.to_pylist())
 
 

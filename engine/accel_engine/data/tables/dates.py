@@ -151,7 +151,7 @@ def parse_dates(cells: Any, written: str = "", *, declared: bool = False) -> tup
         declared: Whether the plan declares these to be dates, so that years alone are accepted.
 
     Returns:
-        Seconds since 1970, NaN where there is no date; the format, empty if none fits; how many texts are no dates.
+        Seconds since 1970, NaN where there is no date; the format, empty if none fits; how many texts are not dates.
     """
     import pyarrow.compute as pc
 

@@ -70,10 +70,10 @@ def wanted_notation(options: DataOptions) -> Notation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberTexts:
-    """What texts are as numbers."""
+    """The values of texts as numbers, and their notation."""
 
     values: npt.NDArray[np.float64]
-    """float64 ``[texts]``, NaN for texts that are no numbers."""
+    """float64 ``[texts]``, NaN for texts that are not numbers."""
     notation: Notation = Notation()  # noqa: RUF009 (frozen)
     """How they are written."""
     is_ambiguous: bool = False

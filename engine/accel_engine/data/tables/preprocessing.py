@@ -254,7 +254,7 @@ def learn(
         The preprocessing, and the names of inputs that it leaves out, as they have one value in all training rows.
 
     Raises:
-        DataError: All inputs have.
+        DataError: All inputs have one value in all training rows.
     """
     flagged, constant = [], []
     numbers, names, vocabularies, words = dict[str, npt.NDArray[np.float64]](), {}, {}, {}

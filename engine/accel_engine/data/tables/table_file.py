@@ -102,7 +102,7 @@ def _errors_named(path: Path) -> Iterator[None]:
         yield
     except (UnicodeDecodeError, pa.ArrowInvalid) as error:
         if _is_encoding(error):
-            raise DataError(f"{path} is no text in UTF-8, UTF-16 or Windows-1252: save it as UTF-8") from error
+            raise DataError(f"{path} is not text in UTF-8, UTF-16 or Windows-1252: save it as UTF-8") from error
         raise DataError(f"{path} cannot be read: {error}") from error
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read: {error}") from error

@@ -1,7 +1,7 @@
 """Sends frozen dataclasses through a pipe and makes them again at its other end: the framing, and the one decoder.
 
 A message is a line with a JSON object: the name of its type, its fields, and a number that tells conversations apart.
-Python's JSON has NaN, infinities and texts that are no Unicode, such as names of files.
+Python's JSON has NaN, infinities and texts that are not Unicode, such as names of files.
 """
 
 import json
@@ -121,7 +121,7 @@ class Channel:
         self._source.close()
 
     def _plain(self, value: Any) -> Any:
-        """A value that is no dataclass as one of JSON; of NumPy's, only where a function has imported it."""
+        """A value that is not a dataclass as one of JSON; of NumPy's, only where a function has imported it."""
         if isinstance(value, Path):
             return str(value)
         numpy = sys.modules.get("numpy")

@@ -33,7 +33,7 @@ def read_devices(text: str) -> tuple[str, ...]:
     """The names of devices between commas, each once.
 
     Raises:
-        UsageError: One is neither ``cpu``, ``gpu`` nor such as ``gpu:1``.
+        UsageError: A name is neither ``cpu``, ``gpu`` nor such as ``gpu:1``.
     """
     names = tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text.strip() else ()
     for name in names:

@@ -73,7 +73,7 @@ def copy_whole_rows(directory: Path, database: RunDatabase, run: str) -> dict[st
         run: Names the new run if its name is lost.
 
     Raises:
-        OSError, RunError, sqlite3.Error: It cannot be copied.
+        OSError, RunError, sqlite3.Error: The database cannot be copied.
     """
     with (
         TemporaryDirectory(prefix=".repair-", dir=database.directory.parent) as folder,

@@ -152,7 +152,7 @@ def decode_row(row: DiagnosticsRow) -> DiagnosticsItem:
     """Decode a row of a known name.
 
     Raises:
-        KeyError, TypeError, ValueError: It is damaged.
+        KeyError, TypeError, ValueError: The row is damaged.
     """
     kind = _ITEMS[row.name][1]
     if kind is ValidationReport:

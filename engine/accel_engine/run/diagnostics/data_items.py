@@ -138,7 +138,7 @@ class DataProfile:
     validation_examples: Count = 0
     """The same of validation."""
     features: Count = 0
-    """Numbers of an example; 0 if inputs are no numbers, or tokens."""
+    """Numbers of an example; 0 if inputs are not numbers, or tokens."""
     inputs: InputProfile | None = None
     """Training inputs as the model gets them, before any layer of it."""
     validation_inputs: InputProfile | None = None
@@ -153,7 +153,7 @@ class DataProfile:
     shift: Shift | None = None
     """The feature whose mean differs most between training and validation."""
     classes: tuple[Count, ...] = ()
-    """Training examples of each class, all that are in memory; empty if targets are no classes."""
+    """Training examples of each class, all that are in memory; empty if targets are not classes."""
     validation_classes: tuple[Count, ...] = ()
     """The same of validation."""
     neighbours: Number | None = None

@@ -212,7 +212,7 @@ def check_any_whole(folder: Path) -> None:
     """Check that there is a checkpoint to continue from, if there is any, as far as the sizes of files tell.
 
     Raises:
-        RunError: All are damaged.
+        RunError: All checkpoints are damaged.
     """
     problems = {step: find_damage(folder, step, quick=True) for step in reversed(steps_in(folder))}
     if problems and all(problems.values()):

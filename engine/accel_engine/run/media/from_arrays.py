@@ -86,7 +86,7 @@ def numbers_of(value: Any, what: str) -> npt.NDArray[Any]:
     """Convert to an array of booleans, integers or floats.
 
     Raises:
-        ValueError: That is impossible.
+        ValueError: The value is not an array of numbers.
     """
     try:
         values = np.asarray(value)
@@ -147,7 +147,7 @@ def histogram_of(values: Any, bins: int = _BINS) -> Histogram:
         bins: Number of bins from the smallest to the largest value.
 
     Raises:
-        ValueError: There are no values, or they are no numbers.
+        ValueError: There are no values, or they are not numbers.
     """
     numbers = numbers_of(values, "a histogram").astype(np.float64).ravel()
     if not len(numbers):

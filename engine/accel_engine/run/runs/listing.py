@@ -183,7 +183,7 @@ def find_run(reference: str) -> Path:
 
     Args:
         reference: A run's id, a unique prefix of an id, a run's name (the newest of several), ``last`` for the newest
-            run that can be read and is no bench, or a run's directory. After ``HOST:``, one of the runs of a host;
+            run that can be read and is not a bench, or a run's directory. After ``HOST:``, one of the runs of a host;
             else a run that is here, too, is the one here.
 
     Raises:

@@ -41,7 +41,7 @@ def check_epochs(info: RunInfo, plan: Plan, trained: float) -> None:
         trained: Epochs trained at the last checkpoint, as a fraction.
 
     Raises:
-        PlanError: The run has trained as many epochs, or more. One that stopped early may go on to its last epoch.
+        PlanError: The run has trained as many epochs, or more. A run that stopped early may continue to its last epoch.
     """
     stopped_early = trained < info.plan_values["epochs"]
     if info.status is Status.FINISHED and not stopped_early and plan.epochs <= info.plan_values["epochs"]:

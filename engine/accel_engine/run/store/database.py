@@ -356,7 +356,7 @@ class RunDatabase(CommandDatabase):
                 yield row
 
     def delete_diagnostics_named(self, names: Iterable[str]) -> None:
-        """Delete some diagnostics."""
+        """Delete the diagnostics with these names, at any step."""
         self.execute_many("DELETE FROM diagnostics WHERE name = ?", [(name,) for name in names])
 
     def delete_diagnostics(self, step: int) -> None:

@@ -30,7 +30,7 @@ class ReadOnlyFile:
         connection: Reads it.
 
     Raises:
-        sqlite3.Error, OSError: It cannot be opened.
+        sqlite3.Error, OSError: The file cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:

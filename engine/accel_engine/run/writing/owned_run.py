@@ -82,7 +82,7 @@ class OwnedRun:
                 steps from its first step on are deleted.
 
         Raises:
-            RunError: Another process writes the run, or it cannot be locked.
+            RunError: Another process writes the run, or the run cannot be locked.
         """
         was_locked = self._writer_lock is not None
         try:

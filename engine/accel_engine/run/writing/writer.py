@@ -118,7 +118,7 @@ class RunWriter(OwnedRun):
             item: What to write.
 
         Raises:
-            RunError: It, its name, or all items of the run would be larger than a run stores.
+            RunError: The item, its name, or all items of the run would be larger than a run stores.
         """
         from accel_engine.run import media  # see above
 

@@ -73,7 +73,7 @@ class ExampleStates:
     def measure_batch(self, batch: Batch, outputs: Structure) -> tf.Tensor:
         """The sum of the values of a batch as Keras has them, float32 ``[width]``; in a graph.
 
-        It differs from :meth:`measure` where a loss or a metric is no mean over examples.
+        It differs from :meth:`measure` where a loss or a metric is not a mean over examples.
         """
         return self._measured(batch, outputs, tf.cast(_examples_of(outputs), tf.float32))
 

@@ -31,7 +31,7 @@ class ConfidenceInterval(NamedTuple):
 def bootstrap_sums(states: npt.NDArray[np.float32], resamples: int, seed: int, block: int = 1) -> Floats:
     """Sums of states over examples that are drawn with replacement, as many as there are.
 
-    Blocks may begin at any example, and the first one follows the last. If the examples are no multiple of a block,
+    Blocks may begin at any example, and the first one follows the last. If the examples are not a multiple of a block,
     one block more is drawn, and the sums are scaled to the number of examples.
 
     The same number of examples and the same seed draw the same examples, so that the resamples of two models on one

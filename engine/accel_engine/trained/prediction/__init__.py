@@ -1,1 +1,1 @@
-"""Predicts examples that are no part of a run's data, and lets language models write."""
+"""Predicts examples that are not part of a run's data, and lets language models write."""

@@ -103,7 +103,7 @@ def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """The predictions of all batches.
 
     Raises:
-        DataError: They have different shapes, as where the sizes of examples vary.
+        DataError: The batches have different shapes, for example if the sizes of examples vary.
     """
     if len({part.shape[1:] for part in parts}) > 1:
         raise DataError("the examples of the files have different shapes: predict one file at a time")

@@ -63,7 +63,7 @@ def _check(model: TrainedModel) -> tuple[int, bool, str]:
     """The window of a language model, whether it takes fewer tokens, and the type of tokens.
 
     Raises:
-        ModelError: It writes no text.
+        ModelError: The model writes no text.
     """
     spec, output = model.dataset.spec.inputs, model.output_forms[0]
     is_sequence = isinstance(spec, ArraySpec) and len(spec.shape) == 1 and "int" in spec.dtype

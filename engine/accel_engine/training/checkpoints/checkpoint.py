@@ -123,7 +123,7 @@ class Checkpoints:
                 is not repeated.
 
         Raises:
-            NotFiniteError: It would not be good to continue from.
+            NotFiniteError: A value is not finite, so that the checkpoint could not be continued from.
         """
         self._statistics.share()
         if variables := self.not_finite():

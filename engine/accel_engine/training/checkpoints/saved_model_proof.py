@@ -71,7 +71,7 @@ def saving_faults(assembly: Assembly, file: Path, *, silent_only: bool = False) 
     Args:
         assembly: The model, with the weights that were saved.
         file: The model's file.
-        silent_only: Whether a model that cannot be loaded, which an error says later, is no fault.
+        silent_only: Whether a model that cannot be loaded, which an error says later, is not a fault.
     """
     if not assembly.single_process or assembly.on_tpu or MEMORY_FACTOR * file.stat().st_size > available_memory():
         return ""

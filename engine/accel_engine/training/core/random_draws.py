@@ -98,7 +98,7 @@ class DropoutMask:
 
     @property
     def is_seeded(self) -> bool:
-        """Whether :meth:`of` draws it: not if all layers share its generator, whose seeds are no simple sequence."""
+        """Whether :meth:`of` draws it: not if all layers share its generator, whose seeds are not a simple sequence."""
         return self.seed is not None and self._dtype in _MANTISSAS
 
     def of(self, seed: tf.Tensor) -> tf.Tensor:

@@ -84,7 +84,7 @@ class UnevenMeasure:
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """The loss, whose gradients are added over replicas, and the states of the metrics; in a training step.
 
-        A loss that is no mean or sum over examples is computed over all the replica's examples.
+        A loss that is not a mean or sum over examples is computed over all the replica's examples.
 
         Args:
             batch: The replica's examples, or a micro-batch of them, as the loss takes them.

@@ -50,7 +50,7 @@ _OPAQUE = {
 
 
 UNCOUNTED = "not.of.the.model"
-"""Name scope of operations that are no part of the model, such as an augmentation."""
+"""Name scope of operations that are not part of the model, such as an augmentation."""
 
 
 RECOMPUTED = "recomputed.part"

@@ -221,7 +221,7 @@ class ExplodingLoss:
     def add(self, losses: npt.NDArray[np.float32]) -> Explosion | None:
         """Add the losses of some steps, ``[n]``; returns the explosion if there is one.
 
-        Those that are not finite are no part of it.
+        Those that are not finite are not part of it.
         """
         for start in range(0, len(losses), SUSTAINED):  # as often as it may be decided, whatever the size of a chunk
             if explosion := self._add(np.asarray(losses[start : start + SUSTAINED], np.float64)):

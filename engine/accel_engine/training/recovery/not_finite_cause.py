@@ -219,7 +219,7 @@ def _checking(layer: Any, found: list[str]) -> Callable[..., Any]:
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether all values of a tensor are finite; true for those that are no floats."""
+    """Whether all values of a tensor are finite; true for those that are not floats."""
     if not tf.is_tensor(value) or not value.dtype.is_floating:
         return True
     return bool(tf.reduce_all(tf.math.is_finite(value)))

@@ -72,7 +72,7 @@ class Replay:
             last: The step to end with at most.
 
         Raises:
-            ReplayEnded: They stay finite; or it took too long, or was interrupted.
+            ReplayEnded: The weights stay finite; or the replay took too long, or was interrupted.
         """
         self._until_not_finite = True
         try:
@@ -86,7 +86,7 @@ class Replay:
         """Yield before each of some steps, with its batch: NumPy arrays ``[examples, ...]``, and their rows.
 
         Raises:
-            ReplayEnded: It took too long, or was interrupted.
+            ReplayEnded: The replay took too long, or was interrupted.
         """
         try:
             yield from self._batches_before(frozenset(steps))

@@ -30,7 +30,7 @@ class NoExamples:
 
 
 def data_format_of(dataset: Dataset, plan: Plan, task: str) -> DataFormat | None:
-    """The form of a dataset; ``None`` if its statistics are no finite numbers, which cannot be stored.
+    """The form of a dataset; ``None`` if its statistics are not finite numbers, which cannot be stored.
 
     Args:
         dataset: The data.

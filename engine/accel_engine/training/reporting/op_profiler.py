@@ -54,10 +54,10 @@ class Trace:
             raise RunError(f"TensorFlow's profiler does not start: {format_error(error)}") from error
 
     def end(self) -> Path:
-        """End it and write its files; returns their folder.
+        """End the trace and write its files; returns their folder.
 
         Raises:
-            RunError: Nothing can be written.
+            RunError: The trace cannot be written, or TensorFlow has written none.
         """
         try:
             tf.profiler.experimental.stop()

@@ -58,7 +58,7 @@ class StepRecorder:
         Args:
             done: Their number.
             sizes: Examples of each.
-            skipped: Steps without an update, which are no part of the means.
+            skipped: Steps without an update, which are not part of the means.
         """
         step = self._reporter.step
         series, seconds = self._reporter.run.read_steps(step - done, step)

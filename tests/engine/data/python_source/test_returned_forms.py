@@ -213,8 +213,8 @@ def test_validation_data_of_its_own(load, write, tmp_path: Path) -> None:
     ("returned", "words"),
     [
         ("None", "mine.py:load returned nothing; it must return the data"),
-        ("'text'", "returned 'text', which is no data"),
-        ("keras.Sequential", "which is no data"),
+        ("'text'", "returned 'text', which is not data"),
+        ("keras.Sequential", "which is not data"),
         ("(1, 2, 3, 4)", "expected x, .* not 4 parts"),
         ("(x, y[:3])", "training inputs has 40 rows but training targets has 3"),
         ("{'train': (x, y), 'val': (xv, yv)}", "unknown key 'val'; known keys: train, validation"),

@@ -135,8 +135,8 @@ def test_row_with_the_wrong_number_of_fields(file):
         (b"", "is empty"),
         (b"a,b\n", "has no rows"),
         (b"a,b", "has no rows"),
-        (b"a,b\n1,\x81\n", "is no text in UTF-8"),
-        (b"a,\x81\n1,2\n", "is no text in UTF-8"),
+        (b"a,b\n1,\x81\n", "is not text in UTF-8"),
+        (b"a,\x81\n1,2\n", "is not text in UTF-8"),
     ],
 )
 def test_files_that_cannot_be_read(file, content, message):

@@ -221,7 +221,7 @@ class Logged(Horizontal):
     ]
 
     media: reactive[LoggedMedia | None] = reactive(None, repaint=False)
-    """What the run has."""
+    """The images, texts and histograms of the run; ``None`` for none."""
 
     step: reactive[int | None] = reactive(None, repaint=False)
     """The step to show; ``None`` for the newest."""

@@ -100,7 +100,7 @@ class PlanForm(Widget):
     """The machine's devices, which decide what is possible."""
 
     surveyed: reactive[DatasetEntry | None] = reactive(None, init=False)
-    """What was found in the user's own data."""
+    """The survey of the user's own data; ``None`` before it is known."""
 
     survey_error: reactive[SurveyError | None] = reactive(None, init=False)
     """Why the user's own data cannot be used."""

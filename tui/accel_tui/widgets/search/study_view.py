@@ -132,7 +132,7 @@ def draw_view(inputs: ViewInputs) -> Frame:
 
 
 def plots_of(view: str, state: StudyState, selected: int | None, shift: int) -> Sequence[Plot]:
-    """The plots of a view; none of parallel coordinates, contours and the importance, which are no plots."""
+    """The plots of a view; none of parallel coordinates, contours and the importance, which are not plots."""
     match view:
         case "curves":
             return [curves_plot(state, selected)] if state.curves else []

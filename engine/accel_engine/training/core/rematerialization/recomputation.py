@@ -104,7 +104,7 @@ def run_part(part: RecomputedPart, tensors: Sequence[tf.Tensor], tracing: Tracin
         tracing: How the step is traced.
 
     Raises:
-        ModelError: It changes a variable that none of its layers has.
+        ModelError: The part changes a variable that none of its layers has.
     """
     draws = _DRAWS.get()
     run = _Run(part, tensors, call_context_training(part.layers[0]) if part.layers else None, tracing)
