@@ -118,7 +118,7 @@ def trace_facts(
         hardware: The devices' product names.
         steps: Steps in the trace.
         notes: What restricts its figures.
-        entered: As of :class:`TraceFacts`.
+        entered: As in :class:`TraceFacts`.
     """
     peaks = roofline(assembly, hardware)
     return TraceFacts(
