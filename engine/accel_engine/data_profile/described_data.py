@@ -41,9 +41,9 @@ class DescribedData:
     inputs: Mapping[str, str]
     """A line about each array of the inputs, by name."""
     targets: Mapping[str, str]
-    """The same of the targets."""
+    """The same for the targets."""
     weights: Mapping[str, str]
-    """The same of the weights."""
+    """The same for the weights."""
     picture: DataPicture | None = None
     """What some examples are like; ``None`` of data that was not read, and of a stream."""
 

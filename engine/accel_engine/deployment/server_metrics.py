@@ -84,7 +84,7 @@ class ServerFigures:
     requests: int
     """All requests since it was started."""
     failed: int
-    """Those of them that were answered with an error, or refused."""
+    """Number of these requests that were answered with an error, or refused."""
     is_ready: bool
 
 

@@ -177,7 +177,7 @@ class FoundSize:
     measured: tuple[MeasuredSize, ...]
     """All sizes that were tried, rising."""
     chosen: ChosenSizes | None
-    """The ones that matter; ``None`` if none trains."""
+    """The sizes that matter; ``None`` if none trains."""
     confirmed: MeasuredSize | None
     """The answer as measured again in a fresh process; ``None`` if none trains."""
     effects: BatchEffects | None

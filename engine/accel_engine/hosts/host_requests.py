@@ -421,7 +421,7 @@ class FilePart:
 
     data: bytes
     size: int
-    """Of the whole file."""
+    """Bytes of the whole file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,7 +441,7 @@ class CheckedHost:
     """What a host's doctor has found; its reports come before."""
 
     versions: Mapping[str, str]
-    """Of packages, by name."""
+    """The versions of packages, by name."""
 
 
 @dataclass(frozen=True, slots=True)

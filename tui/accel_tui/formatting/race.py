@@ -82,7 +82,7 @@ def tolerance_text(result: ConfigurationResult) -> str:
 
 
 def spread_of(rate: float | None, between: tuple[float, float] | None) -> str:
-    """The same of a rate and its interval."""
+    """The same for a rate and its interval."""
     if between is None or not rate:
         return ""
     return f"±{max(rate - between[0], between[1] - rate) / rate:.0%}"

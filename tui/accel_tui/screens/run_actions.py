@@ -191,7 +191,7 @@ NEXT_STEPS = (
 """The actions that *Run* offers as buttons once a run has ended, in their order."""
 
 _ONLY_BUTTONS = ("evaluate", "compare_similar", "duplicate")
-"""Those that the line of keys of *Run* leaves out."""
+"""Actions that the line of keys of *Run* leaves out."""
 
 
 def run_bindings(place: str) -> tuple[Binding, ...]:

@@ -87,7 +87,7 @@ class DataFormat:
     input_units: Units | None = None
     """How the columns of a time series were standardised; ``None`` if they were not."""
     target_units: Units | None = None
-    """The same of its targets."""
+    """The same for its targets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +136,13 @@ class DataProfile:
     examples: Count
     """Number of training examples whose values were looked at."""
     validation_examples: Count = 0
-    """The same of validation."""
+    """The same for validation."""
     features: Count = 0
     """Numbers of an example; 0 if inputs are not numbers, or tokens."""
     inputs: InputProfile | None = None
     """Training inputs as the model gets them, before any layer of it."""
     validation_inputs: InputProfile | None = None
-    """The same of validation."""
+    """The same for validation."""
     continuous_features: Count | None = None
     """Features with more than 8 values, of those that were looked at, scaled up to all."""
     constant_features: Count | None = None
@@ -155,7 +155,7 @@ class DataProfile:
     classes: tuple[Count, ...] = ()
     """Training examples of each class, all that are in memory; empty if targets are not classes."""
     validation_classes: tuple[Count, ...] = ()
-    """The same of validation."""
+    """The same for validation."""
     neighbours: Number | None = None
     """Share of examples whose nearest neighbour in another place has the same class; of numbers to predict, the
     correlation of an example's with its neighbour's."""

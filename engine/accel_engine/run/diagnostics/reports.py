@@ -224,7 +224,7 @@ class ForecastReport(Report):
     mae: npt.NDArray[np.float64]
     """Mean absolute error at each step ahead, float64 ``[len(names), horizon]``, for at most 512 steps."""
     baseline: npt.NDArray[np.float64] | None = None
-    """The same of a forecast that repeats the last known value; ``None`` if that is not in the input."""
+    """The same for a forecast that repeats the last known value; ``None`` if that is not in the input."""
     mean_mae: Number
     """Mean absolute error over all values."""
     mean_rmse: Number
