@@ -1,4 +1,4 @@
-"""What keys mean and are for on all screens, and checks of the theme and the keys in the settings."""
+"""The meaning of keys on all screens, and checks of the theme and the keys in the settings."""
 
 import contextlib
 import importlib

@@ -1,4 +1,4 @@
-"""What is predicted without having learned anything: a model that is no better has learned nothing of use.
+"""Baselines that predict without having learned anything: a model that is no better has learned nothing of use.
 
 The most frequent class of the training data for classes, the mean of its targets for numbers, and for time series the
 last known value.

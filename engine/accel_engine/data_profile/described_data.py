@@ -1,4 +1,4 @@
-"""What is known of data, in types that can be sent and stored."""
+"""The description of data, in types that can be sent and stored."""
 
 import math
 from collections.abc import Iterator, Mapping

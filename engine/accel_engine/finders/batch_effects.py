@@ -1,4 +1,4 @@
-"""What another batch size means for the learning rate and the number of steps; without TensorFlow."""
+"""The learning rate and the number of steps that fit another batch size; without TensorFlow."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What batch sizes whose throughput was measured are good for; without TensorFlow.
+"""Chooses among batch sizes whose throughput was measured; without TensorFlow.
 
 Throughput grows with the batch until the devices are busy, and then hardly. The knee is the smallest batch whose
 throughput is at least :data:`KNEE_SHARE` of the fastest one's. A share is used, not the point of the largest curvature:

@@ -1,4 +1,4 @@
-"""What a host answers; the functions that :mod:`accel_engine.hosts.host_requests` names."""
+"""Answers requests to a host; the functions that :mod:`accel_engine.hosts.host_requests` names."""
 
 import re
 import threading

@@ -1,4 +1,4 @@
-"""What a host is asked through its link: requests as engine processes get them, which it answers without TensorFlow."""
+"""Requests to a host through its link, in the form of requests to engine processes; answered without TensorFlow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What an output of a model predicts, and its form for JSON; without TensorFlow."""
+"""The meaning of a model's output as a prediction, and its form for JSON; without TensorFlow."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is exported of a run or a model, where it is written, and whether it can be."""
+"""The options of an export: formats and paths, and whether they are possible."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

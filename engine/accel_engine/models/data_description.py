@@ -1,4 +1,4 @@
-"""What a model's builder may know of the data; without TensorFlow."""
+"""The description of data for a model's builder; without TensorFlow."""
 
 from dataclasses import dataclass
 from math import prod

@@ -1,4 +1,4 @@
-"""What every place where a run is started has, and what a run asks of it."""
+"""The base of all places where runs are started, and a run as a place gets it."""
 
 import math
 import subprocess

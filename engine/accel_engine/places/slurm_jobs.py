@@ -1,4 +1,4 @@
-"""What Slurm says of jobs: whether they wait, where and why, or how they have ended."""
+"""Reads the state of Slurm's jobs: whether they wait, where and why, or how they have ended."""
 
 import time
 from collections.abc import Iterator

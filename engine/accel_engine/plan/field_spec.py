@@ -1,4 +1,4 @@
-"""What is known of a plan field: description, type, allowed values, the words about it, and what it does."""
+"""The specification of a plan field: description, type, allowed values, the words about it, and its effects."""
 
 import difflib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What helps a training that lacks memory, in the order of what it costs: for recovery, for estimates and for advice.
+"""Remedies for a training that lacks memory, the cheapest first: for recovery, for estimates and for advice.
 
 Micro-batches and rematerialization give the same losses, but for the rounding of sums. Micro-batches come first, as
 they take any amount of memory; where layers such as batch normalization make them differ, rematerialization does.

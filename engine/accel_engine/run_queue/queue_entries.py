@@ -1,4 +1,4 @@
-"""What waits in the queue, and what it asks for there."""
+"""The entries of the queue, and their requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a search looks for: the plan, the parameters that vary, the objectives and the limits; without Optuna."""
+"""The definition of a search: the plan, the parameters that vary, the objectives and the limits; without Optuna."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the commands on trained models have in common: runs and files of models."""
+"""Functions of the commands on trained models: runs and files of models."""
 
 from pathlib import Path
 

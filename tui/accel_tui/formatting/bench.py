@@ -1,4 +1,4 @@
-"""What was measured of models as they are served, as text: tables, a line on each candidate, and the verdict."""
+"""Measurements of served models as text: tables, a line on each candidate, and the verdict."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice

@@ -1,4 +1,4 @@
-"""What the finders found, in words, for the command line and the screen."""
+"""The results of the finders as text, for the command line and the screen."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""What is known of a dataset before training, as short texts."""
+"""The survey of a dataset before training, as short texts."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

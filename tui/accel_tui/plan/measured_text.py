@@ -1,4 +1,4 @@
-"""What was measured of a plan's devices on this machine, or not yet, as text: for the form and the command."""
+"""Measurements of a plan's devices on this machine, or their lack, as text: for the form and the command."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a form shows of its data before training, as lines; without widgets."""
+"""The preview of the form's data before training, as lines; without widgets."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

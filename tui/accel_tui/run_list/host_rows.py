@@ -1,4 +1,4 @@
-"""What is known of each host, and its runs as rows: those that train, those that wait, and the last that have ended."""
+"""The state of each host, and its runs as rows: runs that train, runs that wait, and the last that have ended."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

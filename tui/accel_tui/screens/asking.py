@@ -1,4 +1,4 @@
-"""What screens share: escape goes back, actions await dialogs, and work that would end is asked about first."""
+"""Base of screens: escape goes back, actions await dialogs, and work that would end is asked about first."""
 
 import asyncio
 import types

@@ -1,4 +1,4 @@
-"""What is asked before something is done with a run."""
+"""Questions before something is done with a run."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What a change of a plan is for, and the race of two plans that tries it: which plans, from which step."""
+"""The purpose of a change of a plan, and the race of two plans that tries it: which plans, from which step."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

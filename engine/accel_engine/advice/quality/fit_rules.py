@@ -1,4 +1,4 @@
-"""What a model has learned of its data: too little of it, or too few examples by heart."""
+"""Rules on models that have learned too little of their data, or too few examples by heart."""
 
 import math
 from collections.abc import Iterator

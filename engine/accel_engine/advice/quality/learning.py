@@ -1,4 +1,4 @@
-"""What the rules on poor models read of a run: the loss of its latest part, its validations, and what chance gives."""
+"""The values for rules on poor models: the loss of a run's latest part, its validations, and results of chance."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What sources of prepared examples with named columns have in common: they are described, and made a dataset."""
+"""Base of sources of prepared examples with named columns: describes them, and makes a dataset."""
 
 from abc import abstractmethod
 from collections import Counter

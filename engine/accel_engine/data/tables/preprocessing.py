@@ -1,4 +1,4 @@
-"""What is learned from the training rows of a table: statistics, categories and words; without TensorFlow."""
+"""Learns the preprocessing of a table from its training rows: statistics, categories and words; without TensorFlow."""
 
 import re
 from collections import Counter

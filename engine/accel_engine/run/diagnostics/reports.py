@@ -1,4 +1,4 @@
-"""What a validation found, in a form that fits the task: one report per output of the model.
+"""Reports of a validation, in a form that fits the task: one per output of the model.
 
 Figures that can be computed from these, such as precision or a ROC curve, are not stored; see :mod:`.figures`.
 """

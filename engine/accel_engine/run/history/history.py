@@ -1,4 +1,4 @@
-"""What follows from a run's events, in one value, which :func:`fold` extends by further events."""
+"""The history of a run: a value from its events, which :func:`fold` extends by further events."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence

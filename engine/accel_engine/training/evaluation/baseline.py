@@ -1,4 +1,4 @@
-"""What the predictions of :mod:`accel_engine.data.baseline` reach on the evaluated examples, in the task's metrics."""
+"""Measures the predictions of :mod:`accel_engine.data.baseline` on the evaluated examples, in the task's metrics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What happened in a run, and when: epochs, checkpoints, advice, commands, recoveries."""
+"""The events of a run with their times: epochs, checkpoints, advice, commands, recoveries."""
 
 import time
 from collections.abc import Iterable, Iterator
