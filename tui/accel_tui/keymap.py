@@ -125,7 +125,7 @@ PURPOSES: tuple[tuple[str, str], ...] = (
 
 
 def purpose_of(name: str, otherwise: str) -> str:
-    """What a key is for.
+    """The purpose of a key.
 
     Args:
         name: Its id.

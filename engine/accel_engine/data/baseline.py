@@ -31,7 +31,7 @@ def frequent_class(labels: npt.NDArray[np.integer[Any]], classes: int) -> int | 
 
 
 def name_of_class(frequent: int, names: Sequence[str], of: str = "") -> str:
-    """What the prediction of a class is called.
+    """The name of the prediction of a class.
 
     Args:
         frequent: The class.

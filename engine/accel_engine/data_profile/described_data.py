@@ -34,7 +34,7 @@ _ROLES = {"inputs": "input", "targets": "target", "weights": "weight"}
 
 @dataclass(frozen=True, slots=True)
 class DescribedData:
-    """What is known of data, in types that can be sent and stored."""
+    """The description of data, in types that can be sent and stored."""
 
     entry: DatasetEntry
     """The data, without the specification of its arrays."""
@@ -49,7 +49,7 @@ class DescribedData:
 
     @classmethod
     def of(cls, entry: DatasetEntry, picture: DataPicture | None = None) -> Self:
-        """What an entry tells, and what was seen of the data."""
+        """Describe data by its entry, and by what was seen of it."""
         inputs, targets, weights = (dict(_specs(part)) for part in entry.spec or Batch(None))
         return cls(replace(entry, spec=None), inputs, targets, weights, picture)
 

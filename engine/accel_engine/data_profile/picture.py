@@ -97,7 +97,7 @@ class ShownSound:
 
 @dataclass(frozen=True, slots=True)
 class DataPicture:
-    """What some examples are like."""
+    """Examples, columns and baselines that show what data is like."""
 
     columns: tuple[ColumnValues, ...] = ()
     """The values of each column."""

@@ -290,7 +290,7 @@ def end_leftovers() -> None:
 
 
 def read_state(directory: Path, name: str = STATE) -> ServerState | None:
-    """What the server of a deployment has written; ``None`` if there is nothing readable."""
+    """The state that the server of a deployment has written; ``None`` if there is nothing readable."""
     return decode_file(directory / name, ServerState)
 
 

@@ -112,7 +112,7 @@ def annotate(directory: Path, after: Annotations) -> None:
 
 
 def count_contents(directory: Path) -> Contents:
-    """What deleting a run on its host would delete; raises as :func:`annotate` does."""
+    """Count what deleting a run on its host would delete; raises as :func:`annotate` does."""
     return link_to(host_of_run(directory)).ask(ContentsRequest(directory.name))
 
 

@@ -36,7 +36,7 @@ class OutputPrediction:
 
 
 def prediction(output: OutputPrediction, row: int, kind: str) -> dict[str, Any]:
-    """What an output predicts for an example.
+    """The prediction of an output for an example.
 
     Args:
         output: The output.

@@ -30,7 +30,7 @@ STANDARD_OUTPUT = "-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """What is exported of a run, or of the file of a model, and where to.
+    """The options of an export of a run, or of the file of a model.
 
     Raises:
         UsageError: There is no format, or an option is not for it.

@@ -45,7 +45,7 @@ _answers: dict[tuple[str, ...], tuple[float, str]] = {}
 
 
 def state_of_job(job: str) -> JobState:
-    """What Slurm says about a job, or about a task of an array.
+    """The state of a job, or of a task of an array, as Slurm reports it.
 
     Raises:
         RunError: Slurm cannot be asked.

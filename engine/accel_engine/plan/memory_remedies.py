@@ -226,7 +226,7 @@ def next_repair(plan: Plan, facts: MemoryFacts) -> MemoryRepair | None:
 
 
 def _action(name: str, value: Any, plan: Plan, facts: MemoryFacts) -> str:
-    """What a change does, after ``the run``."""
+    """The effect of a change, in words after ``the run``."""
     match name:
         case "micro_batches":
             return _in_micro_batches(value, facts)

@@ -28,7 +28,7 @@ class Situation:
 
     @property
     def task(self) -> str:
-        """What is learned; ``auto`` if neither the plan nor the data tells it."""
+        """The task; ``auto`` if neither the plan nor the data tells it."""
         return self.data.task if self.plan.task == "auto" else str(self.plan.task)
 
     @property

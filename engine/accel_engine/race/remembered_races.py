@@ -24,7 +24,7 @@ from accel_engine.run.engine.status import RunInfo
 
 @dataclass(frozen=True, slots=True)
 class RememberedResult:
-    """What a race measured of a plan."""
+    """A race's measurements of a plan."""
 
     examples_per_second: Rate
     """The median."""

@@ -85,7 +85,7 @@ class Export:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What was written, each SavedModel with its batching configuration if it has one."""
+        """The paths that were written, each SavedModel with its batching configuration if it has one."""
         return tuple(path for each in self.written for path in (each.path, each.batching) if path)
 
     @property

@@ -86,7 +86,7 @@ class PredictedOutput:
 def output_forms(
     specs: Structure, loss: Loss, form: DataFormat, task: Task, targets: Structure, names: Sequence[str] = ()
 ) -> tuple[OutputForm, ...]:
-    """What each output of a model means.
+    """The meaning of each output of a model.
 
     Args:
         specs: The specs of the outputs, with the batch.

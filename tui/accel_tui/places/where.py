@@ -115,7 +115,7 @@ def place_choices() -> tuple[FieldChoice, ...]:
 
 
 def place_state(view: HostView, before: PlaceState) -> PlaceState:
-    """What is known of a host after a reading.
+    """The state of a host after a reading.
 
     Args:
         view: The host.

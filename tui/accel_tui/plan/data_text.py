@@ -50,7 +50,7 @@ def inputs(entry: DatasetEntry) -> str:
 
 
 def targets(entry: DatasetEntry) -> str:
-    """What is predicted; empty if unknown or without targets."""
+    """The targets in words; empty if unknown or without targets."""
     if entry.classes:
         return numbers.counted(entry.classes, "class")
     if columns := [column.name for column in entry.columns if column.role == "target"]:

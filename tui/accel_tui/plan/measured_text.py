@@ -54,7 +54,7 @@ def _speed_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def measured_rows(found: RememberedResult | None, resolved: ResolvedPlan) -> tuple[PreviewRow, ...]:
-    """What was measured of a plan on this machine; nothing without a race.
+    """The measurements of a plan on this machine; none without a race.
 
     Args:
         found: What was measured.

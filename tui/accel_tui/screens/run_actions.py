@@ -451,7 +451,7 @@ async def _report(screen: RunActionsScreen, runs: Runs) -> None:
 
 
 def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
-    """What is deleted with the runs, and its size."""
+    """A text on the runs and files that are deleted, and their size."""
     size = numbers.size(sum(each.size for each in found))
     checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)
     parts = [

@@ -98,7 +98,7 @@ def cure_task(
 
 
 def quantity_of(changes: Collection[str], *, on_cpu: bool) -> Quantity:
-    """What changed fields are for.
+    """The quantity that changed fields are meant to improve.
 
     A batch size changes the speed, also together with a learning rate that fits it. Micro-batches and recomputed
     activations save memory; on a CPU, micro-batches are for speed.

@@ -230,7 +230,7 @@ class Learning:
 
 
 def learning_of(recorded: Recorded) -> Learning:
-    """What a run's latest part has recorded.
+    """Collect the records of a run's latest part.
 
     Several losses, as a GAN has, and a loss beside rewards need not fall: such a run has no loss here.
     """

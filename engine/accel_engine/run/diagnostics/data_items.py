@@ -92,7 +92,7 @@ class DataFormat:
 
 @dataclass(frozen=True, slots=True)
 class DataFingerprint:
-    """What a run's data was when its training began."""
+    """Hashes of a run's data when its training began."""
 
     parts: Mapping[str, Text]
     """Hashes, by what they are of; see :mod:`accel_engine.data.fingerprint`."""

@@ -302,7 +302,7 @@ class EpochStates:
 
     @property
     def stored(self) -> npt.NDArray[np.float64]:
-        """What a checkpoint stores: the steps and the sums, ``[1 + states]``."""
+        """The values for a checkpoint: the steps and the sums, ``[1 + states]``."""
         return np.array([self.steps, *self.sums], np.float64)
 
     def restore(self, stored: Sequence[float]) -> None:

@@ -111,7 +111,7 @@ def trace_facts(
     notes: tuple[str, ...] = (),
     entered: tuple[tuple[Phase, int], ...] = (),
 ) -> TraceFacts:
-    """What is known of a trace of an assembly's steps; measures a CPU's peaks unless that was done before.
+    """Facts on a trace of an assembly's steps; measures a CPU's peaks unless that was done before.
 
     Args:
         assembly: The model and its devices; no step may run meanwhile.

@@ -50,7 +50,7 @@ def legend_of(view: ChartView, width: int) -> Legend:
 
 
 def _ends(marks: Sequence[str], note: str) -> Sequence[str]:
-    """What may stand at the end of the header, the shortest first."""
+    """Texts for the end of the header, the shortest first."""
     return [note, *(f"{note}   {mark}" for mark in marks)] if note else marks
 
 

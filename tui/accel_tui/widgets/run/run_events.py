@@ -97,7 +97,7 @@ class RunEvents(RunText):
 
 
 def happened(state: RunState, findings: Iterable[Finding] = ()) -> list[Happened]:
-    """What happened in a run, newest first.
+    """The events of a run as rows, newest first.
 
     Args:
         state: The run.
