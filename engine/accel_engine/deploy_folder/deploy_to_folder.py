@@ -24,7 +24,7 @@ from accel_engine.model_server.service import read_service
 from accel_engine.plan.options import default_of
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.export_model import Export, ExportRequest
-from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.run.directory.run_paths import plain_name
 
 
@@ -71,6 +71,7 @@ def check_folder_deploy(run: Path, options: DeployOptions, folder: FolderOptions
     for name in folder.formats:
         if missing := format_named(name).precisions[0].missing:
             raise ModelError(missing)
+    check_steps((run,), options.checkpoint)
     ModelReference.of(run).check()
 
 

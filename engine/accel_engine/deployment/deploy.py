@@ -66,7 +66,7 @@ from accel_engine.model_server.service import (
 from accel_engine.process.detached import start_detached
 from accel_engine.requests.check_service import ServiceLoad
 from accel_engine.requests.export_model import Export
-from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.service_load import measured_load
 from accel_engine.user_paths import user_path
@@ -419,6 +419,7 @@ def check_deploy(run: Path, options: DeployOptions) -> None:
         read_token(user_path(options.token_file))
     if options.tls_certificate:
         check_tls(user_path(options.tls_certificate), user_path(options.tls_key))
+    check_steps((run,), options.checkpoint)
     ModelReference.of(run).check()
     if options.format != AUTO:
         file_format, precision = TARGETS[options.format]

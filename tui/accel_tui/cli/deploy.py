@@ -128,7 +128,6 @@ def deploy(context: click.Context) -> None:
 def start(run: str, options: DeployOptions, folder: FolderOptions, foreground: bool, as_json: bool) -> int:
     """Deploy RUN, as 'accel-tui deploy RUN' does."""
     directory = find_run(run)
-    check_steps((directory,), options.checkpoint)
     if folder.to:
         given = [name for name in OF_SERVERS if getattr(options, name) != default_of(DeployOptions, name)]
         if given or foreground:
@@ -159,6 +158,8 @@ def update(name: str, run: str | None, options: DeployOptions, back: bool, as_js
     """
     if bool(run) == back:
         raise click.UsageError("give the RUN that is to take over, or --back")
+    if back and options != DeployOptions():
+        raise click.UsageError("--back serves the version of before as it is: leave out the other options")
     deployment = find_deployment(name)
     directory = find_run(run) if run else None
     require_server()
