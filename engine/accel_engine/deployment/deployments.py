@@ -133,7 +133,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What a server writes while it listens."""
+    """The process and the addresses of a server, which it writes while it listens."""
 
     pid: int
     host: str

@@ -108,7 +108,7 @@ class _Lists:
         return self._samples
 
     def news(self, request: NewsRequest) -> HostNews:
-        """What is new now."""
+        """Find the news since the last call."""
         with self._lock:
             self._runs.refresh()
             listed = {

@@ -14,7 +14,7 @@ from accel_engine.strategies import StrategyEntry
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is known of the data, the model and the machine with which a plan is trained."""
+    """The data, the model and the machine with which a plan is trained, as far as they are known."""
 
     plan: Any
     """The fields of the plan."""

@@ -30,7 +30,7 @@ class Measurement:
 
     @classmethod
     def of(cls, value: float, low: float, high: float) -> Self:
-        """What was measured, of numbers that may not be finite."""
+        """Make a measurement of numbers that may not be finite."""
         return cls(json_number(value), json_number(low), json_number(high))
 
 

@@ -66,7 +66,7 @@ def _read_name(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What a user chooses of a search besides the plan; all as :class:`StudyDefinition` has it, but for texts."""
+    """The options of a search besides the plan; all as :class:`StudyDefinition` has it, but for texts."""
 
     parameters: Sequence[Parameter] = field(default=())
     """The fields that vary."""

@@ -236,7 +236,7 @@ def _front(definition: StudyDefinition, trials: Sequence[Trial]) -> set[int]:
 
 
 def _below(definition: StudyDefinition, trials: Sequence[Trial], marked: Collection[int]) -> Iterator[str]:
-    """What the table does not tell: what its column means, and the trials that it leaves out."""
+    """Lines below the table: the meaning of its column, and the trials that it leaves out."""
     monitor = definition.objectives[0].name
     if marked:
         yield "FRONT: no other trial is better in one objective and as good in all others."

@@ -189,7 +189,7 @@ class PlaceWatch:
 
 
 def place_rows(where: Where, state: PlaceState, filled: ResolvedPlan) -> tuple[PreviewRow, ...]:
-    """What happens because the plan trains elsewhere; reads the sizes of the plan's files.
+    """Rows on a plan that trains elsewhere; reads the sizes of the plan's files.
 
     Args:
         where: The place.

@@ -135,7 +135,7 @@ DATA_FIELDS = tuple(name for name in PLAN_FIELDS if name not in ("seed", "batch_
 
 
 def survey_subject(plan: Plan) -> SurveySubject:
-    """What the survey of a plan's data depends on: neither seed nor batch size."""
+    """The values on which the survey of a plan's data depends: neither seed nor batch size."""
     return plan.data, replace(plan.data_options, seed=DEFAULTS["seed"], batch_size=DEFAULTS["batch_size"])
 
 

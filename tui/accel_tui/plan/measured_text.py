@@ -18,7 +18,7 @@ from accel_tui.plan.data_text import PreviewRow
 
 
 def first_use_rows(resolved: ResolvedPlan, devices: Sequence[Device]) -> tuple[PreviewRow, ...]:
-    """What to try first where a plan trains on a GPU on which nothing was computed here yet; nothing otherwise."""
+    """A row on the first use of a GPU on which nothing was computed here yet; nothing otherwise."""
     placed = resolved.placement.devices if resolved.placement else ()
     names = [device.name for device in devices if device.kind == "gpu" and device.id in placed]
     if not (new := untried(names)):

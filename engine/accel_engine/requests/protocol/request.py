@@ -149,7 +149,7 @@ class DeviceRequest:
 
     @property
     def wanted_device(self) -> str:
-        """What the user chose: ``auto``, ``cpu`` or a GPU such as ``gpu:0``; ``auto`` where there is no choice."""
+        """The user's choice: ``auto``, ``cpu`` or a GPU such as ``gpu:0``; ``auto`` where there is no choice."""
         return "auto"
 
     @property

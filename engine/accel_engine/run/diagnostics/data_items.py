@@ -131,7 +131,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class DataProfile:
-    """What a run's data was like when its training began. ``None`` for what was not measured or does not apply."""
+    """A profile of a run's data when its training began; ``None`` for figures not measured, or that do not apply."""
 
     examples: Count
     """Number of training examples whose values were looked at."""

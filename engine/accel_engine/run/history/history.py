@@ -184,7 +184,7 @@ class History:
         return ended + (0.5 if step > last_step else 0.0)
 
     def measured(self, monitor: str) -> Sequence[events.EpochEnded | events.Validated]:
-        """What measures a metric: validations if it has the prefix ``validation_``, else epochs."""
+        """The events with a metric: validations if it has the prefix ``validation_``, else epochs."""
         return self.validations if monitor.startswith(VALIDATION_PREFIX) else self.ended_epochs
 
     def points(self, monitor: str) -> Points:

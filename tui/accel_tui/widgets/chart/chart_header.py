@@ -96,7 +96,7 @@ def chart_header(view: ChartView, legend: Legend, series: Sequence[ChartSeries])
 
 
 def _end(legend: Legend, room: int) -> tuple[str, str]:
-    """What fits of the notes and the marks: a note in any case, if in few words."""
+    """The notes and the marks that fit: a note in any case, if in few words."""
     marks = [f"   {mark}" if any(legend.notes) else mark for mark in reversed(legend.marks) if mark]
     fitting = ((note, mark) for mark in (*marks, "") for note in legend.notes if len(note) + len(mark) <= room)
     return next(fitting, ("", ""))
