@@ -202,7 +202,7 @@ def read_example(
 
 
 def changes_of(header: ImageHeader, shape: tuple[int, int, int], dtype: str) -> list[tuple[ImageVerb, str]]:
-    """What reading an image changes, and how."""
+    """The changes by reading an image, each with a detail."""
     height, width, channels = shape
     found: list[tuple[bool, ImageVerb, str]] = [
         (header.orientation != 1, "turned", "by EXIF orientation"),

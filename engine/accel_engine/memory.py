@@ -52,7 +52,7 @@ def check_fits_memory(what: str, nbytes: int) -> None:
 
 
 def _left_in_groups() -> Iterator[int]:
-    """What the limits of this process's control groups, and of those above, leave; nothing where there are none."""
+    """Bytes up to the limits of this process's control groups, and of those above; nothing where there are none."""
     for groups in own_groups("memory"):
         for group in groups:
             yield from _left(group)

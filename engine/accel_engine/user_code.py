@@ -200,7 +200,7 @@ def not_a_function(user: UserFunction, other: str) -> str:
 
 
 def _instead_of_function(value: Any) -> str:
-    """What a value is that cannot be called, or a Keras model, which is called with inputs; empty for a function."""
+    """The kind of a value that cannot be called, or of a Keras model, which takes inputs; empty for a function."""
     if isinstance(value, ModuleType):
         return "a module"
     of_keras = [base.__name__ for base in type(value).__mro__ if base.__module__.startswith("keras.")]

@@ -1,4 +1,4 @@
-"""What screens and widgets use of the app, which they do not import, and the names of the screens."""
+"""The parts of the app that screens and widgets use without importing it, and the names of the screens."""
 
 from collections.abc import Mapping
 from dataclasses import replace

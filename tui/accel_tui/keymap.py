@@ -1,4 +1,4 @@
-"""What keys mean and are for on all screens, and checks of the theme and the keys in the settings."""
+"""The meaning of keys on all screens, and checks of the theme and the keys in the settings."""
 
 import contextlib
 import importlib
@@ -125,7 +125,7 @@ PURPOSES: tuple[tuple[str, str], ...] = (
 
 
 def purpose_of(name: str, otherwise: str) -> str:
-    """What a key is for.
+    """The purpose of a key.
 
     Args:
         name: Its id.

@@ -1,4 +1,4 @@
-"""What advice on a run consists of: findings with their evidence, and cures with the gain to expect."""
+"""The parts of advice on a run: findings with their evidence, and cures with the gain to expect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a run has recorded, as rules of advice take it, read in bounded time and memory."""
+"""Reads a run for the rules of advice, in bounded time and memory."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing

@@ -128,7 +128,7 @@ def example_shape(shape: tuple[int, ...], dtype: np.dtype[Any], *, images: bool 
 
 
 def example_kind(inputs: Structure, values: ValueRange) -> str:
-    """What an example is, by the spec of its inputs."""
+    """The kind of an example, by the spec of its inputs."""
     if not isinstance(inputs, ArraySpec):
         return "arrays"
     if values.pixels:

@@ -1,4 +1,4 @@
-"""What is predicted without having learned anything: a model that is no better has learned nothing of use.
+"""Baselines that predict without having learned anything: a model that is no better has learned nothing of use.
 
 The most frequent class of the training data for classes, the mean of its targets for numbers, and for time series the
 last known value.
@@ -31,7 +31,7 @@ def frequent_class(labels: npt.NDArray[np.integer[Any]], classes: int) -> int | 
 
 
 def name_of_class(frequent: int, names: Sequence[str], of: str = "") -> str:
-    """What the prediction of a class is called.
+    """The name of the prediction of a class.
 
     Args:
         frequent: The class.

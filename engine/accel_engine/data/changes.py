@@ -1,4 +1,4 @@
-"""What reading changes in data, said in one form wherever data is described, trained on or summarized."""
+"""Changes of data by reading, in one form wherever data is described, trained on or summarized."""
 
 import re
 from collections.abc import Iterable

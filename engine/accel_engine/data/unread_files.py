@@ -35,12 +35,12 @@ _KINDS = (
 
 
 def cure_by_suffix(suffix: str) -> str:
-    """What helps with a file of a suffix that is not read, in lower case; empty if unknown."""
+    """The remedy for a file of a suffix that is not read, in lower case; empty if unknown."""
     return next((each.cure for each in _KINDS if suffix in each.suffixes), "")
 
 
 def known_by_bytes(head: bytes) -> str:
-    """What a file is that should be a table, by its first bytes, with what helps; empty if it may be a table."""
+    """The kind of a file that should be a table, by its first bytes, with a remedy; empty if it may be a table."""
     begin = head[:99].lstrip().lower()
     found = next((each for each in _KINDS if each.begins and begin.startswith(each.begins)), None)
     if found is None:

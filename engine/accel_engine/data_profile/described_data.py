@@ -1,4 +1,4 @@
-"""What is known of data, in types that can be sent and stored."""
+"""The description of data, in types that can be sent and stored."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -34,22 +34,22 @@ _ROLES = {"inputs": "input", "targets": "target", "weights": "weight"}
 
 @dataclass(frozen=True, slots=True)
 class DescribedData:
-    """What is known of data, in types that can be sent and stored."""
+    """The description of data, in types that can be sent and stored."""
 
     entry: DatasetEntry
     """The data, without the specification of its arrays."""
     inputs: Mapping[str, str]
     """A line about each array of the inputs, by name."""
     targets: Mapping[str, str]
-    """The same of the targets."""
+    """The same for the targets."""
     weights: Mapping[str, str]
-    """The same of the weights."""
+    """The same for the weights."""
     picture: DataPicture | None = None
     """What some examples are like; ``None`` of data that was not read, and of a stream."""
 
     @classmethod
     def of(cls, entry: DatasetEntry, picture: DataPicture | None = None) -> Self:
-        """What an entry tells, and what was seen of the data."""
+        """Describe data by its entry, and by what was seen of it."""
         inputs, targets, weights = (dict(_specs(part)) for part in entry.spec or Batch(None))
         return cls(replace(entry, spec=None), inputs, targets, weights, picture)
 

@@ -15,7 +15,7 @@ MAX_COMPARED = 200_000
 """Examples that are compared."""
 
 MAX_TEXTS = 20_000
-"""The same of texts."""
+"""The same for texts."""
 
 ROW_BYTES = 1 << 12
 """Bytes of an example that are hashed: of a larger one, evenly spaced values."""

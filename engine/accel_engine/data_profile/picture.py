@@ -97,7 +97,7 @@ class ShownSound:
 
 @dataclass(frozen=True, slots=True)
 class DataPicture:
-    """What some examples are like."""
+    """Examples, columns and baselines that show what data is like."""
 
     columns: tuple[ColumnValues, ...] = ()
     """The values of each column."""
@@ -241,7 +241,7 @@ def _sounds(dataset: Dataset, train: Split, labels: _Labels | None) -> Iterator[
 def _baseline(
     dataset: Dataset, train: Split, validation: Split | None, labels: _Labels | None
 ) -> tuple[str, tuple[tuple[str, float], ...]]:
-    """What predicts without having learned, and its metrics on the validation split."""
+    """The baseline, which predicts without having learned, and its metrics on the validation split."""
     judged = validation or train
     others = labels_of(judged.targets, dataset.classes) if validation else labels
     if labels is not None and others is not None:

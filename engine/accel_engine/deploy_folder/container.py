@@ -193,7 +193,7 @@ def _measured(found: dict[str, Any]) -> FolderMeasurement:
 
 
 def readme_values(facts: Facts) -> dict[str, Value]:
-    """What the READMEs of all kinds of folders have."""
+    """Values for the READMEs of all kinds of folders."""
     service = facts.service
     return {
         "name": service.name,
@@ -228,7 +228,7 @@ def _verified(facts: Facts) -> str:
 
 
 def _measured_line(measured: FolderMeasurement | None) -> str:
-    """What was measured, as a sentence."""
+    """The measurements, as a sentence."""
     if measured is None:
         return ""
     memory = f", with {numbers.size(measured.memory_bytes)} of memory" if measured.memory_bytes else ""

@@ -67,7 +67,7 @@ def node_labels(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderOptions:
-    """What is written, and for what.
+    """The options of a folder that stands alone: its path and its target.
 
     Raises:
         UsageError: An option is not for that.

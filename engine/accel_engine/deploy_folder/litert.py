@@ -102,7 +102,7 @@ def _precision(model: MeasuredModel) -> str:
 
 
 def _table(facts: Facts, measured: list[MeasuredModel]) -> str:
-    """What was measured of each file that was written."""
+    """A table of the measurements of each file that was written."""
     names = list(facts.export.original.metrics)
     rows = [
         [

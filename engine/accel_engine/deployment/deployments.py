@@ -133,7 +133,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What a server writes while it listens."""
+    """The process and the addresses of a server, which it writes while it listens."""
 
     pid: int
     host: str
@@ -290,7 +290,7 @@ def end_leftovers() -> None:
 
 
 def read_state(directory: Path, name: str = STATE) -> ServerState | None:
-    """What the server of a deployment has written; ``None`` if there is nothing readable."""
+    """The state that the server of a deployment has written; ``None`` if there is nothing readable."""
     return decode_file(directory / name, ServerState)
 
 

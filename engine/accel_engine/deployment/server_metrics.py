@@ -65,7 +65,7 @@ def read_metrics(transport: Transport) -> ScrapedMetrics:
 
 @dataclass(frozen=True, slots=True)
 class ServerFigures:
-    """What a server has done in a stretch of time; ``None`` for what no request tells."""
+    """The figures of a server in a stretch of time; ``None`` for figures without a request."""
 
     rate: float
     """Requests a second."""
@@ -84,12 +84,12 @@ class ServerFigures:
     requests: int
     """All requests since it was started."""
     failed: int
-    """Those of them that were answered with an error, or refused."""
+    """Number of these requests that were answered with an error, or refused."""
     is_ready: bool
 
 
 def figures_between(before: ScrapedMetrics, now: ScrapedMetrics, seconds: float) -> ServerFigures:
-    """What a server has done between two readings.
+    """The figures of a server between two readings.
 
     Args:
         before: The first one; an empty one for all since it was started.

@@ -1,4 +1,4 @@
-"""What the deployments of this machine do now: health, requests a second, latencies, errors and memory."""
+"""Reads the state of this machine's deployments: health, requests a second, latencies, errors and memory."""
 
 import time
 from collections import deque

@@ -78,7 +78,7 @@ CHECKS: tuple[tuple[str, Callable[[Machine], CheckFinding], float], ...] = (
 """Stable name, function and timeout in seconds of each check."""
 
 DEEP_CHECKS = (("tensorflow.computing", tensorflow_checks.check_computing, _IMPORT),)
-"""The same of checks that let devices compute, which takes their time and memory."""
+"""The same for checks that let devices compute, which takes their time and memory."""
 
 
 def checks_of(machine: Machine | None = None, *, deep: bool = False) -> tuple[Check, ...]:

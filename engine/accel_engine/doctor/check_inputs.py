@@ -53,7 +53,7 @@ def _requirements_of(distribution: str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class GpuSettings:
-    """What an administrator has set for a GPU, and what its driver asks for; ``None`` where it does not tell."""
+    """The settings of a GPU by an administrator, and requests of its driver; ``None`` where they are unknown."""
 
     gpu: str
     compute_mode: int | None = None

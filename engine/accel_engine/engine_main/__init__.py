@@ -1,1 +1,1 @@
-"""What runs in an engine process: training, answering requests, trying plans."""
+"""The programs of an engine process: training, answering requests, trying plans."""

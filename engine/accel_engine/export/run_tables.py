@@ -185,7 +185,7 @@ def _validations(source: RunReader) -> tuple[list[Validated], list[int | None] |
 
 
 def _places(source: RunReader) -> dict[str, Callable[[Steps], Steps]]:
-    """What returns the epochs and the parts of steps, both counted from 1, by name of the column.
+    """Functions that return the epochs and the parts of steps, both counted from 1, by name of the column.
 
     There are no epochs if the length of any is unknown, and no parts without a script that has some. Every step of
     such a script belongs to a part.

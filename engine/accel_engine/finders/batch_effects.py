@@ -1,4 +1,4 @@
-"""What another batch size means for the learning rate and the number of steps; without TensorFlow."""
+"""The learning rate and the number of steps that fit another batch size; without TensorFlow."""
 
 import math
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class BatchEffects:
 
     @property
     def quality(self) -> str:
-        """What the batch means for what is learned, in words; empty if that is unknown."""
+        """The effect of the batch on the quality of the model, in words; empty if that is unknown."""
         if self.noise_scale is None:
             return ""
         found = f"about {self.noise_scale:,.0f} examples" if math.isfinite(self.noise_scale) else "very large"
@@ -60,7 +60,7 @@ def batch_effects(
     examples: int | None,
     noise_scale: float | None = None,
 ) -> BatchEffects:
-    """What a batch size means for a plan.
+    """The effects of a batch size on a plan's learning rate and steps.
 
     Args:
         plan: The plan, with its own batch size.

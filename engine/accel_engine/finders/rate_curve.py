@@ -135,7 +135,7 @@ def _width(count: int) -> float:
 
 
 def _standard_error(values: Floats) -> float:
-    """What the difference of a smoothed value and the level may be off by.
+    """The standard error of the difference between a smoothed value and the level.
 
     The differences of neighbours tell, which a slow change hardly enters: the variance of second differences is 6 times
     the one of a value.

@@ -1,4 +1,4 @@
-"""What batch sizes whose throughput was measured are good for; without TensorFlow.
+"""Chooses among batch sizes whose throughput was measured; without TensorFlow.
 
 Throughput grows with the batch until the devices are busy, and then hardly. The knee is the smallest batch whose
 throughput is at least :data:`KNEE_SHARE` of the fastest one's. A share is used, not the point of the largest curvature:
@@ -177,7 +177,7 @@ class FoundSize:
     measured: tuple[MeasuredSize, ...]
     """All sizes that were tried, rising."""
     chosen: ChosenSizes | None
-    """The ones that matter; ``None`` if none trains."""
+    """The sizes that matter; ``None`` if none trains."""
     confirmed: MeasuredSize | None
     """The answer as measured again in a fresh process; ``None`` if none trains."""
     effects: BatchEffects | None

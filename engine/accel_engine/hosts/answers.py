@@ -1,4 +1,4 @@
-"""What a host answers; the functions that :mod:`accel_engine.hosts.host_requests` names."""
+"""Answers requests to a host; the functions that :mod:`accel_engine.hosts.host_requests` names."""
 
 import re
 import threading
@@ -93,7 +93,7 @@ def _state_of(info: RunInfo) -> HostState:
 
 
 class _Lists:
-    """What a connection has been told of all runs, and the sampler of the devices."""
+    """The runs and devices that a connection was last told, to send only news."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -108,7 +108,7 @@ class _Lists:
         return self._samples
 
     def news(self, request: NewsRequest) -> HostNews:
-        """What is new now."""
+        """Find the news since the last call."""
         with self._lock:
             self._runs.refresh()
             listed = {
@@ -165,7 +165,7 @@ def _queued(run: RunId) -> QueuedRun:
 
 
 def news(request: NewsRequest, send: Send) -> HostNews:
-    """What is new of all runs, and of the devices, which are read every two seconds."""
+    """Wait for news of all runs, and of the devices, which are read every two seconds."""
     del send
     lists = _lists()
     before = lists.samples
@@ -178,7 +178,7 @@ def news(request: NewsRequest, send: Send) -> HostNews:
 
 
 def run_news(request: RunNewsRequest, send: Send) -> RunNews:
-    """What a mirror of a run lacks."""
+    """The rows that a mirror of a run lacks."""
     del send
     directory = directory_of(request.run)
     with reading(directory) as database:
@@ -262,7 +262,7 @@ def answer_annotate(request: AnnotateRequest, send: Send) -> Done:
 
 
 def contents(request: ContentsRequest, send: Send) -> Contents:
-    """What deleting a run would delete."""
+    """Count what deleting a run would delete."""
     del send
     return count_contents(directory_of(request.run))
 

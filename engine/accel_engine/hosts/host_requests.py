@@ -1,4 +1,4 @@
-"""What a host is asked through its link: requests as engine processes get them, which it answers without TensorFlow."""
+"""Requests to a host through its link, in the form of requests to engine processes; answered without TensorFlow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ RunId: TypeAlias = str
 
 
 class HostRequest(EngineRequest[ResultT]):
-    """What a host is asked; several at a time are answered in threads."""
+    """A request to a host; several at a time are answered in threads."""
 
     __slots__ = ()
 
@@ -65,7 +65,7 @@ class QueuedRun:
 
 @dataclass(frozen=True, slots=True)
 class HostNews:
-    """What is new on a host since it was asked last through the same connection."""
+    """News of a host since the last request through the same connection."""
 
     changed: tuple[ListedRun, ...] = ()
     gone: tuple[RunId, ...] = ()
@@ -81,7 +81,7 @@ class HostNews:
 
 @dataclass(frozen=True, slots=True)
 class NewsRequest(HostRequest[HostNews]):
-    """What is new; the answer comes when something is, or after a while."""
+    """A request for news; the answer comes with the first news, or after a while."""
 
     seconds: float = 0.0
     """How long to wait for news."""
@@ -138,7 +138,7 @@ class RunNews:
 
 @dataclass(frozen=True, slots=True)
 class RunNewsRequest(HostRequest[RunNews]):
-    """What a mirror of a run lacks; the answer comes when it lacks something, or after a while."""
+    """A request for the rows that a mirror lacks; the answer comes when it lacks something, or after a while."""
 
     run: RunId
     position: Position = field(default_factory=Position)
@@ -187,7 +187,7 @@ class AnnotateRequest(HostRequest[Done]):
 
 @dataclass(frozen=True, slots=True)
 class ContentsRequest(HostRequest[Contents]):
-    """What deleting a run would delete."""
+    """A request to count what deleting a run would delete."""
 
     run: RunId
     function: ClassVar[str] = "accel_engine.hosts.answers:contents"
@@ -238,7 +238,7 @@ class StartRequest(HostRequest[StartedThere]):
 
 @dataclass(frozen=True, slots=True)
 class CureResult:
-    """What :mod:`accel_engine.advice.cures.apply_cure` has done to a run."""
+    """The change of a run by :mod:`accel_engine.advice.cures.apply_cure`."""
 
     method: str
     changes: Mapping[str, JsonValue]
@@ -421,7 +421,7 @@ class FilePart:
 
     data: bytes
     size: int
-    """Of the whole file."""
+    """Bytes of the whole file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,10 +438,10 @@ class FilePartRequest(HostRequest[FilePart]):
 
 @dataclass(frozen=True, slots=True)
 class CheckedHost:
-    """What a host's doctor has found; its reports come before."""
+    """The versions of a host whose doctor has run; its reports come before."""
 
     versions: Mapping[str, str]
-    """Of packages, by name."""
+    """The versions of packages, by name."""
 
 
 @dataclass(frozen=True, slots=True)

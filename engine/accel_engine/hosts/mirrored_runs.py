@@ -1,4 +1,4 @@
-"""What is done with a run whose directory mirrors a run of a host: it is followed while it is read, and changed there.
+"""Follows runs whose directory mirrors a run of a host while they are read, and changes them there.
 
 What reads and changes runs calls these by :func:`accel_engine.run.directory.run_paths.host_function`.
 """
@@ -112,7 +112,7 @@ def annotate(directory: Path, after: Annotations) -> None:
 
 
 def count_contents(directory: Path) -> Contents:
-    """What deleting a run on its host would delete; raises as :func:`annotate` does."""
+    """Count what deleting a run on its host would delete; raises as :func:`annotate` does."""
     return link_to(host_of_run(directory)).ask(ContentsRequest(directory.name))
 
 

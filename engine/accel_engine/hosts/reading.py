@@ -1,4 +1,4 @@
-"""What is known of each host now, for lists and screens."""
+"""Reads the state of each host, for lists and screens."""
 
 import threading
 import time

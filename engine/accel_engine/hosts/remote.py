@@ -35,7 +35,7 @@ class Greeting:
 
     protocol: int
     version: str
-    """Of accel-tui."""
+    """The version of accel-tui."""
     schema: int
     """The version of the format of runs."""
     time: float

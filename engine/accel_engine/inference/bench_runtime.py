@@ -164,7 +164,7 @@ class RuntimeBench:
         return (self._timer.now() - start) / SECOND
 
     def _closed(self, batches: Sequence[Arrays], size: int) -> tuple[Measured, float, float | None]:
-        """What was measured of requests one after the other, the throughput, and joules per example."""
+        """Measure requests one after the other; returns the measurements, the throughput, and joules per example."""
         loop = ClosedLoop(
             self._runtime.run, batches, size, timer=self._timer, keeps_latencies=self._settings.scenario != "offline"
         )
@@ -182,7 +182,7 @@ class RuntimeBench:
         return lambda windows: on_live(LiveWindow.of(self._setup.title, size, windows, rate))
 
     def _server(self, size: int) -> tuple[Measured, float, float | None]:
-        """What was measured at the highest rate within the bound, and the rate."""
+        """Find the highest rate within the bound; returns its measurements and the rate."""
         settings = self._settings
         assert settings.target_latency is not None  # noqa: S101 (which the command checks)
         serve = self._serve_up_to(size)

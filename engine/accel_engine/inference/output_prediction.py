@@ -1,4 +1,4 @@
-"""What an output of a model predicts, and its form for JSON; without TensorFlow."""
+"""The meaning of a model's output as a prediction, and its form for JSON; without TensorFlow."""
 
 import math
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class OutputPrediction:
 
 
 def prediction(output: OutputPrediction, row: int, kind: str) -> dict[str, Any]:
-    """What an output predicts for an example.
+    """The prediction of an output for an example.
 
     Args:
         output: The output.

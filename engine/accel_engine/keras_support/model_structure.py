@@ -26,7 +26,7 @@ def metrics_of(model: keras.Model) -> list[keras.Metric]:
 
 
 def model_input(model: Any) -> Any:
-    """What a model takes: its symbolic tensor, or a structure of them; ``None`` if it does not tell.
+    """The inputs of a model: its symbolic tensor, or a structure of them; ``None`` if unknown.
 
     A sequential model tells its ``input`` only after a call, which a loaded one has not had.
     """

@@ -129,7 +129,7 @@ def key_of(devices: Iterable[str], fields: Mapping[str, Any] | None = None, **mo
 
 
 def machine(devices: Iterable[str]) -> list[Any]:
-    """What measurements of all plans depend on: devices, versions of programs and drivers, the environment."""
+    """The facts on which all measurements depend: devices, versions of programs and drivers, the environment."""
     return [
         list(devices),
         processors(),

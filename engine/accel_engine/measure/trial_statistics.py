@@ -16,7 +16,7 @@ RELEVANT = 1.02
 """A ratio of rates from which a difference matters; a smaller one is worth no change."""
 
 APART = 1.1
-"""The same of rates that were measured at different times, not in turns: other programs make smaller ones."""
+"""The same for rates that were measured at different times, not in turns: other programs make smaller ones."""
 
 LEAST_ROUNDS = 6
 """Rounds from which an interval can be told."""

@@ -1,4 +1,4 @@
-"""What is exported of a run or a model, where it is written, and whether it can be."""
+"""The options of an export: formats and paths, and whether they are possible."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ STANDARD_OUTPUT = "-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """What is exported of a run, or of the file of a model, and where to.
+    """The options of an export of a run, or of the file of a model.
 
     Raises:
         UsageError: There is no format, or an option is not for it.

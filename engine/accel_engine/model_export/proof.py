@@ -185,7 +185,7 @@ class Proof:
         return Figures(self._metrics.results(self._sums[""]), of_outputs, latency=latency)
 
     def in_float32(self) -> Figures | None:
-        """What float32 changes of the trained model; ``None`` if nothing was written in it."""
+        """The figures of the trained model in float32; ``None`` if nothing was written in it."""
         return self._figures(FLOAT32) if FLOAT32 in self._sums else None
 
     def exported(self, name: str) -> Figures:

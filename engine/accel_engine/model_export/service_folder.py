@@ -120,7 +120,7 @@ def _data_hash(path: Path) -> str:
 
 
 def _meanings(artefacts: Artefacts) -> tuple[Meaning, ...]:
-    """What each served output means."""
+    """The meaning of each served output."""
     names, forms = tuple(artefacts.complete.model.output), artefacts.trained.output_forms
     return tuple(
         Meaning(name, form.name, form.task.name, tuple(form.classes), tuple(form.columns))

@@ -457,7 +457,7 @@ async def _openapi(state: ServingState, _request: Request) -> Response:
 
 
 async def _about(state: ServingState, _request: Request) -> Response:
-    """What the page shows of the model."""
+    """The facts on the model for the page."""
     service = state.served().service
     columns = [{"name": each.name, "kind": each.kind} for each in service.files.columns]
     shown = ("name", "version", "run", "step", "task", "kind", "data", "class_names", "metrics")

@@ -68,7 +68,7 @@ def _opened(folder: Path, service: Service, threads: int) -> Runtime:
 
 
 def _other_signature(service: Service, runtime: Runtime) -> str:
-    """What the model takes or gives in another form than the description says; empty for nothing."""
+    """The difference between the model's inputs and outputs and their description; empty if there is none."""
     for described, found in ((service.specs, runtime.inputs), (service.output_specs, runtime.outputs)):
         if described != dict(found):
             texts = [

@@ -1,4 +1,4 @@
-"""What the front end and the back end send each other through a socket: a head of MessagePack, and raw arrays."""
+"""Messages between the front end and the back end through a socket: a head of MessagePack, and raw arrays."""
 
 import socket
 import struct

@@ -287,7 +287,7 @@ def predictions(examples: FileExamples, outputs: Outputs, service: Service) -> l
 
 
 def _output(meaning: Meaning, array: Any) -> OutputPrediction:
-    """What an output means, from what is served: probabilities, or numbers in their units."""
+    """The prediction of an output from its served values: probabilities, or numbers in their units."""
     values, chances = np.asarray(array), None
     if meaning.task in ("classification", "multi-label"):
         values = values.reshape(len(values), -1)

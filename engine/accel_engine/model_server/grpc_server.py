@@ -123,7 +123,7 @@ class GrpcServer:
 
 
 def _answering(state: ServingState, method: Method, response: Any, label: str, *, is_open: bool) -> Callable[..., Any]:
-    """What answers the calls of a method.
+    """Make the function that answers the calls of a method.
 
     Args:
         state: What the server is doing.
@@ -159,7 +159,7 @@ def _check_token(state: ServingState, context: Any) -> None:
 
 
 def _open_inference(state: ServingState) -> dict[str, Method]:
-    """What answers each method of the Open Inference Protocol."""
+    """The functions that answer the methods of the Open Inference Protocol."""
 
     async def live(_request: Any) -> dict[str, Any]:
         return {"live": True}

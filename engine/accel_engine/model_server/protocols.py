@@ -1,4 +1,4 @@
-"""What the server and clients have in common: names in the protocols, types of tensors, and values as bytes.
+"""Definitions that the server and clients share: names in the protocols, types of tensors, and values as bytes.
 
 Sources: https://github.com/kserve/open-inference-protocol, Triton's binary tensor data extension, and TensorFlow
 Serving's API.

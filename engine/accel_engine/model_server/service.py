@@ -102,7 +102,7 @@ class UploadForm:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an output means; see :class:`accel_engine.inference.output_prediction.OutputPrediction`."""
+    """The meaning of an output; see :class:`accel_engine.inference.output_prediction.OutputPrediction`."""
 
     output: Text
     """Its name in the model."""

@@ -25,7 +25,7 @@ from accel_engine.models.model_files import SIGNATURE
 
 
 def answers(state: ServingState) -> dict[str, dict[str, Callable[[Any], Awaitable[dict[str, Any]]]]]:
-    """What answers each method of the services: takes a request, and gives the fields of its answer."""
+    """Functions that answer the methods of the services: each takes a request, and gives the fields of its answer."""
 
     async def predict(request: Any) -> dict[str, Any]:
         model = _model(state, request.model_spec)

@@ -1,4 +1,4 @@
-"""What a server that stands alone has: these modules of accel-tui, and the libraries that its model needs."""
+"""The contents of a server that stands alone: these modules of accel-tui, and the libraries that its model needs."""
 
 import shutil
 from importlib.metadata import PackageNotFoundError, version

@@ -107,7 +107,7 @@ def _saved(path: str, data: DataDescription, options: BuildOptions) -> keras.Mod
 
 
 def _arguments(data: DataDescription) -> dict[str, Any]:
-    """What a custom function may ask for."""
+    """The arguments that a custom function may ask for."""
     specs = [
         map_structure(lambda spec: tf.TensorSpec((None, *spec.shape), spec.dtype), part)
         for part in (data.inputs, data.targets)

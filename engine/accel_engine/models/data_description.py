@@ -1,4 +1,4 @@
-"""What a model's builder may know of the data; without TensorFlow."""
+"""The description of data for a model's builder; without TensorFlow."""
 
 from dataclasses import dataclass
 from math import prod
@@ -20,7 +20,7 @@ class DataDescription:
     inputs: Structure
     """The :class:`~accel_engine.data.structure.ArraySpec` of every input of an example."""
     targets: Structure = None
-    """The same of its targets; ``None`` if there are none, or if they are unknown."""
+    """The same for its targets; ``None`` if there are none, or if they are unknown."""
     class_names: tuple[str, ...] = ()
     """Names of the classes; empty if there are none."""
     vocabulary: tuple[str, ...] = ()

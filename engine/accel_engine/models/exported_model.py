@@ -1,4 +1,4 @@
-"""What exported models are like: the names of their inputs and outputs, raw columns of tables, labels."""
+"""The form of exported models: the names of their inputs and outputs, raw columns of tables, labels."""
 
 import keras
 

@@ -14,7 +14,7 @@ _MOST_TEXTS = 100_000
 
 
 def describe_data(dataset: Dataset, task: str) -> DataDescription:
-    """What a model's builder may know of a dataset.
+    """Describe a dataset for a model's builder.
 
     Args:
         dataset: The data.

@@ -25,10 +25,10 @@ HEAD = "logits"
 
 _MEAN = (0.485, 0.456, 0.406)
 _DEVIATION = (0.229, 0.224, 0.225)
-"""Of ImageNet's pixels in [0, 1], red, green and blue; as in ``keras.applications``."""
+"""Mean and standard deviation of ImageNet's pixels in [0, 1], red, green and blue; as in ``keras.applications``."""
 
 _CAFFE_MEAN = (123.68, 116.779, 103.939)
-"""Of its pixels from 0 to 255, red, green and blue."""
+"""Mean of ImageNet's pixels from 0 to 255, red, green and blue."""
 
 
 def build_pretrained(name: str, input_shape: tuple[int | None, ...], classes: int, *, download: bool) -> keras.Model:

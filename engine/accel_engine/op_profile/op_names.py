@@ -1,4 +1,4 @@
-"""What the names of operations say: the layer, the part of the step, and the name in the graph that was traced."""
+"""Parses the names of operations: the layer, the part of the step, and the name in the graph that was traced."""
 
 import re
 from collections.abc import Mapping

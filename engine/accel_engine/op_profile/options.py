@@ -47,7 +47,7 @@ def check_trace_size(folder: Path) -> None:
 
 
 def traced_text(profile: OpProfile, seconds: float) -> str:
-    """What was traced: the answer to the command."""
+    """The answer to the command: the steps and the time that were traced."""
     steps = f"{numbers.counted(profile.steps, 'step')} in " if profile.steps is not None else ""
     return f"profiled {steps}{seconds:.1f} s"
 

@@ -72,7 +72,7 @@ class OperationCost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
-    """What is known of a trace besides its files.
+    """Facts on a trace besides its files.
 
     Attributes:
         peak_flops, peak_source, peak_bytes, bytes_source: As in :class:`OpProfile`.

@@ -75,7 +75,7 @@ def _tpu(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceRequest:
-    """What a run asks of its place."""
+    """The request of a run to its place."""
 
     nodes: int | None = option(
         None, OptionSpec("With --on: machines, each with a worker of multi-worker.", int, minimum=1, metavar="N")

@@ -117,7 +117,7 @@ class Kubernetes(Place):
         return ["kubectl", *options, *([f"--namespace={namespace}"] if namespace else [])]
 
     def _why_pending(self, job: str) -> str:
-        """What Kubernetes says about the pods of a job that do not run."""
+        """Kubernetes' reason why the pods of a job do not run."""
         selector = f"jobset.sigs.k8s.io/jobset-name={job}"
         with suppress(RunError):
             text = run_tool([*self._kubectl(), "get", "pods", "--selector", selector, "--output", "json"], _PACKAGE)

@@ -99,7 +99,7 @@ class LaunchedPlace(Place):
 
 
 def last_line(directory: Path) -> str:
-    """What was printed last before the engines began, after a colon; empty for nothing."""
+    """The last line that was printed before the engines began, after a colon; empty for none."""
     try:
         lines = (directory / LOG).read_text("utf-8", "replace").split("\n")
     except OSError:

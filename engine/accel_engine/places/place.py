@@ -1,4 +1,4 @@
-"""What every place where a run is started has, and what a run asks of it."""
+"""The base of all places where runs are started, and a run as a place gets it."""
 
 import math
 import subprocess
@@ -69,7 +69,7 @@ class PlacedJob:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What ``python -m accel_engine.places start`` or ``end`` gets on the place's machines."""
+        """The arguments of ``python -m accel_engine.places start`` or ``end`` on the place's machines."""
         return (str(self.directory), *([str(self.plan_file)] if self.plan_file else ()))
 
     @property
@@ -81,7 +81,7 @@ class PlacedJob:
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """What a place's engine says about a job."""
+    """The state of a job, as a place's engine reports it."""
 
     waits: bool = False
     """Whether it is to start, or starts again."""
@@ -176,7 +176,7 @@ class Place(ABC):
 
     @abstractmethod
     def state(self, job: str) -> JobState:
-        """What the place's engine says about a job.
+        """The state of a job, as the place's engine reports it.
 
         Raises:
             RunError: The place's engine cannot be asked.
@@ -229,7 +229,7 @@ def machine_devices(gpus: int, model: str = "", *, tpus: int = 0) -> tuple[Devic
 
 
 def program_command(words: Sequence[str], python: str = sys.executable) -> list[str]:
-    """What runs a command of this program on a machine of a place, until the end of its input."""
+    """The command line that runs a command of this program on a machine of a place, until the end of its input."""
     return [python, "-P", "-m", "accel_engine.places", "run", str(home().absolute()), *words]
 
 

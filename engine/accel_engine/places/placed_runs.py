@@ -227,7 +227,7 @@ def write_place_files(
 
 
 def state_of(placed: PlacedRun, *, newest: bool = False) -> JobState:
-    """What a run's place says about it, now or at most :data:`ASK_SECONDS` ago.
+    """The state of a run at its place, now or at most :data:`ASK_SECONDS` ago.
 
     Raises:
         UsageError: This program does not know the place, or cannot reach it from here.

@@ -1,4 +1,4 @@
-"""What Ray runs on a node: a process of a run. Ray imports this module there, by name."""
+"""A process of a run on a node of Ray, which imports this module there, by name."""
 
 import os
 import subprocess

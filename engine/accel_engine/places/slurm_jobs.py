@@ -1,4 +1,4 @@
-"""What Slurm says of jobs: whether they wait, where and why, or how they have ended."""
+"""Reads the state of Slurm's jobs: whether they wait, where and why, or how they have ended."""
 
 import time
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ _answers: dict[tuple[str, ...], tuple[float, str]] = {}
 
 
 def state_of_job(job: str) -> JobState:
-    """What Slurm says about a job, or about a task of an array.
+    """The state of a job, or of a task of an array, as Slurm reports it.
 
     Raises:
         RunError: Slurm cannot be asked.

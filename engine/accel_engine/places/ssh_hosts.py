@@ -92,7 +92,7 @@ class SshHosts(LaunchedPlace):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """What ``ssh`` takes as their destinations.
+        """The destinations of ``ssh`` for the machines.
 
         Raises:
             UsageError: A host is named twice, or is not a destination.

@@ -37,7 +37,7 @@ def options_text(changes: Mapping[str, Any]) -> str:
 
 
 def command_argument(field: str, value: Any, steps_per_epoch: int) -> float | None:
-    """What the command with a field's name takes; ``None`` if no command changes the field to this value.
+    """The argument of the command with a field's name; ``None`` if no command changes the field to this value.
 
     Args:
         field: Name of the field.
@@ -72,7 +72,7 @@ def command_problem(plan: Plan, changes: Container[str]) -> str:
 
 
 def command_arguments(plan: Plan, steps_per_epoch: int | None, changes: Mapping[str, Any]) -> dict[str, float] | None:
-    """What the commands take that change all of the fields; ``None`` if commands cannot.
+    """Arguments of the commands that change all of the fields; ``None`` if commands cannot.
 
     Args:
         plan: The plan of the live run.

@@ -13,7 +13,7 @@ from accel_engine.plan.purposes import Purpose
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a field needs: without it, the field would have no effect.
+    """A need of a field: without it, the field would have no effect.
 
     A plan with such a field is refused, and the form hides the field.
     """
@@ -53,7 +53,7 @@ def both(first: Need, second: Need, *, what: str) -> Need:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """What contradicts a field that has a value."""
+    """A contradiction to a field that has a value."""
 
     holds: Callable[[Any], bool]
     """Whether a plan has it."""

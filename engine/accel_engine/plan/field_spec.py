@@ -1,4 +1,4 @@
-"""What is known of a plan field: description, type, allowed values, the words about it, and what it does."""
+"""The specification of a plan field: description, type, allowed values, the words about it, and its effects."""
 
 import difflib
 from collections.abc import Mapping
@@ -242,7 +242,7 @@ class FieldWords:
 
 @dataclass(frozen=True, slots=True)
 class FieldUse:
-    """What a field does, and who may change it."""
+    """The effects of a field, and who may change it."""
 
     affects: tuple[Effect, ...]
     """What it changes, first what it is set for; empty if it changes no step."""

@@ -130,7 +130,7 @@ def _python_problem(path: Path) -> str:
 
 
 def _precision_errors(situation: Situation) -> Iterator[PlanError]:
-    """What XLA or a strategy cannot compute."""
+    """Errors of precisions that XLA or a strategy cannot compute."""
     plan = situation.plan
     if situation.data.spec is not None and (why := why_not_compilable(plan, situation.data.spec)):
         yield PlanError("xla", plan.xla, why)
@@ -149,7 +149,7 @@ def why_not_compilable(plan: PlanFields, spec: Structure) -> str:
 
 
 def _step_errors(plan: PlanFields, total: int) -> Iterator[PlanError]:
-    """What does not fit the epochs, or the steps if their number is known."""
+    """Errors of fields that do not fit the epochs, or the steps if their number is known."""
     if plan.unfreeze_epoch is not None and plan.unfreeze_epoch > plan.epochs:
         reason = f"must be one of the {plan.epochs} epochs: lower it, or increase "
         yield PlanError("unfreeze_epoch", plan.unfreeze_epoch, reason, FieldValue("epochs"))
@@ -176,7 +176,7 @@ def wrong_drops(plan: PlanFields, warmup: int, total: int) -> str:
 
 
 def _task_errors(situation: Situation, chosen: Container[str]) -> Iterator[PlanError]:
-    """What does not fit the task of the data, or would not be measured."""
+    """Errors of fields that do not fit the task of the data, or would not be measured."""
     plan, data = situation.plan, situation.data
     described = describe_entry(data, plan.task)
     # Only models of the catalogue learn what the data tells; a user's model may have any loss.

@@ -18,7 +18,7 @@ def is_isolated(resolved: ResolvedPlan) -> bool:
 
 
 def warning(resolved: ResolvedPlan) -> str:
-    """What can be done through the ports of a plan's local workers, and why they can be reached; empty if not."""
+    """A warning on who can use the ports of a plan's local workers, and why they can be reached; or empty."""
     reason = why_reachable(resolved)
     return reason and (
         "while it trains, whoever can connect to this machine, or is logged in, can run code as you through the "
@@ -45,7 +45,7 @@ def why_reachable(resolved: ResolvedPlan) -> str:
 
 
 def _needs_network(resolved: ResolvedPlan) -> str:
-    """What may need the network; empty if nothing does."""
+    """The part of a plan that may need the network; empty if none does."""
     if resolved.data.url or source_of(resolved.data).is_downloaded:
         return f"reading {resolved.data.name}"
     if resolved.data.function:

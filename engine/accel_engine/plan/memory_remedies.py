@@ -1,4 +1,4 @@
-"""What helps a training that lacks memory, in the order of what it costs: for recovery, for estimates and for advice.
+"""Remedies for a training that lacks memory, the cheapest first: for recovery, for estimates and for advice.
 
 Micro-batches and rematerialization give the same losses, but for the rounding of sums. Micro-batches come first, as
 they take any amount of memory; where layers such as batch normalization make them differ, rematerialization does.
@@ -226,7 +226,7 @@ def next_repair(plan: Plan, facts: MemoryFacts) -> MemoryRepair | None:
 
 
 def _action(name: str, value: Any, plan: Plan, facts: MemoryFacts) -> str:
-    """What a change does, after ``the run``."""
+    """The effect of a change, in words after ``the run``."""
     match name:
         case "micro_batches":
             return _in_micro_batches(value, facts)

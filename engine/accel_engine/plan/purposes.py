@@ -14,7 +14,7 @@ from accel_engine.strategies import StrategyEntry
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is known of the data, the model and the machine with which a plan is trained."""
+    """The data, the model and the machine with which a plan is trained, as far as they are known."""
 
     plan: Any
     """The fields of the plan."""
@@ -28,7 +28,7 @@ class Situation:
 
     @property
     def task(self) -> str:
-        """What is learned; ``auto`` if neither the plan nor the data tells it."""
+        """The task; ``auto`` if neither the plan nor the data tells it."""
         return self.data.task if self.plan.task == "auto" else str(self.plan.task)
 
     @property

@@ -96,7 +96,7 @@ class ResolvedPlan:
         return replace(self, devices=devices, placement=placement)
 
     def situation(self, devices: Sequence[Device] | None = None) -> Situation:
-        """What the plan is trained with on some devices; ``None`` while they are unknown."""
+        """The situation of the plan on some devices; ``None`` while they are unknown."""
         # Other processes of a cluster may have other devices.
         kind = "" if self.cluster is not None else kind_of_devices(self.plan, self.strategy, devices)
         gpus = sum(device.kind == "gpu" for device in devices or ())

@@ -12,7 +12,7 @@ _RUNG = "completed_rung_"
 
 
 def completed_rungs(trial: FrozenTrial) -> Mapping[str, Any]:
-    """What successive halving has noted of a trial's rungs.
+    """The values that successive halving has noted at a trial's rungs.
 
     No public name gives them. Without the private ones, a continued trial is compared at its rungs again.
     """

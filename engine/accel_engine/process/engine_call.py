@@ -76,7 +76,7 @@ class EngineConnection:
         self.channel = Channel(self.process.stdout, self.process.stdin)
 
     def messages(self) -> Iterator[tuple[Any, int]]:
-        """What the process sends, each with its number, until it ends.
+        """Yield the messages of the process, each with its number, until it ends.
 
         Raises:
             RunError: A message is not one that this version of the program understands.
@@ -89,7 +89,7 @@ class EngineConnection:
 
     @property
     def log(self) -> str:
-        """What the process has written to its standard error, the last of it."""
+        """The end of the process's standard error."""
         size = os.fstat(self._log.fileno()).st_size
         return os.pread(self._log.fileno(), _MAX_LOG, max(0, size - _MAX_LOG)).decode(errors="replace")
 

@@ -35,7 +35,7 @@ class PolledCommand:
             reader.start()
 
     def news(self) -> tuple[list[tuple[bool, str]], int | None]:
-        """What it has printed since the last look, with whether as an error; and its exit status once all has come."""
+        """The output since the last call, with whether each is an error; and the exit status once all has come."""
         is_over = not any(reader.is_alive() for reader in self._readers)
         found = []
         while not self._printed.empty():

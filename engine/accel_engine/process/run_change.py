@@ -61,7 +61,7 @@ def _answer(directory: Path, number: int, should_stop: Callable[[], bool] = lamb
 
 
 class PauseNote(NamedTuple):
-    """What happens to a run while something else is measured; both are empty for a run that is not live."""
+    """Notes on a run that is paused while something else is measured; both are empty for a run that is not live."""
 
     now: str = ""
     """The note while the other thing is measured."""

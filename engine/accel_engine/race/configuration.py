@@ -51,7 +51,7 @@ class Configuration:
 
     @property
     def other_training(self) -> str:
-        """What is different in its steps, so that losses cannot be compared; empty if nothing is."""
+        """The differences in its steps for which losses cannot be compared; empty if there are none."""
         if ConfigurationKind.BATCH_SIZE in self.kinds:
             return "other batches"
         return "other updates" if self.changes_updates else ""
@@ -165,7 +165,7 @@ class ConfigurationState(StrEnum):
 
 
 class Best(StrEnum):
-    """What a configuration is the best at."""
+    """The figure at which a configuration is the best."""
 
     FASTEST = "fastest"
     LEAST_MEMORY = "least memory"

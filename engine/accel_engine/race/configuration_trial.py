@@ -174,7 +174,7 @@ class ConfigurationTrial:
 
 
 def trial_result(configuration: Configuration, trial: PlanTrial) -> ConfigurationResult:
-    """What the turns of a plan tell of it, without a comparison; or why it has failed."""
+    """The result of a plan by its turns, without a comparison; or why it has failed."""
     if trial.problem:
         return ConfigurationResult(configuration, ConfigurationState.FAILED, str(trial.problem))
     return ConfigurationResult(

@@ -154,7 +154,7 @@ def memory_race(without: PlanTrial, changed: PlanTrial, task: CureTask) -> CureR
 
 
 def learning_race(learned: Learned, task: CureTask) -> CureRace:
-    """What two plans learned from the same number of examples."""
+    """Compare the metrics of two plans after the same number of examples."""
     found, before = learned.comparison, learned.before
     between = (before + found.low, before + found.high) if math.isfinite(found.low) else None
     values = LearnedValue(learned.metric, before), LearnedValue(learned.metric, learned.after, between)

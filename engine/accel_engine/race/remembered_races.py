@@ -24,7 +24,7 @@ from accel_engine.run.engine.status import RunInfo
 
 @dataclass(frozen=True, slots=True)
 class RememberedResult:
-    """What a race measured of a plan."""
+    """A race's measurements of a plan."""
 
     examples_per_second: Rate
     """The median."""
@@ -113,7 +113,7 @@ def read_with_races(directory: Path) -> Recorded:
 
 
 def _faster_plan(info: RunInfo) -> FasterPlan | None:
-    """What a race on this machine has found to be faster for a run's plan; ``None`` for a run of another machine.
+    """The faster plan that a race on this machine has found for a run's; ``None`` for a run of another machine.
 
     Args:
         info: The run.

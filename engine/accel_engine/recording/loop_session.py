@@ -154,7 +154,7 @@ class LoopSession:
         return done
 
     def _collect(self) -> Iterator[QueueItem]:
-        """What the script has logged, and answers; called by the recorder thread."""
+        """Yield the items that the script has logged, and answers; called by the recorder thread."""
         while command := self._mailbox.take():
             yield from self._handle(command)
         logged = [self._logged.popleft() for _ in range(len(self._logged))]

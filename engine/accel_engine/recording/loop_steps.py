@@ -64,7 +64,7 @@ class LoopSteps:
         self._sums: dict[str, tuple[float, int]] = {}
 
     def items(self, logged: Sequence[LoggedRow]) -> Iterator[PendingSteps | Event]:
-        """What to write of logged rows.
+        """The items to write for logged rows.
 
         Values of the last step are merged; if it is written already, it is written again. A step that is not a whole
         number, or goes back, is left out with a warning.

@@ -1,1 +1,1 @@
-"""What engine processes are asked, and what they answer."""
+"""Requests to engine processes, and their answers."""

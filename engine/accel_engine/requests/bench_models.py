@@ -141,7 +141,7 @@ class BenchOptions:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What hides the devices that are not measured; see :attr:`EngineRequest.environment`."""
+        """Variables that hide the devices that are not measured; see :attr:`EngineRequest.environment`."""
         on_cpu = bool(self.devices) and all(each.startswith("cpu") for each in self.devices)
         return ON_THE_CPU if on_cpu else WITHOUT_TPU
 

@@ -30,7 +30,7 @@ class Measurement:
 
     @classmethod
     def of(cls, value: float, low: float, high: float) -> Self:
-        """What was measured, of numbers that may not be finite."""
+        """Make a measurement of numbers that may not be finite."""
         return cls(json_number(value), json_number(low), json_number(high))
 
 
@@ -60,7 +60,7 @@ class EvaluatedModel:
     metrics: Mapping[str, Measurement]
     """By Keras' names, the loss first."""
     classes: tuple[ClassScores, ...]
-    """Of a classifier."""
+    """The scores of each class, for a classifier."""
     notes: tuple[str, ...]
     """Warnings for the user."""
     baseline: Mapping[str, float | None] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Evaluation:
     models: tuple[EvaluatedModel, ...]
     """In the order in which they were given."""
     differences: tuple[Difference, ...]
-    """Of each model but the first to the first."""
+    """The differences of each model but the first to the first."""
     device: ComputeDevice = field(default_factory=ComputeDevice)
     """The device that computed it."""
 
@@ -138,7 +138,7 @@ class EvaluationOptions:
     )
     """The level of the intervals, 0 to 1."""
     seed: int = 0
-    """Of the random draws."""
+    """The seed of the random draws."""
     device: str = option("auto", DEVICE)
     """``auto``, ``cpu`` or a GPU such as ``gpu:0``."""
 

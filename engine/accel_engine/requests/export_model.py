@@ -16,7 +16,7 @@ class ExportTarget:
     """A file to write."""
 
     name: str
-    """Of its format and precision."""
+    """The name of its format and precision."""
     format: str
     """The name of one of :func:`accel_engine.formats.all_formats`."""
     quantize: str
@@ -32,7 +32,7 @@ class MeasuredModel:
     """The measurements of an exported model."""
 
     name: str
-    """Of its target."""
+    """The name of its target."""
     metrics: Mapping[str, float | None]
     """The loss and the metrics on the examples, ``None`` for what is not a finite number."""
     largest: float | None
@@ -47,7 +47,7 @@ class MeasuredModel:
     inputs: Mapping[str, str] = field(default_factory=dict)
     """A line about each input, such as ``uint8 28x28x1``."""
     outputs: Mapping[str, str] = field(default_factory=dict)
-    """The same of each output."""
+    """The same for each output."""
     path: str = ""
     """Where it was written; empty for the trained model."""
     problem: str = ""
@@ -85,7 +85,7 @@ class Export:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What was written, each SavedModel with its batching configuration if it has one."""
+        """The paths that were written, each SavedModel with its batching configuration if it has one."""
         return tuple(path for each in self.written for path in (each.path, each.batching) if path)
 
     @property
@@ -107,7 +107,7 @@ class WritingFormat:
     """A format begins to be written."""
 
     name: str
-    """Of its target."""
+    """The name of its target."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def _read_text(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionOptions:
-    """What is predicted, and how much of it is shown.
+    """The options of a prediction: which examples, and how much of them is shown.
 
     Attributes:
         texts: Texts, each an example.

@@ -29,7 +29,7 @@ class TrialAnswer:
     seconds: float = 0.0
     """How long it took to validate, or to save."""
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """Of a validation by name; none without validation data."""
+    """The metrics of a validation by name; none without validation data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class ReturnToStart:
     """Asks to return to the start."""
 
     seed: int | None
-    """Of the order of the examples from there on; by default the plan's."""
+    """The seed of the order of the examples from there on; by default the plan's."""
     initialize: bool
     """Whether the weights are the initial ones of this seed, if the start is not a checkpoint."""
 

@@ -17,7 +17,7 @@ from accel_engine.strategies import StrategyEntry
 
 @dataclass(frozen=True, slots=True)
 class RunNeeds:
-    """What a run needs to start."""
+    """The devices and the memory that a run needs to start."""
 
     kind: str = "cpu"
     """``cpu``, ``gpu`` or ``tpu``."""
@@ -100,7 +100,7 @@ def _usable(plan: Plan, devices: Sequence[Device], environment: Mapping[str, str
 
 
 def _host_memory(plan: Plan) -> int:
-    """What the engine takes at least: TensorFlow, and training data whose size is known before it is read."""
+    """The least memory of the engine: TensorFlow, and training data whose size is known before it is read."""
     known = 0
     with suppress(AccelError, PlanError):
         known = data_bytes(data.find(plan.data)) or 0

@@ -1,4 +1,4 @@
-"""What waits in the queue, and what it asks for there."""
+"""The entries of the queue, and their requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class WaitReason:
 
 
 NO_REASON = WaitReason("")
-"""Of a run that was started, or before anybody has looked."""
+"""The reason of a run that was started, or that was not looked at yet."""
 
 
 @dataclass(frozen=True, slots=True)

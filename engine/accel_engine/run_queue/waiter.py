@@ -125,7 +125,7 @@ class Waiter:
             return WaitingRun(entry.run, entry.request, blocked=str(error))
 
     def _need(self, entry: StoredEntry) -> RunNeeds:
-        """What a run needs, which is found again after it was added again."""
+        """The needs of a run, which are found again after it was added again."""
         key = (entry.request.devices, entry.added)
         if entry.run not in self._needs or self._needs[entry.run][0] != key:
             plan = _plan(entry.directory)

@@ -35,7 +35,7 @@ LEFT = "the script ended without ending the recording: it was killed, has crashe
 
 
 class Recording:
-    """What one recorder sends, from its beginning to its end: a run, or a part of one.
+    """The messages of one recorder, from its beginning to its end: a run, or a part of one.
 
     Args:
         number: Its number.

@@ -169,7 +169,7 @@ class TerminalRelay:
 
 
 def end_of_output(output: str) -> str:
-    """What an output says of the end: ``: ValueError: ...`` of the last traceback, or the last line as such."""
+    """The end of an output: ``: ValueError: ...`` of the last traceback, or the last line as such."""
     *_, end = output.rpartition("Traceback (most recent call last):")
     lines = [line for line in end.splitlines() if line.strip()]
     if end != output and (exceptions := [line for line in lines if not line[0].isspace()]):

@@ -1,4 +1,4 @@
-"""What a search looks for: the plan, the parameters that vary, the objectives and the limits; without Optuna."""
+"""The definition of a search: the plan, the parameters that vary, the objectives and the limits; without Optuna."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -66,7 +66,7 @@ def _read_name(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What a user chooses of a search besides the plan; all as :class:`StudyDefinition` has it, but for texts."""
+    """The options of a search besides the plan; all as :class:`StudyDefinition` has it, but for texts."""
 
     parameters: Sequence[Parameter] = field(default=())
     """The fields that vary."""

@@ -1,4 +1,4 @@
-"""What a search has found: the best trial, the front of several objectives, and what matters."""
+"""The results of a search: the best trial, the Pareto front of several objectives, and the importance of parameters."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

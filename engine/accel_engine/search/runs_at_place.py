@@ -105,7 +105,7 @@ class RunsAtPlace(EngineRuns):
         return found
 
     def _explained(self, run: str, found: Observation) -> Observation:
-        """What became of a run that was stopped or lost, as its job tells, once that has ended."""
+        """The end of a run that was stopped or lost, as its job reports it, once that has ended."""
         info = read_run(runs_directory() / run, watched=False)
         state = state_of(info.place) if info.place else JobState()
         if state.is_cancelled:

@@ -19,7 +19,7 @@ _ENDED = {
 
 
 def events_between(before: Trial | None, after: Trial) -> Iterator[dict[str, Any]]:
-    """What has happened to a trial between two looks at it.
+    """The events of a trial between two looks at it.
 
     Args:
         before: The trial as it was; ``None`` if it is new.

@@ -82,7 +82,7 @@ def _monitor(definition: StudyDefinition) -> dict[str, str]:
 
 
 def identity(definition: StudyDefinition, values: Mapping[str, Any]) -> str:
-    """What is the same for two trials that would train the same plan, also where a value has no effect."""
+    """A text that is equal for two trials that would train the same plan, also where a value has no effect."""
     return json.dumps(trial_plan(definition, values).to_mapping(), sort_keys=True)
 
 

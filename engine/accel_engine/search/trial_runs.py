@@ -1,4 +1,4 @@
-"""What a search needs of the runs of its trials; tests and benchmarks put other runs in their place."""
+"""The interface of a search to the runs of its trials; tests and benchmarks put other runs in their place."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

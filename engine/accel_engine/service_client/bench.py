@@ -154,7 +154,7 @@ class _ServiceBench(RuntimeBench):
         return seconds
 
     def _closed(self, batches: Sequence[Arrays], size: int) -> tuple[Measured, float, float | None]:
-        """What was measured of requests one after the other, in the scenario offline over several connections."""
+        """Measure requests one after the other, in the scenario offline over several connections."""
         requests = [self._service.prepare(each) for each in batches]
         if self._settings.scenario == "offline":
             load = measure(ConnectionsLoop(self._send, requests, self._connections, size), self._settings.seconds)
@@ -164,7 +164,7 @@ class _ServiceBench(RuntimeBench):
         return found, found.throughput, None
 
     def _server(self, size: int) -> tuple[Measured, float, float | None]:  # noqa: ARG002 (single examples)
-        """What was measured at the highest rate within the bound, and the rate."""
+        """Find the highest rate within the bound; returns its measurements and the rate."""
         settings, bound = self._settings, self._settings.target_latency
         assert bound is not None  # noqa: S101 (which the command checks)
         requests = single_requests(self._service, self._examples)

@@ -94,7 +94,7 @@ class ServedRun:
 
 
 def served_run(url: ServiceUrl, *, token: str = "", ca: str = "") -> ServedRun | None:
-    """What this program's own server tells of its model; ``None`` of other servers, and over gRPC.
+    """Ask this program's server for its model; ``None`` from other servers, and over gRPC.
 
     Raises:
         UnreachableError: The server does not answer.

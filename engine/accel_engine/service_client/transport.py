@@ -212,7 +212,7 @@ def _reason(error: Exception) -> str:
 
 
 def _refusal(path: str, answer: HttpAnswer) -> str:
-    """What a server says of a request that it refuses, on one line."""
+    """The message of a server that refuses a request, on one line."""
     text = answer.body[: 10 * _SHOWN].decode(errors="replace")
     try:
         found = json.loads(answer.body)

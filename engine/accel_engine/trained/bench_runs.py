@@ -146,7 +146,7 @@ def figures(candidate: Candidate) -> dict[str, float]:
 
 
 def _of_all_sizes(candidate: Candidate) -> dict[str, float]:
-    """What does not depend on the batch size: how long the file took to load, its bytes, and the metrics."""
+    """Values that do not depend on the batch size: how long the file took to load, its bytes, and the metrics."""
     known = {"load_seconds": candidate.load_seconds, "size": candidate.size or None}
     metrics = candidate.metrics.values if candidate.metrics else {}
     return {name: float(value) for name, value in (known | dict(metrics)).items() if value is not None}

@@ -1,4 +1,4 @@
-"""What the inputs and outputs of a model file mean, without its data."""
+"""Describes the inputs and outputs of a model file, without its data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -92,7 +92,7 @@ class TrainedModel:
     recorded_form: DataFormat | None
 
     def prepare(self, raw: Batch) -> Batch:
-        """What the model and its loss take, from raw examples; in a graph."""
+        """Prepare raw examples for the model and its loss; in a graph."""
         inputs = scaler(self.scale, self.dataset)(raw.inputs)
         return Batch(inputs, self.task.encode(raw.targets, inputs), raw.weights)
 
@@ -109,7 +109,7 @@ class TrainedModel:
 
     @cached_property
     def output_forms(self) -> tuple[OutputForm, ...]:
-        """What each of its outputs means."""
+        """The meaning of each of its outputs."""
         loss = getattr(self.model, "loss", None)
         return output_forms(self.outputs, loss, self.form, self.task, self.dataset.spec.targets, self.output_names)
 

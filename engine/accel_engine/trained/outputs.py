@@ -1,4 +1,4 @@
-"""What a model's outputs mean: probabilities of classes, numbers in their units, a class for each token or pixel."""
+"""The meaning of a model's outputs: probabilities of classes, numbers in their units, a class per token or pixel."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from accel_engine.training.evaluation.reports.choice import loss_of_output, name
 from accel_engine.training.reporting.data_formats import standardization
 
 OF_PARTS = ("sequence", "segmentation")
-"""Tasks with a class for each token or pixel."""
+"""Tasks with a class per token or pixel."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +86,7 @@ class PredictedOutput:
 def output_forms(
     specs: Structure, loss: Loss, form: DataFormat, task: Task, targets: Structure, names: Sequence[str] = ()
 ) -> tuple[OutputForm, ...]:
-    """What each output of a model means.
+    """The meaning of each output of a model.
 
     Args:
         specs: The specs of the outputs, with the batch.

@@ -1,4 +1,4 @@
-"""What a trained run is opened with: its data, other data in its place, or only the form of its data."""
+"""Opens the data of a trained run, other data in its place, or only the form of its data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

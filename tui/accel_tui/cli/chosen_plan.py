@@ -81,7 +81,7 @@ def _without_search(file: PlanFile) -> PlanFile:
 
 
 def _further_errors(plan: Plan, invalid: Container[str], devices: Sequence[Device]) -> Iterator[PlanError]:
-    """What does not fit the machine or the data, as far as it does not depend on invalid fields."""
+    """Errors of the machine or the data that do not depend on invalid fields."""
     if any(name in invalid for name in ("model", "data", "task", "strategy")):
         return
     with suppress(AccelError):

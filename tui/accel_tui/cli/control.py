@@ -158,7 +158,7 @@ def _find(reference: str) -> Path:
 
 
 def _arguments(directory: Path, changes: Mapping[str, Any]) -> dict[str, float]:
-    """What the commands take that change the fields.
+    """The arguments of the commands that change the fields.
 
     Raises:
         UsageError: A value is invalid, or no command sets the field to it.

@@ -167,7 +167,7 @@ def _export_page(found: Export) -> Iterator[str]:
 
 
 def _model_values(found: Export, model: MeasuredModel) -> dict[str, object]:
-    """What is known of a model, as a JSON object."""
+    """The measurements of a model, as a JSON object."""
     return {
         "run": found.name,
         "step": found.step,

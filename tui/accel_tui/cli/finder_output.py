@@ -1,4 +1,4 @@
-"""What ``accel-tui find`` prints: progress, plots in characters, tables, lines of JSON, the command that trains."""
+"""The output of ``accel-tui find``: progress, plots in characters, tables, lines of JSON, the command that trains."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -119,7 +119,7 @@ def follow_run(
 
 
 def _end_message(info: RunInfo, ended: RunEnded | None, *, could_be_stopped: bool) -> str:
-    """What to know about a run that has failed or was stopped, and what to do next; else empty."""
+    """The message on a run that has failed or was stopped, with the next thing to do; else empty."""
     if info.status is Status.FAILED and ended:
         return _failed_message(info, ended)
     if info.status is not Status.STOPPED:

@@ -1,4 +1,4 @@
-"""What a command draws again in place on a terminal: progress, bars and tables, below lines that stay."""
+"""Draws lines of a command again in place on a terminal: progress, bars and tables, below lines that stay."""
 
 import os
 import shutil

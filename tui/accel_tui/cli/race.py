@@ -237,7 +237,7 @@ def show_json(result: ConfigurationResult) -> None:
 
 
 def configuration_values(result: ConfigurationResult) -> dict[str, Any]:
-    """What is known of a configuration, in types of JSON."""
+    """The result of a configuration, in types of JSON."""
     check, compared = result.losses, result.against_reference
     plan = result.configuration.plan.to_mapping()
     return {

@@ -291,7 +291,7 @@ class _Follower:
         return True
 
     def _lost(self) -> str:
-        """What to say of a process that has ended without noting the search's end."""
+        """The message on a process that has ended without noting the search's end."""
         directory = self._database.directory
         name, last = directory.name, launch.last_log_line(directory)
         why = f": {last.removeprefix('accel-tui: ')}" if last else ""

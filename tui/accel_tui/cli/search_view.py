@@ -172,7 +172,7 @@ MOST_NUMBERS = 8
 
 
 def summary(ended: Mapping[str, Any], definition: StudyDefinition, trials: Sequence[Trial]) -> Iterator[str]:
-    """What a search has found, as lines."""
+    """The results of a search, as lines."""
     yield printable_line(f"the search {definition.name} {_outcome(ended)}: {ended['reason']}")
     best, monitor, marked = ended.get("best"), definition.objectives[0].name, _front(definition, trials)
     if best:
@@ -198,7 +198,7 @@ def _best_line(best: Mapping[str, Any], monitor: str) -> str:
 
 
 def _again(confirmed: Mapping[str, Any]) -> str:
-    """What the best plan reached with other seeds."""
+    """The results of the best plan with other seeds."""
     spread = confirmed["spread"]
     around = f" ± {numbers.metric(spread)}" if spread is not None else ""
     seeds = numbers.counted(len(confirmed["values"]), "other seed")
@@ -236,7 +236,7 @@ def _front(definition: StudyDefinition, trials: Sequence[Trial]) -> set[int]:
 
 
 def _below(definition: StudyDefinition, trials: Sequence[Trial], marked: Collection[int]) -> Iterator[str]:
-    """What the table does not tell: what its column means, and the trials that it leaves out."""
+    """Lines below the table: the meaning of its column, and the trials that it leaves out."""
     monitor = definition.objectives[0].name
     if marked:
         yield "FRONT: no other trial is better in one objective and as good in all others."

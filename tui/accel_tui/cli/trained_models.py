@@ -1,4 +1,4 @@
-"""What the commands on trained models have in common: runs and files of models."""
+"""Functions of the commands on trained models: runs and files of models."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from accel_engine.user_paths import exists, is_file, user_path
 
 
 def run_or_file(target: str) -> tuple[Path, bool]:
-    """What a command is to use: the directory of a run, or the file of a Keras model.
+    """The model that a command is to use: the directory of a run, or the file of a Keras model.
 
     Args:
         target: What names it. The ``model.keras`` of a run is its run, which knows the classes, units and data.

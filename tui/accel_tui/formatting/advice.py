@@ -13,7 +13,7 @@ from accel_engine.words import numbers
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """What was looked at: ``1,200 steps, 3 epochs, 3 validations, 45 readings``."""
+    """The records that were judged: ``1,200 steps, 3 epochs, 3 validations, 45 readings``."""
     parts = (
         (coverage.steps, "step"),
         (coverage.epochs, "epoch"),
@@ -24,7 +24,7 @@ def coverage_text(coverage: Coverage) -> str:
 
 
 def missing_text(coverage: Coverage) -> str:
-    """What was not recorded, and so not judged; empty for nothing."""
+    """The records that are missing, and so not judged; empty for none."""
     return f"Not judged, as not recorded: {', '.join(coverage.missing)}." if coverage.missing else ""
 
 
@@ -44,7 +44,7 @@ def evidence_text(evidence: Evidence) -> str:
 
 
 def cure_text(cure: Cure, info: RunInfo) -> str:
-    """What to do, in words, for the program or the script that trains the run."""
+    """The instruction of a cure, for the program or the script that trains the run."""
     return capitalized(cure.text if info.has_engine or not cure.script else cure.script)
 
 

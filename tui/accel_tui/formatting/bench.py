@@ -1,4 +1,4 @@
-"""What was measured of models as they are served, as text: tables, a line on each candidate, and the verdict."""
+"""Measurements of served models as text: tables, a line on each candidate, and the verdict."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
@@ -34,7 +34,7 @@ def setup_tables(candidates: Sequence[Candidate]) -> Iterator[ResultTable]:
 
 
 def bench_notes(candidates: Sequence[Candidate]) -> Iterator[str]:
-    """What brackets in the tables mean, and of which examples the metrics are."""
+    """Notes on the brackets in the tables, and on the examples of the metrics."""
     if any(_is_open(name, each) for candidate in candidates for name, each in candidate.percentiles.items()):
         yield (
             "(in brackets): too few requests for the upper end of its confidence interval; "
@@ -200,7 +200,7 @@ def _metric_examples(candidates: Sequence[Candidate]) -> Iterator[str]:
 
 
 def _comparison_sentences(found: Sequence[ModelComparison], target_latency: float | None) -> Iterator[str]:
-    """What each model, format and precision costs in the metric that counts, and gains in speed and size.
+    """Sentences on what each model, format and precision costs in the monitored metric, and gains in speed and size.
 
     Args:
         found: The comparisons, all with the same first candidate.

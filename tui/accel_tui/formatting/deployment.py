@@ -18,7 +18,7 @@ from accel_tui.formatting.table_columns import ResultTable
 
 
 def check_lines(found: ServiceCheck) -> Iterator[str]:
-    """What was compared, whether it is equal, and how fast the service is."""
+    """Lines on the comparison with the trained model, and the speed of the service."""
     version = f", version {found.version}" if found.version else ""
     by = ", ".join(filter(None, (found.server, found.platform)))
     yield f"{found.model}{version}, over {found.protocol}{f' ({by})' if by else ''}"
@@ -96,7 +96,7 @@ HEADER = ("NAME", "RUN", "VERSION", "HEALTH", "REQUESTS/S", "P50", "P99", "ERROR
 
 
 def status_row(status: DeploymentStatus, now: float) -> tuple[str, ...]:
-    """What a deployment does, one text per column; latencies and errors are since its server was started.
+    """The state of a deployment, one text per column; latencies and errors are since its server was started.
 
     Args:
         status: The deployment.
@@ -150,7 +150,7 @@ def status_values(status: DeploymentStatus) -> dict[str, Any]:
 
 
 def deployed_lines(found: Deployed) -> Iterator[str]:
-    """What was deployed, whether it is equal, how fast it is, and how it is asked."""
+    """Lines on a deployment: its comparison with the trained model, its speed, and how to ask it."""
     deployment, version, service = found.deployment, found.deployment.version, found.service
     yield f"{deployment.name}, version {version.number}: {version.run} at step {version.step:,} as {version.format}"
     yield equality(found)
@@ -184,7 +184,7 @@ def equality(found: Deployed) -> str:
 
 
 def _sizing_lines(sizing: Sizing | None) -> Iterator[str]:
-    """What was chosen by measuring, and how many machines the target rate takes; nothing without a target."""
+    """Lines on the measured choice, and how many machines the target rate takes; none without a target."""
     if sizing is None or not sizing.rate or sizing.target_latency is None:
         return
     yield (
@@ -216,7 +216,7 @@ SIZING_HEADER = (
 
 
 def sizing_rows(found: Deployed) -> list[tuple[str, ...]]:
-    """What was measured of each format and number of threads, one text per column of :data:`SIZING_HEADER`."""
+    """The measurements of each format and number of threads, one text per column of :data:`SIZING_HEADER`."""
     best = max((each.rate or 0.0 for each in found.sizings), default=0.0)
     return [
         (
@@ -256,7 +256,7 @@ def _service_urls(deployment: Deployment) -> dict[str, str]:
 
 
 def deployed_tables(found: Deployed, command: str) -> Iterator[ResultTable]:
-    """What was deployed, how fast it is, and how it is asked, with a command for that."""
+    """Tables of a deployment: its speed, and how to ask it, with a command for that."""
     version, service, load = found.deployment.version, found.service, found.load
     metrics = service.metrics
     yield ResultTable(
@@ -317,7 +317,7 @@ def _access(deployment: Deployment) -> str:
 
 
 def deployed_values(found: Deployed) -> dict[str, Any]:
-    """What was deployed, for ``--json``."""
+    """A deployment for ``--json``."""
     deployment, version, service, compared = found.deployment, found.deployment.version, found.service, found.comparison
     return {
         "name": deployment.name,

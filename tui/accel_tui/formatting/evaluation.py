@@ -28,7 +28,7 @@ MOST_CELLS = 72
 
 
 def evaluation_headline(found: Evaluation, options: EvaluationOptions) -> str:
-    """What was evaluated, and how."""
+    """A line on the examples, the device and the confidence intervals of an evaluation."""
     level = f"{100 * options.confidence:.4g}% confidence intervals of {options.resamples:,} resamples"
     is_split = found.split in ("test", "validation", "training")
     examples = f"{found.split} examples" if is_split else f"examples of {found.split}"
@@ -129,7 +129,7 @@ def _or_nan(value: float | None) -> float:
 
 
 def _baseline_rows(models: tuple[EvaluatedModel, ...]) -> Iterator[tuple[str, ...]]:
-    """What a prediction that has learned nothing reaches, and what it predicts."""
+    """Rows of the baseline: its metrics, and its prediction."""
     for name in dict.fromkeys(name for model in models for name in model.baseline):
         values = (model.baseline.get(name) for model in models)
         yield f"baseline {name}", *("" if value is None else numbers.metric(value) for value in values)

@@ -1,4 +1,4 @@
-"""What the finders found, in words, for the command line and the screen."""
+"""The results of the finders as text, for the command line and the screen."""
 
 from collections.abc import Iterable, Iterator
 
@@ -25,7 +25,7 @@ def ramp_progress(progress: RampProgress) -> str:
 
 
 def size_progress(progress: SizeProgress) -> str:
-    """What happens now, and about how long the rest takes, unless that is unknown or over."""
+    """The present phase, and about how long the rest takes, unless that is unknown or over."""
     left = progress.seconds_left or 0.0
     return f"{progress.detail}, about {numbers.duration(left)} left" if round(left) else progress.detail
 
@@ -70,7 +70,7 @@ def _spread(found: FoundRate, each: Suggestion) -> str:
 
 
 def rate_notes(found: FoundRate) -> Iterator[str]:
-    """What to know about learning rates, in sentences without a stop."""
+    """Notes on learning rates, in sentences without a stop."""
     if found.factor != 1:
         yield f"these are rates of the plan, which the optimizer gets times {found.factor:.3g}"
     if found.has_schedule:
@@ -120,7 +120,7 @@ def _names(chosen: ChosenSizes | None, size: MeasuredSize) -> str:
 
 
 def size_notes(found: FoundSize) -> Iterator[str]:
-    """What to know about batch sizes, in sentences without a stop."""
+    """Notes on batch sizes, in sentences without a stop."""
     yield f"no larger size was tried: {found.stopped}"
     if found.confirmed is None:
         return
@@ -133,7 +133,7 @@ def size_notes(found: FoundSize) -> Iterator[str]:
 
 
 def effect_notes(effects: BatchEffects) -> Iterator[str]:
-    """What a batch size means for steps, learning rate and quality, in sentences without a stop."""
+    """Effects of a batch size on steps, learning rate and quality, in sentences without a stop."""
     if effects.factor == 1:
         yield "the plan has this batch size already"
         return

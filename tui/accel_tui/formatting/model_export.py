@@ -24,7 +24,7 @@ SIGNATURE = ("SIGNATURE", "NAME", "TYPE")
 
 
 def export_headline(found: Export) -> str:
-    """What was exported, and on what it was verified."""
+    """A line on the exported model, and the examples on which it was verified."""
     examples = f"{found.examples:,} " if found.examples else ""
     return f"{found.name} at step {found.step:,}, verified on {examples}{found.split} examples, {found.device.text}"
 
@@ -49,7 +49,7 @@ def model_row(
     mark: str = "",
     models: Sequence[MeasuredModel] = (),
 ) -> tuple[str, ...]:
-    """What was measured of a model, one text per column.
+    """The measurements of a model, one text per column.
 
     Args:
         model: The model.
@@ -167,7 +167,7 @@ class ExportProgress:
 
     @property
     def phase(self) -> str:
-        """What is going on, in a few words."""
+        """The present phase, in a few words."""
         if self.models:
             left = self.names[len(self.models) - 1 :]
             return f"measuring the latency of {left[0]}" if left else "done"

@@ -53,7 +53,7 @@ def state_text(result: ConfigurationResult) -> str:
 
 
 def learned_text(learned: LearnedValue) -> str:
-    """What a plan has learned, with its interval: ``0.2867, between 0.2801 and 0.2933``."""
+    """The metric of a plan, with its interval: ``0.2867, between 0.2801 and 0.2933``."""
     low, high = learned.between or (0.0, 0.0)
     between = f", between {numbers.metric(low)} and {numbers.metric(high)}" if learned.between else ""
     return f"{numbers.metric(learned.value)}{between}"
@@ -82,7 +82,7 @@ def tolerance_text(result: ConfigurationResult) -> str:
 
 
 def spread_of(rate: float | None, between: tuple[float, float] | None) -> str:
-    """The same of a rate and its interval."""
+    """The same for a rate and its interval."""
     if between is None or not rate:
         return ""
     return f"±{max(rate - between[0], between[1] - rate) / rate:.0%}"
@@ -147,7 +147,7 @@ def _row(
 
 
 def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
-    """What the table means, and the configurations that it lacks, in lines."""
+    """Notes on the table, and the configurations that it lacks, in lines."""
     kinds = {each.memory_of for each in results if each.is_measured and each.memory is not None}
     has_several = any(process_count(each.configuration.plan) > 1 for each in results if each.is_measured)
     growing = "all processes of a configuration grew together" if has_several else "the process grew"

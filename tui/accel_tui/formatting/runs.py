@@ -30,7 +30,7 @@ def lost_reason(info: RunInfo | None) -> str:
 
 
 def plan_change_text(event: PlanChanged) -> str:
-    """What changed, from which step and why: ``validation every 500 steps (was 1 epoch) from step 22: me@here``."""
+    """A change of the plan, its step and reason: ``validation every 500 steps (was 1 epoch) from step 22: me@here``."""
     changed = ", ".join(
         f"{name.replace('_', ' ')} {_value(value)} (was {_value(event.before.get(name))})"
         for name, value in event.changes.items()

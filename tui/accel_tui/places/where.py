@@ -115,7 +115,7 @@ def place_choices() -> tuple[FieldChoice, ...]:
 
 
 def place_state(view: HostView, before: PlaceState) -> PlaceState:
-    """What is known of a host after a reading.
+    """The state of a host after a reading.
 
     Args:
         view: The host.
@@ -189,7 +189,7 @@ class PlaceWatch:
 
 
 def place_rows(where: Where, state: PlaceState, filled: ResolvedPlan) -> tuple[PreviewRow, ...]:
-    """What happens because the plan trains elsewhere; reads the sizes of the plan's files.
+    """Rows on a plan that trains elsewhere; reads the sizes of the plan's files.
 
     Args:
         where: The place.

@@ -1,4 +1,4 @@
-"""What is known of a dataset before training, as short texts."""
+"""The survey of a dataset before training, as short texts."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -50,7 +50,7 @@ def inputs(entry: DatasetEntry) -> str:
 
 
 def targets(entry: DatasetEntry) -> str:
-    """What is predicted; empty if unknown or without targets."""
+    """The targets in words; empty if unknown or without targets."""
     if entry.classes:
         return numbers.counted(entry.classes, "class")
     if columns := [column.name for column in entry.columns if column.role == "target"]:
@@ -135,7 +135,7 @@ DATA_FIELDS = tuple(name for name in PLAN_FIELDS if name not in ("seed", "batch_
 
 
 def survey_subject(plan: Plan) -> SurveySubject:
-    """What the survey of a plan's data depends on: neither seed nor batch size."""
+    """The values on which the survey of a plan's data depends: neither seed nor batch size."""
     return plan.data, replace(plan.data_options, seed=DEFAULTS["seed"], batch_size=DEFAULTS["batch_size"])
 
 

@@ -268,6 +268,6 @@ def drop_irrelevant(plan: Plan, devices: Sequence[Device] | None) -> Plan:
 
 
 def needs(name: str) -> str:
-    """What would make a field relevant, in a few words; empty for a field that always is."""
+    """The condition under which a field is relevant, in a few words; empty for a field that always is."""
     need, purpose = RULES[name].needs, RULES[name].only_for
     return f"only for {purpose.what}" if purpose else f"needs {need.what}" if need else ""

@@ -1,4 +1,4 @@
-"""What was measured of a plan's devices on this machine, or not yet, as text: for the form and the command."""
+"""Measurements of a plan's devices on this machine, or their lack, as text: for the form and the command."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from accel_tui.plan.data_text import PreviewRow
 
 
 def first_use_rows(resolved: ResolvedPlan, devices: Sequence[Device]) -> tuple[PreviewRow, ...]:
-    """What to try first where a plan trains on a GPU on which nothing was computed here yet; nothing otherwise."""
+    """A row on the first use of a GPU on which nothing was computed here yet; nothing otherwise."""
     placed = resolved.placement.devices if resolved.placement else ()
     names = [device.name for device in devices if device.kind == "gpu" and device.id in placed]
     if not (new := untried(names)):
@@ -54,7 +54,7 @@ def _speed_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def measured_rows(found: RememberedResult | None, resolved: ResolvedPlan) -> tuple[PreviewRow, ...]:
-    """What was measured of a plan on this machine; nothing without a race.
+    """The measurements of a plan on this machine; none without a race.
 
     Args:
         found: What was measured.

@@ -54,7 +54,7 @@ OUTCOME = ("scaling", "precision", "memory")
 
 
 def field_notes(filled: ResolvedPlan, known: Sequence[PreviewRow]) -> dict[str, str]:
-    """What the values of the fields mean that are always shown, in a few words each.
+    """Notes on the values of the fields that are always shown, in a few words each.
 
     Args:
         filled: The form.
@@ -76,14 +76,14 @@ def field_notes(filled: ResolvedPlan, known: Sequence[PreviewRow]) -> dict[str, 
 
 
 def _last(rows: Mapping[str, str]) -> str:
-    """What the last batch of an epoch has, or how many examples are left out."""
+    """A note on the last batch of an epoch, or on the examples that are left out."""
     if "last batch" in rows:
         return f"last {rows['last batch'].partition(' ')[0]}"
     return f"drops {rows['dropped'].partition(' ')[0]}" if "dropped" in rows else ""
 
 
 def file_rows(filled: ResolvedPlan, description: Description | None) -> tuple[PreviewRow, ...]:
-    """What the run writes, and about how much."""
+    """The files that the run writes, and about how much."""
     plan, counts = filled.plan, filled.step_counts
     size = ""
     if description and not description.problem and counts and not filled.errors:
@@ -142,7 +142,7 @@ def _model(filled: ResolvedPlan, description: Description | None, pending: str) 
 
 
 def _data(filled: ResolvedPlan) -> list[PreviewRow]:
-    """What is known of the data."""
+    """The rows on the data."""
     entry = filled.data
     reading = "known once the data is read" if entry.needs_engine else "reading the data…"
     text = data_text.structure(entry)

@@ -1,4 +1,4 @@
-"""What a form shows of its data before training, as lines; without widgets."""
+"""The preview of the form's data before training, as lines; without widgets."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -160,7 +160,7 @@ def _findings(entry: DatasetEntry, picture: DataPicture, width: int) -> Iterator
 
 
 def _source(entry: DatasetEntry, picture: DataPicture, found: Preview | None, width: int) -> Iterator[Content]:
-    """What the preview is made from."""
+    """Lines on the source of the preview."""
     if found is None:
         yield Content.styled("reading the data…", "$text-disabled")
     elif found.reason:

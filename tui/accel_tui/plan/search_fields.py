@@ -67,7 +67,7 @@ def _first_value(parameter: Parameter) -> Any:
 
 
 def describe_parameters(parameters: Sequence[Parameter]) -> str:
-    """What varies, for the summary: ``2 parameters: learning rate, batch size``."""
+    """The parameters for the summary: ``2 parameters: learning rate, batch size``."""
     names = ", ".join(field_labels.label(each.name) for each in parameters)
     return f"{numbers.counted(len(parameters), 'parameter')}: {names}. S searches; figures are for the first values"
 

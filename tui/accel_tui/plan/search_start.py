@@ -1,4 +1,4 @@
-"""What a user is asked before a search of the form's ranges starts."""
+"""Questions to the user before a search of the form's ranges starts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -171,6 +171,6 @@ def _listed(chances: dict[str, float]) -> str:
 
 
 def _forms(rows: Iterable[Sequence[float]]) -> Callable[[Iterable[float]], list[str]]:
-    """What writes a row of numbers, each column in one form."""
+    """Make a function that formats a row of numbers, each column in one form."""
     forms = [numbers.in_one_form(numbers.metric, map(float, column)) for column in zip(*rows, strict=False)]
     return lambda row: [form(float(value)) for form, value in zip(forms, row, strict=False)]

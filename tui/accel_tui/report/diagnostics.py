@@ -31,7 +31,7 @@ _SIDE = 96  # pixels of the longer side of a picture, at least
 
 
 def diagnostics_section(found: Diagnostics) -> Html:
-    """What the last validation found, as far as it is stored; empty without."""
+    """The results of the last validation, as far as they are stored; empty without."""
     if found.validation is None:
         return Html("")
     step = found.steps.get("validation", 0)

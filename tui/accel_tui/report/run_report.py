@@ -213,7 +213,7 @@ def _chart(state: RunState, panel: Panel) -> Html:
 
 
 def _plan(info: RunInfo) -> Html:
-    """What differs from the defaults, and the other fields."""
+    """The fields that differ from the defaults, and the other fields."""
     values = {name: value for name, value in info.plan_values.items() if name not in ("name", "config")}
     if not info.has_engine:
         return pairs(_fields(values))
@@ -266,7 +266,7 @@ def _environment(state: RunState, machine: list[tuple[str, str]]) -> Iterator[tu
 
 
 def _commands(info: RunInfo) -> Iterator[Html]:
-    """What repeats the run, and what shows it."""
+    """The commands that repeat the run, and that show it."""
     if info.script:
         command = f"accel-tui run {info.script}" if info.launched else info.script
     elif info.plan is not None and info.has_engine:

@@ -81,7 +81,7 @@ def best_value_text(run: RunSummary) -> str:
 
 
 def _baseline_value(run: RunSummary) -> float | None:
-    """What a prediction that has learned nothing reaches in the metric that counts; ``None`` if unknown."""
+    """The monitored metric of the baseline; ``None`` if unknown."""
     return run.baseline.get(run.monitor.removeprefix(VALIDATION_PREFIX))
 
 

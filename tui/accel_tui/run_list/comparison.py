@@ -149,12 +149,12 @@ class Comparison:
 
     @property
     def kind_of_values(self) -> str:
-        """What the values of training are in all runs, such as ``last epoch``; empty if the runs differ in that."""
+        """The kind of the values of training in all runs, such as ``last epoch``; empty if the runs differ in that."""
         kinds = {each.kind_of_value for each in self.runs}
         return kinds.pop() if len(kinds) == 1 and not is_bench(self.runs) else ""
 
     def differences(self, at: int) -> str:
-        """What differs in the plan of a run from the plan of the first."""
+        """The differences between the plan of a run and the plan of the first."""
         differing = (row for row in self.plan if row.texts[at] != row.texts[0])
         return ", ".join(f"{row.label} {row.texts[at]}" for row in differing) or "nothing"
 
@@ -268,7 +268,7 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
 
 
 def kinds_of_value(runs: Sequence[ComparedRun], series: str) -> str:
-    """What the values of training of a series are, such as ``last epoch``; empty if no run has one."""
+    """The kind of the values of training of a series, such as ``last epoch``; empty if no run has one."""
     return " or ".join(dict.fromkeys(each.kind_of_value for each in runs if series in (each.run.metrics or {})))
 
 

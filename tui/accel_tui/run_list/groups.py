@@ -246,7 +246,7 @@ class Folds:
 
 
 class RunFacts:
-    """What groups need of each run and of all their runs, which a new order changes nothing of.
+    """Facts on each run and on all runs that groups need, whatever the order.
 
     What is known of a run is kept until the run changes, and what is known of a group until the list does.
     """

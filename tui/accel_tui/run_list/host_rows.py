@@ -1,4 +1,4 @@
-"""What is known of each host, and its runs as rows: those that train, those that wait, and the last that have ended."""
+"""The state of each host, and its runs as rows: runs that train, runs that wait, and the last that have ended."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -221,7 +221,7 @@ def _metric(run: RunSummary, _: float) -> str:
 
 
 def host_check_lines(name: str, found: CheckedLink) -> list[str]:
-    """What a check of a host has found, without its doctor's reports."""
+    """The results of a check of a host, without its doctor's reports."""
     here = package_versions()
     lines = [f"{name}: connected in {found.connected:.1f} s, answers in {numbers.latency(found.answered)}"]
     for package, version in found.versions.items():
@@ -231,7 +231,7 @@ def host_check_lines(name: str, found: CheckedLink) -> list[str]:
 
 
 def problem_lines(found: CheckedLink) -> list[str]:
-    """What the doctor of a host has found that is not right, with how to mend it."""
+    """The problems that the doctor of a host has found, with their remedies."""
     wrong = [each for each in found.reports if each.finding.verdict in (CheckResult.WARN, CheckResult.FAIL)]
     lines = [f"{each.check}: {each.finding.summary}. {each.finding.fix}".strip() for each in wrong]
     return lines or ["accel-tui doctor finds nothing wrong there."]

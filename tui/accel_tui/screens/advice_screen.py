@@ -288,7 +288,7 @@ class AdviceScreen(WorkingScreen):
 
 
 def _about(advice: Advice) -> Content:
-    """What was looked at, and what could not be judged."""
+    """The records that were judged, and the rules that could not be."""
     if advice.info.bench:
         return Content.styled("This run is a bench: only training is judged.", "$text-muted")
     words = (

@@ -1,4 +1,4 @@
-"""What screens share: escape goes back, actions await dialogs, and work that would end is asked about first."""
+"""Base of screens: escape goes back, actions await dialogs, and work that would end is asked about first."""
 
 import asyncio
 import types
@@ -258,12 +258,12 @@ class WorkingScreen(AskingScreen):
 
     @property
     def work_in_progress(self) -> str:
-        """What would end, such as ``the race``; empty while the screen does not work."""
+        """The work that would end, such as ``the race``; empty while the screen does not work."""
         raise NotImplementedError
 
     @property
     def work_detail(self) -> str:
-        """What ending the work means, in a sentence."""
+        """The consequence of ending the work, in a sentence."""
         return "What is not done yet is lost."
 
     async def may_end(self) -> bool:

@@ -167,7 +167,7 @@ def _row(comparison: Comparison, at: int, best: RunCurve | None) -> ResultRow:
 
 
 def _variations(comparison: Comparison) -> Content:
-    """What varies in the plans, a line for each field, and what is equal."""
+    """The fields that vary in the plans, a line for each, and the equal ones."""
     width = max((len(row.label) for row in comparison.plan), default=0)
     lines = [Content.assemble((f"{row.label:<{width}}  ", "$text-muted"), _values(row)) for row in comparison.plan]
     return Content("\n").join([*lines, Content.styled(comparison.summary, "$text-muted")])

@@ -67,7 +67,7 @@ class DeploymentBenchScreen(JobScreen):
         yield ResultTables(id="result")
 
     def prepare(self, options: ServerBenchOptions) -> BenchServiceRequest:
-        """What is asked of an engine: its process has other threads than this program."""
+        """The request to an engine process: it has other threads than this program."""
         deployment = read_deployment(self._deployment.name)
         return BenchServiceRequest(
             f"{deployment.url}/v2/models/{deployment.name}",

@@ -293,7 +293,7 @@ class DeploymentsScreen(AskingScreen):
 
 
 def _summary(rows: Sequence[DeploymentStatus]) -> str:
-    """What all servers do together."""
+    """The figures of all servers together."""
     if not rows:
         return ""
     told = [row.figures for row in rows if row.figures]

@@ -66,7 +66,7 @@ class EntryScreen(Dialog[Value]):
         raise NotImplementedError
 
     def effect(self, value: Value) -> str:
-        """What enter does with a value, in a few words."""
+        """The effect of enter with a value, in a few words."""
         return EFFECT
 
     def compose(self) -> ComposeResult:

@@ -1,4 +1,4 @@
-"""What the threads of screens have of a job: its parts, its end, and why it has failed."""
+"""The job of a screen, for its threads: its parts, its end, and why it has failed."""
 
 import threading
 from collections import deque

@@ -156,7 +156,7 @@ class JobScreen(WorkingScreen):
         raise NotImplementedError
 
     def prepare(self, options: Any) -> Any:
-        """What :meth:`run` needs, before the form is left; in a thread.
+        """Prepare the argument of :meth:`run`, before the form is left; in a thread.
 
         Raises:
             AccelError: The job cannot be done with these options.
@@ -164,7 +164,7 @@ class JobScreen(WorkingScreen):
         return options
 
     def question(self, prepared: Any) -> QuestionScreen | None:
-        """What is to be asked before the job starts; ``None`` for nothing. All answers but Cancel start it."""
+        """The question before the job starts; ``None`` for none. All answers but Cancel start it."""
         return None
 
     def run(self, job: Job, prepared: Any) -> Any:

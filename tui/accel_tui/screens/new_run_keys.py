@@ -117,7 +117,7 @@ _TYPED_HINT = "enter accepts the text, esc leaves it: then letters are keys agai
 """Hint while a field is edited."""
 
 _TYPED_DATA_HINT = "tab completes, ↓ list, esc leaves"
-"""The same of the field for the data."""
+"""The same for the field for the data."""
 
 
 def hint_for(focused: Widget | None, filled: ResolvedPlan) -> Content:

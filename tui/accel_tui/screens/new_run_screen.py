@@ -225,7 +225,7 @@ class NewRunScreen(DirtyRegionScreen):
 
     @property
     def _scrolled(self) -> Widget | None:
-        """What the keys for pages scroll: the panel with more than it has room for."""
+        """The panel that the keys for pages scroll: the one with more than it has room for."""
         panel = panel_of(self.focused)
         found = panel.query("#fields, DataPreview") if panel else self.query("#fields")
         return next((each for each in found.results(Widget) if each.max_scroll_y > 0), None)
@@ -503,6 +503,6 @@ class NewRunScreen(DirtyRegionScreen):
 
 
 def _first_error(filled: ResolvedPlan | None) -> str:
-    """What is wrong with the first invalid field; empty if all are valid."""
+    """The error of the first invalid field; empty if all are valid."""
     errors = filled.errors if filled else {}
     return next((f"{field_labels.label(name)}: {word(errors[name])}" for name in SPECS if name in errors), "")

@@ -123,7 +123,7 @@ class RaceScreen(JobScreen):
         self._remaining = RaceTime()
 
     def make_form(self) -> OptionForm:
-        """What may change, and for how long each is measured."""
+        """The form of the kinds of changes, and how long each is measured."""
         return OptionForm(RaceOptions, ("seconds", "kinds"))
 
     def compose_result(self) -> ComposeResult:

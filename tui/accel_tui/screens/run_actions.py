@@ -191,7 +191,7 @@ NEXT_STEPS = (
 """The actions that *Run* offers as buttons once a run has ended, in their order."""
 
 _ONLY_BUTTONS = ("evaluate", "compare_similar", "duplicate")
-"""Those that the line of keys of *Run* leaves out."""
+"""Actions that the line of keys of *Run* leaves out."""
 
 
 def run_bindings(place: str) -> tuple[Binding, ...]:
@@ -451,7 +451,7 @@ async def _report(screen: RunActionsScreen, runs: Runs) -> None:
 
 
 def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
-    """What is deleted with the runs, and its size."""
+    """A text on the runs and files that are deleted, and their size."""
     size = numbers.size(sum(each.size for each in found))
     checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)
     parts = [

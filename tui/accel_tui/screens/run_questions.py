@@ -1,4 +1,4 @@
-"""What is asked before something is done with a run."""
+"""Questions before something is done with a run."""
 
 import math
 import re
@@ -36,7 +36,7 @@ def is_script(state: RunState) -> bool:
 
 
 def after_detach(state: RunState) -> str:
-    """What a live run does when its screen is left."""
+    """The note on what a live run does when its screen is left."""
     if state.is_queued:
         return "stays in the queue"
     return "stays paused" if state.paused else "keeps running" if state.is_launched else "keeps training"
@@ -50,7 +50,7 @@ def _stop_answers(state: RunState) -> tuple[Answer, ...]:
 
 
 def _stop_detail(state: RunState) -> str:
-    """What each way to stop a run does."""
+    """The effect of each way to stop a run."""
     if state.can_control_training and state.part and state.is_launched:
         stops = f"Stop this fit: {part_title(state.part)} ends after the current batch, and the script keeps running."
         return f"{stops}\nInterrupt the script: it gets {_SIGNALS}."

@@ -32,7 +32,7 @@ class TrialCurve:
 
 
 NO_CURVE = TrialCurve(np.empty(0), np.empty(0))
-"""Of a trial without a completed epoch."""
+"""The curve of a trial without a completed epoch."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -181,7 +181,7 @@ def has_placeholders(answer: str) -> bool:
 
 
 def ask_terminal(source: int, sink: int, seconds: float = QUERY_SECONDS) -> str:
-    """What a terminal answers to :data:`QUERY`; nothing of it is shown.
+    """Ask the terminal :data:`QUERY` and return its answer; nothing of it is shown.
 
     Before the dashboard reads keys. What comes later than :data:`QUERY_SECONDS` is taken for keys.
 

@@ -246,7 +246,7 @@ def _wrapped(line: Line, width: int) -> list[Content]:
 
 
 def _cure_lines(cure: Cure, advice: Advice, state: AdviceState, width: int) -> Iterator[Line]:
-    """What to do, the options that do it, what that gains, and why it cannot be tried."""
+    """Lines of a cure: the instruction, its options, its gain, and why it cannot be tried."""
     info = advice.info
     yield cure_text(cure, info), ""
     options = ""

@@ -28,7 +28,7 @@ class ContentLines(DirtyRegionWidget):
         raise NotImplementedError
 
     def layout_key(self) -> object:
-        """What the layout of the lines depends on; where it changes, all is repainted."""
+        """The values on which the layout of the lines depends; where they change, all is repainted."""
         return self.size
 
     def show_changes(self) -> None:

@@ -1,4 +1,4 @@
-"""What a deployment does and has done: charts of its latest readings, and a card of its figures, version and URLs."""
+"""A deployment now and before: charts of its latest readings, and a card of its figures, version and URLs."""
 
 import math
 import textwrap

@@ -228,7 +228,7 @@ class DeviceHeatMap(ContentLines):
 
 
 def _shape(view: HostView) -> object:
-    """What the layout depends on."""
+    """The values on which the layout depends."""
     return view.name, len(view.reading.devices)
 
 

@@ -61,7 +61,7 @@ _CORNERS, _LEAST_NAME = 6, 8  # cells of the frame beside its title, and of a na
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CardContent:
-    """What is read for a card."""
+    """The contents of a card."""
 
     state: RunState = RunState()  # noqa: RUF009 (it is frozen)
     """The run with its steps."""
@@ -300,7 +300,7 @@ def _head(run: RunSummary) -> Iterator[Content]:
 
 
 def _facts(run: RunSummary, info: RunInfo, content: CardContent) -> Iterator[tuple[str, str]]:
-    """What is known of a run: names and values."""
+    """The facts on a run: names and values."""
     state, plan = content.state, info.plan
     found = best_point(state.points(run.monitor), run.monitor, info.plan_values) if state.info else None
     if (result := result_of(run)) and not result.is_best:

@@ -179,7 +179,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self._painted: dict[int, tuple[object, ...]] = {}
 
     def key_of(self, row: T) -> Hashable:
-        """What identifies a row."""
+        """The key that identifies a row."""
         raise NotImplementedError
 
     @property
@@ -454,7 +454,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
             self.refresh(*regions)
 
     def _cells(self, line: int) -> tuple[object, ...]:
-        """What a line shows: its selection mark, then text and colour of each column; empty below the last row."""
+        """The cells of a line: its selection mark, then text and colour of each column; empty below the last row."""
         if not self.lines:
             return (self.empty,)
         if not 0 <= line < len(self.lines):

@@ -70,7 +70,7 @@ class _Run:
         return None if self.history.schedule else self.history.learning_rate
 
     def commands(self, changes: Mapping[str, Any]) -> dict[str, float] | None:
-        """What the commands take that change all of the fields; ``None`` if commands cannot, or it is not live."""
+        """Arguments of the commands that change all of the fields; ``None`` if commands cannot, or it is not live."""
         if self.info.plan is None or not self.info.status.live:
             return None
         built = self.history.built

@@ -1,4 +1,4 @@
-"""What a change of a plan is for, and the race of two plans that tries it: which plans, from which step."""
+"""The purpose of a change of a plan, and the race of two plans that tries it: which plans, from which step."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def cure_task(
 
 
 def quantity_of(changes: Collection[str], *, on_cpu: bool) -> Quantity:
-    """What changed fields are for.
+    """The quantity that changed fields are meant to improve.
 
     A batch size changes the speed, also together with a learning rate that fits it. Micro-batches and recomputed
     activations save memory; on a CPU, micro-batches are for speed.

@@ -1,4 +1,4 @@
-"""What a model has learned of its data: too little of it, or too few examples by heart."""
+"""Rules on models that have learned too little of their data, or too few examples by heart."""
 
 import math
 from collections.abc import Iterator
@@ -120,7 +120,7 @@ def is_underfit(learning: Learning) -> bool:
 
 
 def _missing_learning(learning: Learning) -> str | None:
-    """What nearest neighbours know and the settled model does not, in figures; ``None`` where it knows as much."""
+    """Figures on what nearest neighbours know and the settled model does not; ``None`` where it knows as much."""
     profile = learning.profile
     if profile is None or profile.neighbours is None or profile.neighbours_examples < 300 or len(learning.loss) < 100:
         return None

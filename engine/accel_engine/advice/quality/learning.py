@@ -1,4 +1,4 @@
-"""What the rules on poor models read of a run: the loss of its latest part, its validations, and what chance gives."""
+"""The values for rules on poor models: the loss of a run's latest part, its validations, and results of chance."""
 
 import math
 import re
@@ -230,7 +230,7 @@ class Learning:
 
 
 def learning_of(recorded: Recorded) -> Learning:
-    """What a run's latest part has recorded.
+    """Collect the records of a run's latest part.
 
     Several losses, as a GAN has, and a loss beside rewards need not fall: such a run has no loss here.
     """

@@ -100,7 +100,7 @@ def _first_lost(learning: Learning) -> int | None:
 
 
 def _first_lost_of_plan(learning: Learning) -> int | None:
-    """The same of a run of this program, which records the loss of all steps but those that it skips."""
+    """The same for a run of this program, which records the loss of all steps but those that it skips."""
     steps, loss = learning.recorded.steps, _losses(learning)
     bucket = int(loss.first[-1]) if len(loss) else learning.first
     stop = min(bucket + loss.width, steps) if len(loss) else bucket

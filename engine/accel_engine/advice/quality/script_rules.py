@@ -1,4 +1,4 @@
-"""What Keras does in a script otherwise than its author means, without an error."""
+"""Rules on mistakes in scripts that Keras does not report as errors."""
 
 from collections.abc import Iterator, Sequence
 

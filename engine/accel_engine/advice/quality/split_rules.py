@@ -19,7 +19,7 @@ MANY_FEATURES = 16
 """Features of an example, other than a table's row, from which two equal ones are not an accident."""
 
 CONTINUOUS_FEATURES = 3
-"""The same of features with many values each."""
+"""The same for features with many values each."""
 
 DUPLICATES_SHARE = 0.1
 

@@ -116,7 +116,7 @@ class SoundForm(ClassFileForm[SoundHeader]):
         return len(self.windows_of("", header)) > 1
 
     def changes(self, headers: Counter[SoundHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
-        """What is mixed, resampled, padded and cut."""
+        """Notes on sounds that are mixed, resampled, padded and cut."""
         counts, total, lost, windows = Counter[Verb](), 0, 0, 0
         headers = Counter({header: count for header, count in headers.items() if header != _COUNTED})
         for header, count in headers.items():
@@ -143,7 +143,7 @@ class SoundForm(ClassFileForm[SoundHeader]):
         )
 
     def changes_of(self, header: SoundHeader) -> list[Verb]:
-        """What reading a sound changes."""
+        """The changes by reading a sound."""
         length = self.length_of(header)
         found: dict[Verb, bool] = {
             "mixed": header.channels > 1,

@@ -56,7 +56,7 @@ class ClassFolderSource(FolderSource[str]):
 
     @cached_property
     def looks(self) -> Sequence[tuple[FilesSeen[str, Any], ClassFileForm[Any]]]:
-        """What some files are, and how all are read."""
+        """The headers of some files, and the form in which all are read."""
         files = [file for split in self.splits.values() for file in split.files]
         seen = look_at(files, self.form_type.check, self.options, self.form_type.looked_at)
         return [(seen, self.form_type.of(seen, self.options))]

@@ -78,7 +78,7 @@ class FileForm(ABC, Generic[F, H]):
         """
 
     def changes(self, headers: Counter[H], *, is_sampled: bool = False) -> tuple[Change, ...]:
-        """What reading changes in files with these headers.
+        """The changes by reading files with these headers.
 
         Args:
             headers: How many files have each.

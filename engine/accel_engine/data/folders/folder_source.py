@@ -96,7 +96,7 @@ class FolderSource(Source, Generic[F]):
     @cached_property
     @abstractmethod
     def looks(self) -> Sequence[tuple[FilesSeen[Any, Any], FileForm[Any, Any]]]:
-        """What some files of the inputs are, and how all are read; then the same of targets that are files.
+        """The headers of some files of the inputs, and the form in which all are read; then of targets that are files.
 
         Raises:
             DataError: The files differ too much to be read together.

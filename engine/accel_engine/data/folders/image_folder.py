@@ -70,7 +70,7 @@ class ImageForm(ClassFileForm[ImageHeader]):
         return read_pixels(Path(file), self.shape, np.dtype(self.dtype))
 
     def changes(self, headers: Counter[ImageHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
-        """What is turned, resized and converted."""
+        """Notes on images that are turned, resized and converted."""
         return image_changes(headers, self.shape, self.dtype, self.reason, is_sampled=is_sampled)
 
 
@@ -90,7 +90,7 @@ def image_changes(
     *,
     is_sampled: bool = False,
 ) -> tuple[Change, ...]:
-    """What reading images with these headers changes, and in how many."""
+    """The changes by reading images with these headers, and their numbers."""
     found = Counter[tuple[Verb, str]]()
     for header, count in headers.items():
         for change in changes_of(header, shape, dtype):

@@ -77,7 +77,7 @@ class MaskForm(FileForm[MaskPair, MaskHeader]):
         return self.classes.encode(*read_labels(Path(file.mask), self.shape, orientation)), header
 
     def changes(self, headers: Counter[MaskHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
-        """What is turned and resized."""
+        """Notes on images and masks that are turned and resized."""
         images = sum(count for header, count in headers.items() if header.image.orientation != 1)
         stored = sum(count for header, count in headers.items() if self._is_stored(header))
         resized = sum(count for header, count in headers.items() if self._is_resized(header))
@@ -116,7 +116,7 @@ class MaskFolder(FolderSource[MaskPair]):
 
     @cached_property
     def looks(self) -> "_Looks":
-        """What some images and masks are, and how all are read."""
+        """The headers of some images and masks, and the form in which all are read."""
         every = [pair for split in self.splits.values() for pair in split.files]
         seen = look_at([pair.image for pair in every], ImageForm.check, self.options)
         pairs = look_at(every, MaskForm.check, self.options)
@@ -211,7 +211,7 @@ def _folders(root: Path) -> tuple[Path | None, Path | None]:
 
 
 def _header(pair: MaskPair, mask: ImageHeader) -> MaskHeader:
-    """What the header of a mask and its image tell.
+    """Join the headers of a mask and its image.
 
     Raises:
         DataError: The mask has other sides than the image.

@@ -45,7 +45,7 @@ _MOST_RATE, _MOST_RATIO = 1 << 20, 64
 
 
 class SoundHeader(NamedTuple):
-    """What a file tells of a sound: samples per second, number of channels, and samples of each."""
+    """The header of a sound: samples per second, number of channels, and samples of each."""
 
     rate: int
     channels: int

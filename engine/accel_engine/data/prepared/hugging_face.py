@@ -68,7 +68,7 @@ class HuggingFace(PreparedSource):
 
     @cached_property
     def layout(self) -> Layout:
-        """What the JSON files, the lengths of lists and the first images tell."""
+        """The layout by the JSON files, the lengths of lists and the first images."""
         tables, options, features = self._tables, self.options, self._features
         specs: dict[str, ArraySpec] = {}
         left_out: list[str] = []
@@ -210,7 +210,7 @@ def _parquet_files(root: Path) -> dict[str, list[Path]]:
 
 
 def _read_parquet(file: Path, function: str, **options: Any) -> Any:
-    """What a function of ``pyarrow.parquet`` reads of a file."""
+    """Call a function of ``pyarrow.parquet`` that reads a file."""
     pyarrow = import_pyarrow(file)
     try:
         return getattr(import_module("pyarrow.parquet"), function)(regular(file), **options)

@@ -1,4 +1,4 @@
-"""What sources of prepared examples with named columns have in common: they are described, and made a dataset."""
+"""Base of sources of prepared examples with named columns: describes them, and makes a dataset."""
 
 from abc import abstractmethod
 from collections import Counter
@@ -63,7 +63,7 @@ class PreparedSource(Source):
     @cached_property
     @abstractmethod
     def layout(self) -> Layout:
-        """What headers and first examples tell.
+        """The layout by headers and first examples.
 
         Raises:
             DataError: The data is damaged.
@@ -250,7 +250,7 @@ def _task_of(roles: Roles, specs: Mapping[str, ArraySpec], options: DataOptions,
 
 
 def _kind_and_range(roles: Roles, specs: Mapping[str, ArraySpec], images: Sequence[str]) -> tuple[str, ValueRange]:
-    """What an example is, and the range of its values.
+    """The kind of an example, and the range of its values.
 
     Args:
         roles: The columns.
@@ -270,7 +270,7 @@ def _kind_and_range(roles: Roles, specs: Mapping[str, ArraySpec], images: Sequen
 
 
 def _describe_columns(roles: Roles, specs: Mapping[str, ArraySpec], images: Sequence[str]) -> tuple[EntryColumn, ...]:
-    """What is known of each column."""
+    """Describe each column, as far as it is known."""
     known = roles.by_name()
     return tuple(
         EntryColumn(

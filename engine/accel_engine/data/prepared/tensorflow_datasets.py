@@ -38,7 +38,7 @@ class TensorFlowDatasets(PreparedSource):
 
     @cached_property
     def layout(self) -> Layout:
-        """What the JSON files and the first records tell."""
+        """The layout by the JSON files and the first records."""
         found = self._features
         usable = {name: each.feature for name, each in found.items() if each.feature is not None}
         left_out = [f"{name} ({each.kind})" for name, each in found.items() if each.feature is None]

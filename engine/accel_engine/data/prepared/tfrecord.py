@@ -73,7 +73,7 @@ class TFRecord(PreparedSource):
 
     @cached_property
     def layout(self) -> Layout:
-        """What the description and the first records tell."""
+        """The layout by the description and the first records."""
         features = self.description.features
         check_named_columns(self.options, features, "feature")
         weight = self.description.weight or None

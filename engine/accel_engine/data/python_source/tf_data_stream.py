@@ -178,7 +178,7 @@ def _kind(dataset: tf.data.Dataset) -> str:
 
 
 def _effects(dataset: tf.data.Dataset) -> str:
-    """What of the earlier passes must be repeated, so that later ones give the same batches.
+    """The parts of earlier passes that must be repeated, so that later passes give the same batches.
 
     ``nothing``; ``iterator``: their iterators are made; ``first batch``: that is read, too; ``all`` of their batches.
     """

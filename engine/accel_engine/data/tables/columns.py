@@ -117,7 +117,7 @@ class Columns:
     """What reading changed in rows."""
 
     def changes_of(self, roles: Roles) -> tuple[Change, ...]:
-        """What reading changed in rows and in the columns that have a role."""
+        """The changes by reading in rows and in the columns that have a role."""
         used = roles.by_name()
         own = (change for name, column in self.columns.items() if name in used for change in column.changes)
         return (*self.row_changes, *own)

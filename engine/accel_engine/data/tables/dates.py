@@ -212,7 +212,7 @@ def readable_format(written: str) -> str:
 
 
 def unix_unit(numbers: npt.NDArray[np.float64]) -> str:
-    """The one of :data:`UNIX` for which numbers are dates before the year 5138."""
+    """The unit of :data:`UNIX` for which numbers are dates before the year 5138."""
     largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0))
     return next((unit for unit, a_second in UNIX.items() if largest <= 1e11 * a_second), "Unix nanoseconds")
 

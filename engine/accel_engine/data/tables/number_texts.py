@@ -186,7 +186,7 @@ def _candidates(wanted: Notation, *, comma: bool) -> Sequence[Notation]:
 
 
 def _pattern(notation: Notation) -> str:
-    """What matches a number without sign and exponent. Groups never begin with 0, and have two digits in India."""
+    """The pattern of a number without sign and exponent. Groups never begin with 0, and have two digits in India."""
     mark, point = f"[{notation.thousands}]", f"[{notation.decimal}]"
     grouped = rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+|[1-9]\d?(?:{mark}\d{{2}})+{mark}\d{{3}}"
     return rf"^(?:(?:\d+|{grouped})(?:{point}\d*)?|{point}\d+)$"

@@ -1,4 +1,4 @@
-"""What is learned from the training rows of a table: statistics, categories and words; without TensorFlow."""
+"""Learns the preprocessing of a table from its training rows: statistics, categories and words; without TensorFlow."""
 
 import re
 from collections import Counter
@@ -46,7 +46,7 @@ _PUNCTUATION = re.compile(r"""[!"#$%&()*+,\-./:;<=>?@\[\\\]^_`{|}~']""")
 
 @dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """What was learned from the training rows. Called, it makes a Keras model of it; see :meth:`model`."""
+    """The preprocessing of a table, from its training rows. Called, it makes a Keras model of it; see :meth:`model`."""
 
     columns: tuple[ColumnFormat, ...]
     """The columns of the inputs, in the order of the file."""
@@ -88,7 +88,7 @@ class Preprocessing:
         return (*(self.names[key] for key in self.numbers), *flags, *encoded)
 
     def original(self, matrix: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[Any]]:
-        """What rows of the matrix are in the units and words of the table, by its columns.
+        """Convert rows of the matrix back to the units and words of the table, by its columns.
 
         Args:
             matrix: ``[rows, features]``, as :attr:`feature_names` names them.
@@ -134,7 +134,7 @@ class Preprocessing:
         return matrix
 
     def raw(self, inputs: Sequence[RawInput], rows: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
-        """What :attr:`model` takes for some rows: texts, numbers as float32, or float64 where that loses digits.
+        """The raw inputs of :attr:`model` for some rows: texts, numbers as float32, or float64 where that loses digits.
 
         Args:
             inputs: The raw inputs, all rows.
@@ -197,7 +197,7 @@ class Preprocessing:
 
     @cached_property
     def _texts(self) -> dict[str, tuple[str, ...]]:
-        """What the features of each column of categories or words stand for, in the order of the features."""
+        """The texts of the features of each column of categories or words, in the order of the features."""
         texts = {key: ("other words", *words) for key, words in self.words.items()}
         others = () if self.joins_categories else (OTHER_VALUES,)
         for key, values in self.vocabularies.items():

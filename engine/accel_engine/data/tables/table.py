@@ -71,7 +71,7 @@ class _Table:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What reading changes, before anything is learned from the training rows."""
+        """The changes by reading, before anything is learned from the training rows."""
         columns, said = self.columns.columns, "predicted in seconds since 1970"
         dates = (name for name in self.roles.targets if columns[name].kind == "date")
         targets = (Change("read as numbers", f"dates of {name}", detail=said) for name in dates)

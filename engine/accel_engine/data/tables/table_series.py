@@ -116,7 +116,7 @@ def _without_unused(table: Columns, options: DataOptions) -> DataOptions:
 
 
 def _changes(table: Columns, options: DataOptions) -> Iterator[Change]:
-    """What reading changes: its own changes, and columns that are left out."""
+    """The changes by reading: its own, and columns that are left out."""
     unused = _without_numbers(table, options)
     yield from table.changes_of(choose_series_roles(tuple(table.columns), _without_unused(table, options)))
     if unused and not options.features:

@@ -33,7 +33,7 @@ class ExamplesDone:
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """What an engine process is doing for a request, before its result."""
+    """The work of an engine process on a request, before its result."""
 
     what: str
     """In words, such as ``opening the model``."""
@@ -57,7 +57,7 @@ class Problem:
 
 
 class EngineRequest(Generic[ResultT]):
-    """What an engine process is asked; a frozen dataclass in a module of :mod:`accel_engine.requests`.
+    """A request to an engine process; a frozen dataclass in a module of :mod:`accel_engine.requests`.
 
     The engine calls its function with the request and a :data:`Send`; what that returns is the result. Requests, parts
     and results are dataclasses. Their fields are numbers, also NaN and infinite ones, texts, bytes, paths, plans and
@@ -149,7 +149,7 @@ class DeviceRequest:
 
     @property
     def wanted_device(self) -> str:
-        """What the user chose: ``auto``, ``cpu`` or a GPU such as ``gpu:0``; ``auto`` where there is no choice."""
+        """The user's choice: ``auto``, ``cpu`` or a GPU such as ``gpu:0``; ``auto`` where there is no choice."""
         return "auto"
 
     @property

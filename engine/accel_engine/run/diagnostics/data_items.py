@@ -87,12 +87,12 @@ class DataFormat:
     input_units: Units | None = None
     """How the columns of a time series were standardised; ``None`` if they were not."""
     target_units: Units | None = None
-    """The same of its targets."""
+    """The same for its targets."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFingerprint:
-    """What a run's data was when its training began."""
+    """Hashes of a run's data when its training began."""
 
     parts: Mapping[str, Text]
     """Hashes, by what they are of; see :mod:`accel_engine.data.fingerprint`."""
@@ -131,18 +131,18 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class DataProfile:
-    """What a run's data was like when its training began. ``None`` for what was not measured or does not apply."""
+    """A profile of a run's data when its training began; ``None`` for figures not measured, or that do not apply."""
 
     examples: Count
     """Number of training examples whose values were looked at."""
     validation_examples: Count = 0
-    """The same of validation."""
+    """The same for validation."""
     features: Count = 0
     """Numbers of an example; 0 if inputs are not numbers, or tokens."""
     inputs: InputProfile | None = None
     """Training inputs as the model gets them, before any layer of it."""
     validation_inputs: InputProfile | None = None
-    """The same of validation."""
+    """The same for validation."""
     continuous_features: Count | None = None
     """Features with more than 8 values, of those that were looked at, scaled up to all."""
     constant_features: Count | None = None
@@ -155,7 +155,7 @@ class DataProfile:
     classes: tuple[Count, ...] = ()
     """Training examples of each class, all that are in memory; empty if targets are not classes."""
     validation_classes: tuple[Count, ...] = ()
-    """The same of validation."""
+    """The same for validation."""
     neighbours: Number | None = None
     """Share of examples whose nearest neighbour in another place has the same class; of numbers to predict, the
     correlation of an example's with its neighbour's."""

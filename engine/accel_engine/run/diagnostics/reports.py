@@ -1,4 +1,4 @@
-"""What a validation found, in a form that fits the task: one report per output of the model.
+"""Reports of a validation, in a form that fits the task: one per output of the model.
 
 Figures that can be computed from these, such as precision or a ROC curve, are not stored; see :mod:`.figures`.
 """
@@ -224,7 +224,7 @@ class ForecastReport(Report):
     mae: npt.NDArray[np.float64]
     """Mean absolute error at each step ahead, float64 ``[len(names), horizon]``, for at most 512 steps."""
     baseline: npt.NDArray[np.float64] | None = None
-    """The same of a forecast that repeats the last known value; ``None`` if that is not in the input."""
+    """The same for a forecast that repeats the last known value; ``None`` if that is not in the input."""
     mean_mae: Number
     """Mean absolute error over all values."""
     mean_rmse: Number

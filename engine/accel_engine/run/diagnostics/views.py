@@ -1,4 +1,4 @@
-"""What can be shown of an example, or of a model's output for it: an image, a row of a table, text, a curve and so on.
+"""Views of an example, or of a model's output for it: an image, a row of a table, text, a curve and so on.
 
 Each is bounded in size, so that a run's diagnostics stay below a few megabytes.
 """

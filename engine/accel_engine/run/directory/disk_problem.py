@@ -45,7 +45,7 @@ class DiskProblem(StrEnum):
 
     @property
     def wanted(self) -> str:
-        """What a run waits for: ``for space``, or ``to write again``."""
+        """The end of the message on waiting: ``for space``, or ``to write again``."""
         return "for space" if self in (DiskProblem.FULL, DiskProblem.QUOTA) else "to write again"
 
     @property
@@ -94,7 +94,7 @@ def disk_problem(error: BaseException, directory: Path) -> DiskProblem | None:
 
 
 def read_waiting(directory: Path) -> DiskProblem | None:
-    """What a run's writer waits for; ``None`` if it does not wait, or the system cannot tell."""
+    """The reason why a run's writer waits; ``None`` if it does not wait, or the system cannot tell."""
     number = read_flag(directory)
     return None if number is None or number >= len(DiskProblem) else list(DiskProblem)[number]
 

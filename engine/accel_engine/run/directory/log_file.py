@@ -28,7 +28,7 @@ _LONGEST = 200
 
 
 def fatal_message(log: str) -> str:
-    """What native code wrote last as it ended its process, on a line; empty if it did not."""
+    """The last message of native code that ended its process, on a line; empty if it did not."""
     for line in reversed(log.splitlines()):
         if begin := FATAL.search(line):
             value = _VALUE.search(log) if "Flag parsing failed" in line else None

@@ -78,7 +78,7 @@ def plain_name(directory: Path) -> str:
 
 
 def reference(directory: Path) -> str:
-    """What commands take for a run: its id, with the place of a worker's run; or its directory if it is elsewhere."""
+    """The reference to a run for commands: its id, with the place of a worker's run; or its directory if elsewhere."""
     runs = runs_directory()
     if host_of_run(directory):
         return run_name(directory)

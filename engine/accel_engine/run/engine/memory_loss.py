@@ -133,7 +133,7 @@ def memory_loss(directory: Path, meta: Mapping[str, Any]) -> MemoryLoss | None:
 
 
 def last_words(directory: Path, meta: Mapping[str, Any]) -> str:
-    """What native code wrote as it ended the engine of a lost run, and the last error of a GPU; empty without.
+    """The last message of native code that ended the engine of a lost run, and the last error of a GPU; or empty.
 
     Args:
         directory: The run's directory.

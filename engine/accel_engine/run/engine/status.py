@@ -118,7 +118,7 @@ class RunInfo:
 
     @property
     def kind(self) -> str:
-        """What made it: ``training`` by an engine, a ``script``, an ``import`` or a ``bench`` of inference."""
+        """The origin of the run: ``training`` by an engine, a ``script``, an ``import`` or a ``bench`` of inference."""
         return _kind(self.script, self.source, self.bench)
 
     @property
@@ -150,7 +150,7 @@ class RunInfo:
 
     @property
     def x_name(self) -> str:
-        """What its series are by, in words: ``step`` or ``batch size``."""
+        """The name of the axis of its series: ``step`` or ``batch size``."""
         return self.x_series.replace("_", " ") or "step"
 
     @property
@@ -216,7 +216,7 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
 
 
 def _with_state_there(info: RunInfo, state: HostState) -> RunInfo:
-    """What is known of a mirrored run: this machine does not see the locks, the memory and the clock of its host."""
+    """Add the state of a mirrored run that only its host knows: locks, memory and clock."""
     try:
         waiting = DiskProblem(state.waiting) if state.waiting else None
         loss = MemoryLoss(state.memory_loss) if state.memory_loss else None

@@ -1,1 +1,1 @@
-"""What follows from the events of a run."""
+"""The history of a run, from its events."""

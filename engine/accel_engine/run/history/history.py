@@ -1,4 +1,4 @@
-"""What follows from a run's events, in one value, which :func:`fold` extends by further events."""
+"""The history of a run: a value from its events, which :func:`fold` extends by further events."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -184,7 +184,7 @@ class History:
         return ended + (0.5 if step > last_step else 0.0)
 
     def measured(self, monitor: str) -> Sequence[events.EpochEnded | events.Validated]:
-        """What measures a metric: validations if it has the prefix ``validation_``, else epochs."""
+        """The events with a metric: validations if it has the prefix ``validation_``, else epochs."""
         return self.validations if monitor.startswith(VALIDATION_PREFIX) else self.ended_epochs
 
     def points(self, monitor: str) -> Points:

@@ -33,7 +33,7 @@ _BATCH_SAMPLES = 1 << 12
 
 @dataclass(slots=True)
 class _Position:
-    """What was polled: the last row read of each table, and the step after the last one read."""
+    """The last row read of each table, and the step after the last one read."""
 
     event: int = 0
     chunk: int = 0

@@ -45,7 +45,7 @@ class NewSteps:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What was written to a run since the last poll, each in order of time."""
+    """The rows that were written to a run since the last poll, each in order of time."""
 
     events: tuple[Event, ...] = ()
     chunks: tuple[Chunk, ...] = ()

@@ -29,7 +29,7 @@ class ImportSource:
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """What a host says of a run that is mirrored from it: what only its machine can tell."""
+    """The state of a mirrored run that only the machine of its host can tell."""
 
     status: Text
     """Its :class:`~accel_engine.run.engine.status.Status`."""

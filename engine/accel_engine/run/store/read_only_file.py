@@ -95,7 +95,7 @@ def _connect_shared(path: Path) -> sqlite3.Connection | None:
 
 
 def _file_stamp(path: Path) -> tuple[_Stamp, _Stamp]:
-    """What changes when a database or its log is written; the latter is empty without a log."""
+    """Values that change when a database or its log is written; the latter is empty without a log."""
     return _stamp(path), _stamp(path.with_name(f"{path.name}-wal"))
 
 

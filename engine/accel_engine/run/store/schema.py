@@ -15,7 +15,7 @@ MAX_CHUNK = 1 << 24
 """More steps than a chunk can have."""
 
 Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=1 << 10)]
-"""Of a device, a series or a kind."""
+"""The name of a device, a series or a kind."""
 
 Step: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_STEP)]
 

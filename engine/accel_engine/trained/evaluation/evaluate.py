@@ -58,7 +58,7 @@ _FEWEST_BLOCKS = 20
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What was measured of a model.
+    """The measurements of a model.
 
     Attributes:
         source: The model and its examples.

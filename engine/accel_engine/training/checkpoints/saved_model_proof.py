@@ -62,7 +62,7 @@ def _modules(description: Any) -> Iterator[str]:
 
 
 def saving_faults(assembly: Assembly, file: Path, *, silent_only: bool = False) -> str:
-    """What a saved model does otherwise than the trained one, or why it cannot be loaded; empty if it is the same.
+    """Differences of a saved model from the trained one, or why it cannot be loaded; empty if it is the same.
 
     Both compute on the CPU, where the same weights give the same outputs. What cannot be compared is not: a model of
     several processes or on a TPU, one that is large for the memory of the host, the outputs after a preprocessing, for

@@ -127,7 +127,7 @@ class Assembly:
         return [(variable, tf.convert_to_tensor(average.value)) for variable, average in self.averages]
 
     def prepare(self, raw: Batch) -> Batch:
-        """What the model and its loss take, from raw examples; in the graph of a step."""
+        """Prepare raw examples for the model and its loss; in the graph of a step."""
         inputs = self.scaled(raw.inputs)
         return Batch(inputs, self.task.encode(raw.targets, inputs), raw.weights)
 
@@ -136,7 +136,7 @@ class Assembly:
         return self.augmentation(self.prepare(raw)) if self.augmentation else self.prepare(raw)
 
     def scaled(self, inputs: Structure) -> Structure:
-        """What the model takes, from raw inputs; in a graph."""
+        """Scale raw inputs for the model; in a graph."""
         return scaler(self.scale, self.dataset)(inputs)
 
     @property

@@ -93,7 +93,7 @@ def _notes(changed: list[str], plan: Plan, consequence: str = "") -> list[str]:
 
 
 def _seed_advice(plan: Plan) -> str:
-    """What may be wrong with data that a function makes."""
+    """A hint on random numbers in a function that makes data."""
     return (
         f"; if {plan.data} makes them at random, give its random generator a seed" if find(plan.data).function else ""
     )

@@ -448,7 +448,7 @@ def _rows(function: Any, *arguments: Any) -> npt.NDArray[np.float32]:
 
 
 def _shapes(segment: Segment) -> tuple[Any, ...]:
-    """What the graph of a segment depends on: its examples, and the shape of each array of a step."""
+    """The key of a segment's graph: its examples, and the shape of each array of a step."""
     return segment.examples, *(tuple(array.shape[1:]) for array in flatten(segment.order))
 
 

@@ -29,11 +29,11 @@ from accel_engine.private_names.keras_names import (
 from accel_engine.run.store.series_names import SeriesNames
 
 MAX_STATE = 64
-"""Values in the state of a metric whose value of each batch is recorded; of larger ones, as AUC, only epochs are."""
+"""Most values in the state of a metric that is recorded for each batch; larger ones, such as AUC, only for epochs."""
 
 MAX_EPOCH_STATE = 1 << 13
-"""The same of those whose value of each epoch is recorded: each step gives all of its states. Of larger ones, as of a
-confusion matrix of 1,000 classes, the ones of validations."""
+"""Most values in the state of a metric that is recorded for each epoch, as each step gives all of its states. Larger
+ones, such as a confusion matrix of 1,000 classes, are recorded for validations only."""
 
 
 class MetricStates:
@@ -302,7 +302,7 @@ class EpochStates:
 
     @property
     def stored(self) -> npt.NDArray[np.float64]:
-        """What a checkpoint stores: the steps and the sums, ``[1 + states]``."""
+        """The values for a checkpoint: the steps and the sums, ``[1 + states]``."""
         return np.array([self.steps, *self.sums], np.float64)
 
     def restore(self, stored: Sequence[float]) -> None:

@@ -231,7 +231,7 @@ class CustomStep:
         return pack_states(sums[len(self._names) :])
 
     def metrics(self, states: npt.NDArray[np.float64]) -> dict[str, float]:
-        """What ``train_step`` returns of its metrics, over all examples of some steps; see :meth:`Step.metrics`.
+        """The metrics that ``train_step`` returns, over all examples of some steps; see :meth:`Step.metrics`.
 
         Left out are metrics that it does not update, such as Keras' own of the loss, and metrics of other classes than
         Keras', whose states of steps may not be sums.

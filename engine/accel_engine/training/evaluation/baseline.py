@@ -1,4 +1,4 @@
-"""What the predictions of :mod:`accel_engine.data.baseline` reach on the evaluated examples, in the task's metrics."""
+"""Measures the predictions of :mod:`accel_engine.data.baseline` on the evaluated examples, in the task's metrics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Baseline(Protocol):
     """Number of values that are summed over all batches."""
 
     def measure(self, batch: Batch, outputs: Structure, mask: tf.Tensor) -> tf.Tensor:
-        """What a batch adds, float32 ``[width]``; in a graph.
+        """The sums that a batch adds, float32 ``[width]``; in a graph.
 
         Args:
             batch: As the model and its loss take it.
@@ -59,7 +59,7 @@ class Baseline(Protocol):
         """
 
     def result(self, sums: npt.NDArray[np.float64]) -> BaselineResult | None:
-        """What it reaches, from the sums of all batches; ``None`` if there were no targets to compare with."""
+        """Its metrics, from the sums of all batches; ``None`` if there were no targets to compare with."""
 
 
 def baseline_of(task: Task, dataset: Dataset, outputs: Structure, *, is_training_data: bool = True) -> Baseline | None:

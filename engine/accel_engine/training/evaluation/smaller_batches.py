@@ -50,11 +50,11 @@ class AdaptiveValidation:
                 return None
 
     def baseline(self) -> BaselineResult | None:
-        """What a prediction that has learned nothing reached in the last :meth:`run`; ``None`` if unknown."""
+        """The metrics of the baseline in the last :meth:`run`; ``None`` if unknown."""
         return self._validation.baseline()
 
     def report(self) -> tuple[DiagnosticsItem, ...]:
-        """What is stored of the last :meth:`run` for the run's diagnostics; nothing if that takes too much memory."""
+        """The diagnostics of the last :meth:`run`; nothing if they take too much memory."""
         try:
             return self._validation.report()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""What a validation collects for the diagnostics of a task: the interface of the builders in ``reports``."""
+"""The interface of the builders in ``reports``, which collect the diagnostics of a task at a validation."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias

@@ -165,13 +165,13 @@ class Validation:
         return {"loss": float(total[0] / total[1]), **metrics}
 
     def report(self) -> tuple[DiagnosticsItem, ...]:
-        """What is stored of the last :meth:`run` for the run's diagnostics."""
+        """The diagnostics of the last :meth:`run`, which the run stores."""
         if self._report is None:
             return (unmeasured_report(self._worst.examples, self._assembly.outputs),)
         return self._report.build(self._worst.values, self._report_sums, self._worst.read, self._worst.predict)
 
     def baseline(self) -> BaselineResult | None:
-        """What a prediction that has learned nothing reached in the last :meth:`run`; ``None`` if unknown."""
+        """The metrics of the baseline in the last :meth:`run`; ``None`` if unknown."""
         return self._baseline.result(self._baseline_sums) if self._baseline else None
 
     def _predict(self, inputs: Structure) -> Structure:

@@ -13,7 +13,7 @@ _ATTACHED = ("Normalization", "Dropout", "Activation", "ReLU", "ELU", "Pooling",
 """Parts of names of layers that belong to the block before them; others begin one."""
 
 _AFTER_BRANCHES = ("Activation", "ReLU")
-"""The same of layers that belong to a block with branches."""
+"""The same for layers that belong to a block with branches."""
 
 _PERIOD = 4
 """Blocks of which a repeated sequence consists at most."""

@@ -1,4 +1,4 @@
-"""What the operations of traced graphs take: their FLOPs and the bytes of their inputs and outputs."""
+"""The costs of the operations of traced graphs: their FLOPs and the bytes of their inputs and outputs."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

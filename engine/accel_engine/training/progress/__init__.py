@@ -1,1 +1,1 @@
-"""What follows from a run's progress: validations, checkpoints, early stopping."""
+"""Decides what is due between steps: validations, checkpoints, early stopping."""

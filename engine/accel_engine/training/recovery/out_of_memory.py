@@ -138,7 +138,7 @@ def _failed_in(error: BaseException, function: str) -> bool:
 
 
 def memory_facts(assembly: Assembly) -> MemoryFacts:
-    """What decides which remedies a training has that runs out of memory."""
+    """The facts that decide which remedies a training has that runs out of memory."""
     model, custom_step = assembly.model, assembly.has_custom_train_step
     can_split = not custom_step and is_mean(model.loss) and not why_indivisible(model) and not _is_stateful(model)
     data = assembly.dataset.train
@@ -159,7 +159,7 @@ def memory_facts(assembly: Assembly) -> MemoryFacts:
 
 
 def splitting_changes(model: keras.Model) -> tuple[str, ...]:
-    """What differs if a step takes its batch in micro-batches, besides the rounding of sums; empty if nothing does."""
+    """Differences of a step in micro-batches, besides the rounding of sums; empty if there are none."""
     layers = [model, *(layer for layer, _ in walk(model))]
     found = [words for layer in layers if (words := _depends_on_batch(layer))]
     if any(_is_random(layer) for layer in all_layers(model)):

@@ -1,1 +1,1 @@
-"""What a run records about itself: its step and phase, its model, its speed, and why it failed."""
+"""Records facts of a run: its step and phase, its model, its speed, and why it failed."""

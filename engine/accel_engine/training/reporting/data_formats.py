@@ -92,7 +92,7 @@ def dataset_of(form: DataFormat) -> Dataset:
 
 
 def description_of(form: DataFormat, plan: Plan) -> DataDescription:
-    """What the model was built with; without texts, from which a model may learn its words."""
+    """The description that the model was built with; without texts, from which a model may learn its words."""
     return DataDescription(
         specs_from_json(form.inputs),
         specs_from_json(form.targets),

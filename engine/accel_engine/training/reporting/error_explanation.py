@@ -48,7 +48,7 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
 
 
 def _memory_advice(plan: Plan, error: BaseException) -> str:
-    """What did not help a run that is out of memory, and what else may."""
+    """The remedies that did not help a run that is out of memory, and others that may."""
     several = strategies.find(plan.strategy).processes  # none of them changes the plan by itself
     is_left = plan.on_oom == "fail" or several
     gpus = len(tf.config.list_physical_devices("GPU"))
@@ -175,7 +175,7 @@ def is_of_host(error: BaseException) -> bool:
 
 
 def allocated(error: BaseException) -> str:
-    """What could not be allocated, such as ``a float tensor of 64x1000``; empty if the error does not say so."""
+    """The tensor that could not be allocated, such as ``a float tensor of 64x1000``; empty if the error has none."""
     for each in _causes(error):
         if found := _SHAPE.search(str(each)):
             return f"a {found[2]} tensor of {found[1].replace(',', 'x')}"

@@ -111,14 +111,14 @@ def trace_facts(
     notes: tuple[str, ...] = (),
     entered: tuple[tuple[Phase, int], ...] = (),
 ) -> TraceFacts:
-    """What is known of a trace of an assembly's steps; measures a CPU's peaks unless that was done before.
+    """Facts on a trace of an assembly's steps; measures a CPU's peaks unless that was done before.
 
     Args:
         assembly: The model and its devices; no step may run meanwhile.
         hardware: The devices' product names.
         steps: Steps in the trace.
         notes: What restricts its figures.
-        entered: As of :class:`TraceFacts`.
+        entered: As in :class:`TraceFacts`.
     """
     peaks = roofline(assembly, hardware)
     return TraceFacts(

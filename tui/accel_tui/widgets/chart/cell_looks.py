@@ -49,7 +49,7 @@ ANSI_LOOKS: Mapping[str, CellLook] = {
     **{name: CellLook("ansi_bright_black") for name in ("axis", "grid")},
     **{f"{colour}-band": CellLook(colour, text_style="dim") for colour in COLOURS},
 }
-"""Those that look different in the colours that a terminal has by itself."""
+"""The looks of cells that differ in the terminal's colours (an ANSI theme)."""
 
 
 def look_of(widget: Widget, name: str, looks: Mapping[str, CellLook] = LOOKS) -> Style:

@@ -273,14 +273,14 @@ class Chart(ChartMouse):
 
     @property
     def figure(self) -> ChartFigure | None:
-        """What the chart shows, for a file; ``None`` while it shows nothing."""
+        """The figure of the chart, for a file; ``None`` while it shows nothing."""
         if self._view is None or not any(map(_drawable, self.series)):
             return None
         return figure_of(replace(self._view, series=self.series))
 
     @property
     def figures(self) -> list[ChartFigure]:
-        """What it shows, for files."""
+        """The figures that it shows, for files."""
         return [self.figure] if self.figure else []
 
     @property

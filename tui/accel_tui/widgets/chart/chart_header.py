@@ -50,7 +50,7 @@ def legend_of(view: ChartView, width: int) -> Legend:
 
 
 def _ends(marks: Sequence[str], note: str) -> Sequence[str]:
-    """What may stand at the end of the header, the shortest first."""
+    """Texts for the end of the header, the shortest first."""
     return [note, *(f"{note}   {mark}" for mark in marks)] if note else marks
 
 
@@ -96,7 +96,7 @@ def chart_header(view: ChartView, legend: Legend, series: Sequence[ChartSeries])
 
 
 def _end(legend: Legend, room: int) -> tuple[str, str]:
-    """What fits of the notes and the marks: a note in any case, if in few words."""
+    """The notes and the marks that fit: a note in any case, if in few words."""
     marks = [f"   {mark}" if any(legend.notes) else mark for mark in reversed(legend.marks) if mark]
     fitting = ((note, mark) for mark in (*marks, "") for note in legend.notes if len(note) + len(mark) <= room)
     return next(fitting, ("", ""))

@@ -59,7 +59,7 @@ def drawing_widgets(screen: Screen[Any]) -> list[Widget]:
 
 
 def figures_of(widgets: Sequence[Widget]) -> list[ChartFigure]:
-    """What widgets show, those with ``figures`` first; may take too long for the event loop."""
+    """The figures of widgets, those with ``figures`` first; may take too long for the event loop."""
     plots = [each.shown for each in widgets if isinstance(each, PlotView)]
     others = [each for each in widgets if hasattr(type(each), "figures")]
     figures = [figure for each in others for figure in cast(Any, each).figures]

@@ -92,7 +92,7 @@ class ChartOptionKeys(Vertical):
 
     @property
     def _x_items(self) -> list[BarItem]:
-        """What the charts are by, which the axis shows, too."""
+        """The key of the axis: by step, time and so on, which the axis shows, too."""
         if self.x_name:
             return [BarItem(f"by {self.x_name}", drop_first=True)]
         x = self.options.x

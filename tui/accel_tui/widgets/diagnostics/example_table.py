@@ -148,7 +148,7 @@ def _beginning(view: View | None) -> str:
 
 
 class ExampleText(ScrollPage):
-    """What an example consists of, as text. Of a language model, the tokens are coloured by their loss."""
+    """An example as text. Of a language model, the tokens are coloured by their loss."""
 
     BINDING_GROUP_TITLE = "Sample"
 

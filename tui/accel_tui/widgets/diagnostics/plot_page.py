@@ -15,12 +15,8 @@ from accel_tui.widgets.chart.cell_looks import look_of
 from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
 from accel_tui.widgets.chart.figure_saver import SAVE, FigureSaver, stem_of
 from accel_tui.widgets.chart.plot import Plot, draw_plot
+from accel_tui.widgets.chart.plot_grid import GAP, grid_for
 from accel_tui.widgets.text_page import TextPage
-
-GAP = 2
-"""Cells between two plots."""
-
-_WIDE = 2.6  # cells of width per line of height of a well-shaped plot
 
 
 class PlotPage(TextPage, FigureSaver):
@@ -98,7 +94,7 @@ class PlotPage(TextPage, FigureSaver):
         if not plots or space < 3:
             yield from heads[:height]
             return
-        across, down = (1, 1) if self.is_maximized else grid_for(len(plots), width, space, *self.min_size)
+        across, down = (1, 1) if self.is_maximized else grid_for(len(plots), width, space, self.min_size)
         first = selected // (across * down) * across * down
         self.in_view = range(first, min(first + across * down, len(plots)))
         yield from self.headings(width)
@@ -126,18 +122,3 @@ class PlotPage(TextPage, FigureSaver):
     def plot_style(self, name: str) -> Style:
         """The style of a chart's cells of that name."""
         return look_of(self, name)
-
-
-def grid_for(plots: int, width: int, height: int, min_width: int, min_height: int) -> tuple[int, int]:
-    """Columns and rows of a grid of plots: as many as fit, in the best shape."""
-    most_across = max(1, (width + GAP) // (min_width + GAP))
-    most_down = max(1, height // min_height)
-    best = (1, 1)
-    quality = (0, 0.0)
-    for across in range(1, min(most_across, plots) + 1):
-        down = min(-(-plots // across), most_down)
-        columns, rows = (width - GAP * (across - 1)) / across, height / down
-        found = (min(across * down, plots), min(columns / _WIDE, rows))
-        if found > quality:
-            best, quality = (across, down), found
-    return best

@@ -65,7 +65,7 @@ class OptionRow(Vertical):
 
     @property
     def label(self) -> str:
-        """What is before the editor."""
+        """The text before the editor."""
         return self.spec.label or self.option.replace("_", " ")
 
     @property

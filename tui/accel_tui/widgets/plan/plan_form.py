@@ -157,7 +157,7 @@ class PlanForm(Widget):
 
     @property
     def stops(self) -> list[Widget]:
-        """What can have the focus, in the order of the screen, also in panels that are not shown."""
+        """The widgets that can have the focus, in the order of the screen, also in panels that are not shown."""
         return [
             each
             for each in self.walk_children(Widget)
@@ -204,7 +204,7 @@ class PlanForm(Widget):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What varies: the fields with a range or a list of values."""
+        """The fields that vary, with a range or a list of values."""
         split = search_fields.split(self._texts)
         if not split.parameters:
             return ()

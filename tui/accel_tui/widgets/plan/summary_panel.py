@@ -64,7 +64,7 @@ class SummaryPanel(Widget, can_focus=False):
 
     @dataclass
     class Noted(Message):
-        """What the values of fields mean."""
+        """Notes on the values of fields, by field."""
 
         notes: dict[str, str]
 
@@ -258,7 +258,7 @@ _UNKNOWN_TIME = PreviewRow("time", "unknown until Race (b) measures it", pending
 
 
 def _times(measured: tuple[PreviewRow, ...] | None) -> tuple[PreviewRow, ...]:
-    """What is known of the time."""
+    """The rows on the time."""
     if measured is None:
         return (PreviewRow("time", "…", pending=True),)
     return measured if any(row.name in ("time", "an epoch") for row in measured) else (_UNKNOWN_TIME, *measured)

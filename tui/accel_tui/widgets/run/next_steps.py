@@ -1,4 +1,4 @@
-"""What can be done with an ended run, as buttons."""
+"""Buttons of the actions on an ended run."""
 
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple

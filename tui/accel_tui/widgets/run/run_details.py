@@ -69,7 +69,7 @@ class RunDetails(RunText):
 
 
 def facts_of(state: RunState) -> list[tuple[str, str]]:
-    """What the run trains and how, as labels and values; lines that belong together follow with empty labels."""
+    """The run's plan and data as labels and values; lines that belong together follow with empty labels."""
     facts: list[tuple[str, str]] = []
     if state.info and state.info.script:
         limits = "" if state.is_launched else " (only the script can save and continue)"
@@ -150,7 +150,7 @@ def _imported(info: RunInfo, source: ImportSource) -> list[tuple[str, str]]:
 
 
 def _bench(info: RunInfo) -> Iterator[tuple[str, str]]:
-    """What a bench measured, and how."""
+    """The measurements of a bench, and its options."""
     for name, value in info.plan_values.items():
         if name != "name":
             yield field_labels.label(name), printable_line(str(value))
@@ -182,7 +182,7 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
 
 
 def _config(state: RunState) -> list[tuple[str, str]]:
-    """What a script has told of its settings."""
+    """The settings that a script has logged."""
     config = state.info.plan_values.get("config") if state.info else None
     lines = [f"{name}: {value}" for name, value in config.items()] if isinstance(config, dict) else []
     return [("" if number else "config", line) for number, line in enumerate(lines)]
@@ -195,7 +195,7 @@ def _monitor(state: RunState) -> str:
 
 
 def _baseline(state: RunState) -> str:
-    """What a prediction that has learned nothing reaches on the validation examples; empty if unknown."""
+    """The metrics of the baseline on the validation examples; empty if unknown."""
     if state.validated is None or not state.validated.baseline_name:
         return ""
     reached = (f"{name.replace('_', ' ')} {numbers.metric(each)}" for name, each in state.validated.baseline.items())

@@ -1,4 +1,4 @@
-"""What happened in a run, and when: epochs, checkpoints, advice, commands, recoveries."""
+"""The events of a run with their times: epochs, checkpoints, advice, commands, recoveries."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -97,7 +97,7 @@ class RunEvents(RunText):
 
 
 def happened(state: RunState, findings: Iterable[Finding] = ()) -> list[Happened]:
-    """What happened in a run, newest first.
+    """The events of a run as rows, newest first.
 
     Args:
         state: The run.

@@ -128,7 +128,7 @@ def _fitting(width: int, *texts: Content) -> Content:
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """What a run has reached beside a constant prediction."""
+    """The metric of a run beside a constant prediction's."""
 
     metric: str
     """The metric of validations: the one that counts, or else one that a constant prediction has."""
@@ -141,7 +141,7 @@ class _Reached:
 
 
 def _compared(state: RunState) -> _Reached | None:
-    """What a run has reached beside a constant prediction; ``None`` if either is unknown."""
+    """Compare a run with a constant prediction; ``None`` if either is unknown."""
     if state.best is None or state.validated is None or not state.monitor.startswith(VALIDATION_PREFIX):
         return None
     baseline, counts = state.validated.baseline, state.monitor.removeprefix(VALIDATION_PREFIX)

@@ -16,16 +16,15 @@ from accel_tui.study_state.study_texts import objective_name, objective_text
 from accel_tui.widgets.chart.axes import WholeAxis
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
+from accel_tui.widgets.chart.plot_grid import GAP, grid_for
 from accel_tui.widgets.chart.value_axis import value_axis
 from accel_tui.widgets.search.parameter_axis import axis_of_parameter, positions
 
 MARKS = 60
 """Most trials that are drawn as large marks; more are dots."""
 
-_GAP = 2
 _ROWS = 6  # rows between labels of a plot that is as small as one can be
 _SMALLEST = (34, 9)
-_SHAPE = 2.6  # cells of width per line of height of a well-shaped plot
 
 
 def best_plots(state: StudyState, selected: int | None) -> list[Plot]:
@@ -135,24 +134,13 @@ def draw_grid(plots: Sequence[Plot], columns: int, rows: int, empty: str) -> Fra
     if not plots:
         frame.write(max(0, (columns - len(empty)) // 2), rows // 2, empty, "note")
         return frame
-    across, down = _grid(len(plots), columns, rows)
-    width, height = (columns - _GAP * (across - 1)) // across, rows // down
+    across, down = grid_for(len(plots), columns, rows, _SMALLEST)
+    width, height = (columns - GAP * (across - 1)) // across, rows // down
     for index, plot in enumerate(plots[: across * down]):
         drawn = draw_plot(plot, width, height)
-        place = frame.part(index % across * (width + _GAP), index // across * height, width, height)
+        place = frame.part(index % across * (width + GAP), index // across * height, width, height)
         place.characters[:], place.styles[:] = drawn.characters, drawn.styles
     if len(plots) > across * down:
         note = f"← → {len(plots) - across * down} more"
         frame.write(columns - len(note), 0, note, "note")
     return frame
-
-
-def _grid(plots: int, width: int, height: int) -> tuple[int, int]:
-    """Columns and rows of a grid with as many plots as fit, in the best shape."""
-    best, quality = (1, 1), (0, 0.0)
-    for across in range(1, min(max(1, (width + _GAP) // (_SMALLEST[0] + _GAP)), plots) + 1):
-        down = min(-(-plots // across), max(1, height // _SMALLEST[1]))
-        shape = min((width - _GAP * (across - 1)) / across / _SHAPE, height / down)
-        if (found := (min(across * down, plots), shape)) > quality:
-            best, quality = (across, down), found
-    return best

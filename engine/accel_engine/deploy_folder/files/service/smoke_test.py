@@ -65,7 +65,7 @@ def measure(service: RestV2, requests: list[Any], seconds: float) -> dict[str, f
 
 
 def test(url: str, token: str, seconds: float) -> dict[str, Any]:
-    """What was found of a server."""
+    """Compare a server's answers to the held-out examples with the trained model's; returns the result."""
     served = read_service(HERE / "model")
     inputs, expected = load_examples(HERE / "model")
     count = len(next(iter(expected.values())))

@@ -46,7 +46,7 @@ class _Values:
     tensors: dict[int, tf.Tensor] = field(default_factory=dict)
     """By the id of the symbolic tensor."""
     losses: list[tf.Tensor] = field(default_factory=list)
-    """Of layers, float scalars, in the order of stages."""
+    """The losses of layers, float scalars, in the order of stages."""
 
 
 class Pipeline:

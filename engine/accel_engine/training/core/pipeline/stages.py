@@ -277,7 +277,7 @@ class TracedLayers:
 def _costs(
     model: keras.Model, uses: Sequence[LayerUse], plan: Plan, micro_batch: int, traced: TracedLayers
 ) -> list[LayerCost]:
-    """What each use of a layer takes, by the operations and the activations of a traced step."""
+    """The cost of each use of a layer, by the operations and the activations of a traced step."""
     numbers = number_layers(model)
     times = dict[int, int]()
     for use in uses:
@@ -326,7 +326,7 @@ def _trace(model: keras.Model, inputs: Structure) -> TracedLayers:
 
 
 def stage_shares(model: keras.Model, plan: Plan, traced: TracedLayers) -> tuple[tuple[StageShare, ...], ...]:
-    """What each stage has of a model on 2, 3, ... devices; nothing of a model that cannot be cut."""
+    """The share of each stage in a model on 2, 3, ... devices; empty for a model that cannot be cut."""
     functional = None if has_custom_train_step(model) else graph_of_layers(model)
     if functional is None or not traced.operations:
         return ()

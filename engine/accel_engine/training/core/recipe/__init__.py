@@ -1,1 +1,1 @@
-"""What a plan changes in a step: optimizer, schedule, loss, metrics, augmentation, frozen layers, initial weights."""
+"""The parts of a step that a plan sets: optimizer, schedule, loss, metrics, augmentation, freezing, initial weights."""

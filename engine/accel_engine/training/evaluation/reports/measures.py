@@ -1,4 +1,4 @@
-"""What the reports measure of a batch in its graph: losses of examples, probabilities, histograms, confusion."""
+"""Measurements of a batch in its graph, for reports: losses of examples, probabilities, histograms, confusion."""
 
 import math
 from typing import Any
