@@ -63,7 +63,8 @@ def check_tls(certificate: Path, key: Path) -> None:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, password="")
     except (OSError, ValueError) as error:  # of ssl, too
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot use the certificate {certificate} with the key {key} for TLS: {reason}") from error
+        files = f"the certificate {certificate} with the key {key}"
+        raise UsageError(f"cannot use {files} for TLS: {reason}; the key belongs to it, without a password") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,4 +222,6 @@ def _refusal(path: str, answer: HttpAnswer) -> str:
         pass  # such as a page of HTML
     text = printable_line(" ".join(text.split()))[:_SHOWN]
     meaning = http.client.responses.get(answer.status, "")
+    if answer.status == http.HTTPStatus.UNAUTHORIZED:
+        meaning += " (--token-file FILE has the token)"
     return f"{path}: {answer.status} {meaning}{f': {text}' if text else ''}"

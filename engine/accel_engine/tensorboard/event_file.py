@@ -61,7 +61,7 @@ class EventFile:
             self._file.write(records.scalars(tag, times, steps, values))
 
     def add_media(self, tag: str, time: float, step: int, item: MediaItem) -> None:
-        """Write an image, a text or a histogram; see :func:`accel_engine.tensorboard.event_file.media_record`."""
+        """Write an image, a text or a histogram, as TensorBoard's plugins read them."""
         self._file.write(_media_record(tag, time, step, item))
 
     def flush(self) -> None:

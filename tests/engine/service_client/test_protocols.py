@@ -28,7 +28,14 @@ from accel_engine.service_client.tensor_values import (
     tensor_from_values,
     tensor_to_json,
 )
-from accel_engine.service_client.transport import ServiceError, Transport, UnreachableError, patiently
+from accel_engine.service_client.transport import (
+    HttpAnswer,
+    ServiceError,
+    Transport,
+    UnreachableError,
+    _refusal,
+    patiently,
+)
 
 TEXTS = np.array([["a"], ["é"], [""]], object)
 NUMBERS = np.array([[0.1, np.nan], [1.5, -2.0], [3e-8, 7.0]], np.float32)
@@ -127,6 +134,10 @@ def stand() -> Iterator[type[Stand]]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+def test_a_server_that_wants_a_token_is_told_with_the_option() -> None:
+    assert _refusal("/v2", HttpAnswer(401, {}, b"")) == "/v2: 401 Unauthorized (--token-file FILE has the token)"
 
 
 @pytest.mark.parametrize(

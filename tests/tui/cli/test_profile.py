@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from accel_engine.errors import RunError
 from accel_engine.events import Outcome
 from accel_engine.op_profile import profile_run
+from accel_engine.op_profile.options import ProfileOptions
 from accel_engine.process import engine_process
 from accel_engine.requests.profile_plan import ProfileRequest
 from accel_engine.run import diagnostics
@@ -80,6 +82,13 @@ def test_an_engine_that_refuses_is_an_error(run_command, new_run):
     engine.writer.close()
     assert (result.status, result.out) == (1, "")
     assert result.err.splitlines()[-1].endswith("was not profiled: the run is being profiled already")
+
+
+def test_a_cancelled_profile_says_so(new_run):
+    engine = new_run()
+    engine.begin()
+    with pytest.raises(RunError, match="the profile was cancelled"):
+        profile_run.profile_run(engine.directory, ProfileOptions(2.0), lambda _: PROFILE, should_stop=lambda: True)
 
 
 def test_an_ended_run_is_profiled_by_steps_of_its_plan(run_command, new_run, asked):
