@@ -30,6 +30,9 @@ PERIOD = 0.3
 LONGEST, WAITING = 0.5, 0.1
 """Seconds that a frame of the training, or one before its first step, is shown at most: a busy machine begins late."""
 
+TRAINING_SECONDS = 20.0
+"""Seconds of the whole training at most: on a busy machine it is played faster than it was."""
+
 FORM_SECONDS, RESULT_SECONDS = 2.4, 3.5
 """Seconds of what is to be read: the form, and each result."""
 
@@ -70,7 +73,9 @@ async def record() -> tuple[list[Frame], str]:
         await pilot.pause(2.0)  # for the first device samples
         frames = [Frame(rows_of(app), FORM_SECONDS)]
         await pilot.press("s")
-        frames += [frame async for frame in training(pilot)]
+        trained = [frame async for frame in training(pilot)]
+        faster = max(sum(frame.seconds for frame in trained) / TRAINING_SECONDS, 1.0)
+        frames += [Frame(frame.rows, frame.seconds / faster) for frame in trained]
         await pilot.pause(1.0)
         frames.append(Frame(rows_of(app), RESULT_SECONDS))
         await pilot.press("w")

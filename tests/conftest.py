@@ -4,8 +4,12 @@ import gc
 import os
 import signal
 import sqlite3  # noqa: F401 (before TensorFlow, whose own copy of SQLite `failing_files` would find, and crash)
-from collections.abc import Callable, Generator
+import sys
+from collections.abc import Callable, Generator, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -13,6 +17,28 @@ import shares
 from waiting import wait_until
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells make background processes ignore Ctrl-C
+
+
+class LogicalCpus(MetaPathFinder):
+    """Gives TensorFlow four logical CPUs when it is imported, by whichever test: its first use fixes them."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Find TensorFlow as usual, with more to execute; no other module."""
+        spec = PathFinder.find_spec(name, path) if name == "tensorflow" else None
+        if spec and spec.loader:
+            execute = spec.loader.exec_module
+
+            def exec_module(tensorflow: ModuleType) -> None:
+                execute(tensorflow)
+                config = tensorflow.config
+                cpu, *_ = config.list_physical_devices("CPU")
+                config.set_logical_device_configuration(cpu, [config.LogicalDeviceConfiguration()] * 4)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+sys.meta_path.insert(0, LogicalCpus())
 
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
@@ -76,13 +102,3 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _wait_until() -> Callable[..., None]:
     """Return a function that waits for a condition, and fails the test after ``timeout`` seconds."""
     return wait_until
-
-
-@pytest.fixture(scope="session")
-def two_cpus() -> None:
-    """Four logical CPUs, fixed before TensorFlow's first use in this process, whichever test is first."""
-    import tensorflow as tf
-
-    host = tf.config.list_physical_devices("CPU")[0]
-    if tf.config.get_logical_device_configuration(host) is None:
-        tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * 4)

@@ -92,11 +92,6 @@ def code(name: str) -> str:
     return found
 
 
-@pytest.fixture(scope="session", autouse=True)
-def laid_out(two_cpus: None) -> None:
-    """Some of these tests use TensorFlow."""
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the files that the guide's commands name, in which they are run."""

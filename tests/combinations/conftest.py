@@ -64,7 +64,7 @@ class Trainings:
 
 
 @pytest.fixture(scope="session")
-def trainings(two_cpus: None, tmp_path_factory: pytest.TempPathFactory) -> Trainings:
+def trainings(tmp_path_factory: pytest.TempPathFactory) -> Trainings:
     """What this process trains."""
     folder = tmp_path_factory.mktemp("combinations")
     return Trainings(folder, dict(user_files(folder)))

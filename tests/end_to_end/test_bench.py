@@ -5,10 +5,8 @@ import subprocess
 from pathlib import Path
 
 import keras
-import pytest
 
 
-@pytest.mark.usefixtures("two_cpus")  # the model is made in this process
 def test_a_file_is_measured_by_batch_size_and_a_bad_one_is_an_error(program: Path, tmp_path: Path) -> None:
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).save(tmp_path / "m.keras")
     command = [program, "bench", tmp_path / "m.keras", "--devices", "cpu", "--seconds", "0.2", "--batch-sizes", "1,4"]

@@ -11,8 +11,6 @@ from accel_engine.data_profile.picture import BINS, SIDE, DataPicture, data_pict
 
 HOUSES = 60
 
-pytestmark = pytest.mark.usefixtures("two_cpus")
-
 
 def picture_of(spec: str | Path, **options: object) -> DataPicture:
     found = data_picture(data.load(str(spec), DataOptions(**options)), str(options.get("task", "auto")))

@@ -151,7 +151,7 @@ def in_format(form: str, **options: Any) -> bytes:
     return stream.getvalue()
 
 
-def test_what_tf_summary_wrote(tmp_path: Path, two_cpus: None) -> None:
+def test_what_tf_summary_wrote(tmp_path: Path) -> None:
     pictures = np.random.default_rng(0).integers(0, 256, (3, 4, 5, 3), np.uint8)
     values = np.random.default_rng(0).normal(size=1000)
     with tf.summary.create_file_writer(str(tmp_path)).as_default():

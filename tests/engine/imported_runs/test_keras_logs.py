@@ -20,7 +20,7 @@ def the_run(path: Path) -> SourceRun:
 
 
 @pytest.mark.parametrize("frequency", ["epoch", 1])
-def test_logs_of_the_callbacks(tmp_path: Path, two_cpus: None, frequency: str | int) -> None:
+def test_logs_of_the_callbacks(tmp_path: Path, frequency: str | int) -> None:
     x = np.random.default_rng(0).normal(size=(48, 4)).astype(np.float32)
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse")
@@ -42,7 +42,7 @@ def test_logs_of_the_callbacks(tmp_path: Path, two_cpus: None, frequency: str | 
     assert {(media.kind, tuple(media.points.steps.tolist())) for media in log.media} == {("histogram", (4, 8, 12))}
 
 
-def test_the_csv_log_of_a_diverged_fit(tmp_path: Path, two_cpus: None) -> None:
+def test_the_csv_log_of_a_diverged_fit(tmp_path: Path) -> None:
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     x = np.full((8, 2), np.nan, np.float32)

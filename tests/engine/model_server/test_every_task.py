@@ -34,11 +34,6 @@ Arrays = dict[str, np.ndarray]
 CASES = [(kind, form) for kind, forms in SERVED.items() for form in forms.split()]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def laid_out(two_cpus: None) -> None:
-    """These tests use TensorFlow."""
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Material, Path]]]:
     """The material and the run of each kind that was trained."""

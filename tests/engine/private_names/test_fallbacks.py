@@ -22,11 +22,6 @@ from accel_engine.private_names import keras_graph_names, keras_names, python_na
 from accel_engine.training.core.rematerialization.division import divide_model
 
 
-@pytest.fixture(scope="module", autouse=True)
-def laid_out(two_cpus: None) -> None:
-    """These tests use TensorFlow."""
-
-
 def test_frames_and_exceptions_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     thread = threading.get_ident()
     error = ValueError("oh no")

@@ -22,11 +22,6 @@ ROWS = 104
 """Thirteen batches of 8: the last of 16 is smaller."""
 
 
-@pytest.fixture(scope="session", autouse=True)
-def laid_out(two_cpus: None) -> None:
-    """These tests use TensorFlow."""
-
-
 @pytest.fixture(scope="session")
 def address() -> str:
     """The address of a supervisor in this process, where tests can replace what it calls."""

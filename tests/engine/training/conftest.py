@@ -41,11 +41,6 @@ def unseeded(input_shape, classes):
 MACHINE = Inventory((Device("cpu:0", "cpu", "a processor", 8 << 30, 2),))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def laid_out(two_cpus: None) -> None:
-    """These tests use TensorFlow."""
-
-
 @pytest.fixture(autouse=True)
 def placed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the logical CPUs: TensorFlow lets a process configure them only once."""

@@ -38,7 +38,7 @@ def stopped_at(values: list[float], **settings: Any) -> int | None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_it_stops_where_keras_does(seed: int, two_cpus: None) -> None:
+def test_it_stops_where_keras_does(seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = np.round(rng.normal(size=30).cumsum() * 0.2, 1).tolist()
     if seed % 4 == 0:
