@@ -17,6 +17,7 @@ from accel_tui.app_protocol import Screens
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_list.columns import COLUMNS
 from accel_tui.run_list.comparison import ComparedRun, compare_runs, compared_series_names, find_mixed_kinds
+from accel_tui.run_list.host_rows import host_run_columns
 from accel_tui.run_list.run_filter import matches, parse_filter
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.run_screen import RunScreen
@@ -69,7 +70,9 @@ def test_the_list_tells_that_it_was_measured(directory: Path) -> None:
     run = summarize(directory)
     shown = {column.title: column.text(run, 0.0) for column in COLUMNS}
     assert shown["status"] == "✓ measured"
-    assert (shown["steps"], shown["best"], shown["monitor"]) == ("—", "4.00k", "throughput")
+    assert (shown["steps"], shown["best"], shown["monitor"]) == ("—", "4.00k", "examples/s")
+    on_hosts = {column.title: column.text(run, 0.0) for column in host_run_columns([run], {})}
+    assert on_hosts["metric"] == "examples/s"
     assert matches(run, parse_filter("kind:bench")) is True
     assert matches(run, parse_filter("kind:training")) is False
     detail = SelectedRun()

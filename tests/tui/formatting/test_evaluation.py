@@ -55,4 +55,5 @@ def test_classes_have_intervals_of_their_f1_from_the_lowest() -> None:
     )
     *_, table = drawn_evaluation_tables(Evaluation("test", 30, (model("a", scores, classes),), ()), 0.95)
     assert table.drawn[0].title == "F1, 0.8 to 1"
+    assert table.shown_title("F1") == "F1"
     assert drawn(table, 5) == ["├─●─┤", "     "]

@@ -274,3 +274,7 @@ def test_columns_are_offered_where_they_are_named() -> None:
 
 def test_no_label_touches_its_field() -> None:
     assert [name for name in SPECS if len(label(name)) >= 16] == []
+
+
+def test_labels_of_a_benchs_settings_stand_in_lists_with_commas() -> None:
+    assert [label(name) for name in ("seconds", "target_latency")] == ["time limit (s)", "target p99 (s)"]

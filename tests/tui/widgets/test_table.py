@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from accel_tui.formatting.table_columns import ALL_ROOM, Column, SortOrder, column_widths
 from accel_tui.widgets.table import Table
+from accel_tui.widgets.text_table import TextRow, TextTable
 
 
 @dataclass(frozen=True)
@@ -211,3 +212,24 @@ def test_columns_that_grow_share_equally_those_that_would_be_hidden_last_first()
     assert column_widths(bars, 60) == [5, 16, 16, 17]
     assert column_widths([column(8, 24, 2), column(17, 40, 1)], 50) == [8, 40]
     assert column_widths([column(14, 24), column(12, 30, 6), column(21, ALL_ROOM, 5)], 100) == [24, 30, 42]
+
+
+class Shares(App[None]):
+    def compose(self) -> ComposeResult:
+        yield TextTable()
+
+    def on_mount(self) -> None:
+        shares = ("9.9%", "under 0.01%", "15%", "over 99.99%")
+        self.query_one(TextTable).show_texts(["share"], [TextRow(at, (text,)) for at, text in enumerate(shares)])
+
+
+async def test_shares_with_bounds_in_words_are_numbers() -> None:
+    app = Shares()
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        table = app.query_one(TextTable)
+        column = table.columns[0]
+        assert column.right
+        assert column.sort_key
+        shares = sorted(table.shown, key=column.sort_key)
+        assert [row.texts[0] for row in shares] == ["under 0.01%", "9.9%", "15%", "over 99.99%"]

@@ -174,7 +174,8 @@ def _classes(classes: tuple[ClassScores, ...]) -> ResultTable:
     drawn = DrawnColumn(
         "F1", [partial(_cell, each.f1, ends) for each in shown], f"F1, {ends[0]:.1f} to 1", "success", MOST_CELLS
     )
-    return ResultTable(("CLASS", "EXAMPLES", "PRECISION", "RECALL", "F1"), rows, "classes", note, drawn=(drawn,))
+    titles = ("CLASS", "EXAMPLES", "PRECISION", "RECALL", "F1")
+    return ResultTable(titles, rows, "classes", note, drawn=(drawn,), named=titles[-1:])
 
 
 def _share(measured: Measurement) -> str:

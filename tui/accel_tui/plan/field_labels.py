@@ -7,7 +7,7 @@ from accel_engine.plan import SPECS, WORDS
 
 _OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
 
-_OTHERS = {"target_latency": "target p99, s", "seconds": "time limit, s"}
+_OTHERS = {"target_latency": "target p99 (s)", "seconds": "time limit (s)"}
 """Labels of settings of benches, which are not fields of a plan."""
 
 

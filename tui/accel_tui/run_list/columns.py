@@ -51,6 +51,8 @@ def _is_better_lower(run: RunSummary) -> bool | None:
 
 def monitor_of(run: RunSummary, width: int) -> str:
     """The metric whose best value counts, in up to ``width`` cells; a validation's as ``val loss``."""
+    if run.info and run.info.bench and run.best is not None:
+        return shorten(bench_figure(run.monitor, run.info).title, width)
     name = run.monitor.removeprefix(VALIDATION_PREFIX).replace("_", " ")
     of_validation = run.monitor.startswith(VALIDATION_PREFIX)
     return shorten("" if run.best is None else f"val {name}" if of_validation else name, width)

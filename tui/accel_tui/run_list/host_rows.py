@@ -12,6 +12,7 @@ from accel_engine.run import RunSummary, Status
 from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
+from accel_tui.formatting.bench_figures import bench_figure
 from accel_tui.formatting.table_columns import ALL_ROOM, Column, column_width
 from accel_tui.formatting.text import base_name
 from accel_tui.run_list.columns import COLUMNS, SYMBOLS, RunColumn, best_value_text, plan_value, run_title
@@ -217,6 +218,8 @@ def _field(name: str) -> Callable[[RunSummary, float], str]:
 
 
 def _metric(run: RunSummary, _: float) -> str:
+    if run.best is not None and run.info and run.info.bench:
+        return bench_figure(run.monitor, run.info).title
     return short_metric_name(run.monitor) if run.best is not None else ""
 
 

@@ -51,7 +51,7 @@ class AdviceScreen(WorkingScreen):
         Binding("a", "apply", "Apply", id="advice.apply", tooltip="Apply the cure to the run; asks first"),
         Binding("u", "undo", "Undo", id="advice.undo", tooltip="Take back the cure that was applied last"),
         Binding(
-            "n", "new_run", "New run", id="advice.new-run", tooltip="Fill the New run form in with the changed plan"
+            "n", "new_run", "To form", id="advice.new-run", tooltip="Fill the New run form in with the changed plan"
         ),
         Binding("Y", "copy", "Copy", id="advice.copy", tooltip="Copy the command, or what to change in the script"),
         Binding("enter", "chart", "Charts", id="advice.chart", tooltip="Show the evidence in the charts of the run"),

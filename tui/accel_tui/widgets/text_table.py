@@ -14,7 +14,9 @@ from accel_engine.text import printable, printable_line
 from accel_tui.formatting.table_columns import KEPT, Column, DrawnColumn, ResultTable, SortKey, column_width
 from accel_tui.widgets.table import Table
 
-_NUMBER = re.compile(r"[(~]?([+-]?[\d.,]+(?:e[+-]?\d+)?) ?([kMGTPE]?)(?:(µs|ms|[KMGT]iB)|s|B|%|x)?\)?(?: [(±━╸].*)?")
+_NUMBER = re.compile(
+    r"(?:[(~]|under |over )?([+-]?[\d.,]+(?:e[+-]?\d+)?) ?([kMGTPE]?)(?:(µs|ms|[KMGT]iB)|s|B|%|x)?\)?(?: [(±━╸].*)?"
+)
 _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _FACTORS |= {"µs": 1e-6, "ms": 1e-3, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 _MISSING = ("", "-", "—", "none")

@@ -116,3 +116,13 @@ def test_without_colours_bars_are_told_apart_by_shades_also_low_ones_and_in_the_
     found = lines(Plot("Scores", (wrong, right), has_tints=False))
     assert found[0].startswith("Scores  ▒ wrong  ▇ right")
     assert re.search("└┬▒+┬▀+┬", found[-2])
+
+
+def test_bands_within_each_other_have_signs_of_other_strengths_in_the_legend() -> None:
+    at = np.arange(2.0)
+    wide = PlotSeries(at, np.array([[0.0, 0.0], [1.0, 1.0]]), "band", name="10-90%")
+    narrow = PlotSeries(at, np.array([[0.4, 0.4], [0.6, 0.6]]), "band", name="25-75%", covers=True)
+    frame = draw_plot(Plot("val acc", (wide, narrow)), 46, 11)
+    header = frame.text(0)
+    signs = [match.start() for match in re.finditer("▒▒", header)]
+    assert [STYLES[frame.styles[0, at]] for at in signs] == ["primary-band", "primary"]

@@ -9,6 +9,7 @@ from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_events import happened
 from tui.fake_engine import FakeEngine
+from tui.fake_script import FakeScript
 
 
 def state_of(engine: FakeEngine) -> RunState:
@@ -35,3 +36,11 @@ def test_what_comes_again_and_again_is_told_once_between_other_events() -> None:
     assert ("★", "best accuracy 0.8800") in told
     assert ("⚑", "Overfitting, from step 120") in told
     assert told[-1] == ("▶", "started")
+
+
+def test_epochs_of_a_script_are_those_of_their_part_as_in_the_line_above() -> None:
+    script = FakeScript().begin().fit("base", epochs=3).begin_part("tuned", epochs=4)
+    assert any(each.words.startswith("epoch 3  loss") for each in happened(state_of(script), ())), "of the part before"
+    script.train(100)
+    script.end_epoch()
+    assert any(each.words.startswith("epoch 1  loss") for each in happened(state_of(script), ()))

@@ -244,7 +244,10 @@ def _sign(plot: Plot, series: PlotSeries) -> str:
 def _header(plot: Plot, columns: int) -> list[TextSpan]:
     """Title, note, legend, and the names of the axes, each as far as it fits."""
     named = [each for each in plot.series if each.name]
-    legend = [[(f"  {_sign(plot, each)} ", each.style), (each.name, "label")] for each in named]
+    looks = [f"{each.style}-band" if each.kind == "band" and not each.covers else each.style for each in named]
+    legend = [
+        [(f"  {_sign(plot, each)} ", look), (each.name, "label")] for each, look in zip(named, looks, strict=True)
+    ]
     names = " over ".join(filter(None, (plot.y_name, plot.x_name)))
     title = shorten(plot.title, columns)
     length = partial(sum, start=len(title))

@@ -127,7 +127,8 @@ def _epochs(state: RunState) -> Iterator[Happened]:
             break
     if epoch := state.epoch:
         loss = f"  loss {numbers.metric(epoch.metrics['loss'])}" if "loss" in epoch.metrics else ""
-        yield Happened(epoch.time, "·", "$text-muted", f"epoch {epoch.epoch:,}{loss}", "epoch")
+        before = max((part.started.epoch for part in state.parts if part.started.epoch < epoch.epoch), default=0)
+        yield Happened(epoch.time, "·", "$text-muted", f"epoch {epoch.epoch - before:,}{loss}", "epoch")
     if validated := state.validated:
         value = validated.metrics.get(state.monitor.removeprefix(VALIDATION_PREFIX))
         figure = "" if value is None else f"  {name} {numbers.metric(value)}"
