@@ -76,8 +76,8 @@ def nested(levels: int) -> Any:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"rate": "fast"}, r"no number - at `\$.rate`"),
-        ({"rate": True}, "no number"),
+        ({"rate": "fast"}, r"not a number - at `\$.rate`"),
+        ({"rate": True}, "not a number"),
         ({"rate": math.inf}, "too large"),
         ({"losses": {"loss": 10**400}}, "too large"),
         ({"parts": [{"step": -1}]}, ">= 0"),

@@ -68,7 +68,7 @@ class Trained:
 
 
 @pytest.fixture(scope="module")
-def trained(laid_out: None) -> Trained:
+def trained() -> Trained:
     return Trained()
 
 
