@@ -1,7 +1,9 @@
 """What is said before anything is served."""
 
 import importlib.util
+import signal
 import socket
+import subprocess
 
 import pytest
 
@@ -44,10 +46,15 @@ def test_what_is_missing_is_said_with_how_to_get_it(run_command, monkeypatch):
     assert told.err == ("accel-tui: textual-serve is not installed: pip install 'accel-tui[serve]'\n")
 
 
-def test_a_port_that_is_taken_is_said(run_command):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+def test_a_port_that_is_taken_is_said_and_no_process_that_ran_before_is_ended(run_command):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        subprocess.Popen(["sleep", "600"]) as other,
+    ):
         port = taken.getsockname()[1]
         told = run_command(f"serve --port {port}")
+        other.terminate()
+        assert other.wait() == -signal.SIGTERM
     assert told.status == 2
     assert told.err == (
         f"accel-tui: port {port} of 127.0.0.1 is already in use; choose another port, or --port 0 for any free port\n"
