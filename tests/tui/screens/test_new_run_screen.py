@@ -538,7 +538,7 @@ async def test_a_tall_terminal_is_filled_with_runs_of_late_and_the_defaults_of_a
         FakeEngine().begin().build().end()
     async with StubApp().run_test(size=(250, 70)) as pilot:
         await until(pilot, lambda: text_of(pilot).count("finished") == 10, "all runs")
-        await shows(pilot, "on nan", "/ finds any of")
+        await shows(pilot, "val every", "/ finds any of")
 
 
 async def test_help_lists_the_keys_with_what_they_do() -> None:
