@@ -14,8 +14,8 @@ import pytest
 from end_to_end.terminal import Terminal
 from tui.fake_engine import FakeEngine
 
-BACKLOG = 64 * 1024
-"""Bytes: what the system keeps of a terminal's output, a few frames, and a whole screen."""
+BACKLOG = 128 * 1024
+"""Bytes: the system keeps up to 64 KiB of a terminal's output; beside them, the queued frames and a whole screen."""
 
 
 class SlowTerminal(Terminal):
