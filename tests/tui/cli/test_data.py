@@ -9,7 +9,7 @@ import pytest
 
 from accel_engine import data as datasets
 from accel_engine.data import DataOptions, DatasetEntry
-from accel_engine.data.dataset_entry import EntryColumn
+from accel_engine.data.source import EntryColumn
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.data_profile.described_data import DescribedData
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from accel_engine import data
 from accel_engine.data import FILE_SUFFIXES
-from accel_engine.data.folders.layout import known_folder_reader
+from accel_engine.data.file_kinds import known_folder_reader
 from accel_engine.user_paths import user_path
 from accel_engine.words import numbers
 

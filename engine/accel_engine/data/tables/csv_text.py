@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accel_engine.data.unread_files import known_by_bytes
+from accel_engine.data.file_kinds import describe_foreign_file
 from accel_engine.errors import DataError
 from accel_engine.words import numbers
 
@@ -76,7 +76,7 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
     """
     with path.open("rb") as file:
         head = file.read(MOST_BYTES_OF_ROW)
-    if found := known_by_bytes(head):
+    if found := describe_foreign_file(head):
         raise DataError(f"{path} is {found}")
     text = codecs.getincrementaldecoder(encoding)().decode(head).removeprefix("\ufeff")
     if len(head) == MOST_BYTES_OF_ROW and "\n" not in text and "\r" not in text:
