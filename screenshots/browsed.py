@@ -30,7 +30,7 @@ async def capture_page(path: Path, program: Path) -> None:
                 before = len(browser.frames("Received"))
                 await browser.do("Input.dispatchKeyEvent", type="keyDown", **ENTER)
                 await browser.until(lambda: "validation" in browser.frames("Received")[before:])
-                await asyncio.sleep(3.0)  # run and page are updated ten times a second
+                await asyncio.sleep(3.0)  # run and page are updated five times a second
                 path.write_bytes(base64.b64decode((await browser.do("Page.captureScreenshot"))["data"]))
                 print(path.name)
     finally:

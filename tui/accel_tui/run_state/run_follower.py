@@ -17,7 +17,7 @@ from accel_tui.run_state.state import RunState
 from accel_tui.run_state.step_window import VisibleSteps
 from accel_tui.run_state.worker_follower import WorkerFollower
 
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.2
 """Seconds between two polls; polling an idle run takes some microseconds."""
 
 STARTING_SECONDS = 0.02

@@ -138,7 +138,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
 
     @work(exclusive=True, group="news")
     async def _listen(self) -> None:
-        """Update the state without messages, which ten times a second would cost as much as drawing a line."""
+        """Update the state without messages, which five times a second would cost as much as drawing a line."""
         async for news in self._follower.news(self.app):
             if is_being_removed(self):
                 return  # its widgets are, too

@@ -184,7 +184,7 @@ class Chart(ChartMouse):
 
     @property
     def series(self) -> tuple[ChartSeries, ...]:
-        """The series, the last on top. Not a reactive, which would be too slow for ten updates a second."""
+        """The series, the last on top. Not a reactive, which would be too slow for five updates a second."""
         return self._series
 
     @series.setter

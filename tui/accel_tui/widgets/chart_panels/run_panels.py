@@ -191,7 +191,7 @@ def _with_value(series: ChartSeries) -> ChartSeries:
 
 @lru_cache(maxsize=16)
 def points_of(validation: Points) -> Points:
-    """Positions of validations, cached: there may be thousands, drawn ten times a second.
+    """Positions of validations, cached: there may be thousands, drawn five times a second.
 
     A validation after N steps evaluates the weights of step N - 1, counted from 0.
     """

@@ -20,8 +20,8 @@ from accel_tui.widgets.visibility import VisibilityMixin
 class RunView(VisibilityMixin):
     """A widget that shows a run's state.
 
-    States come ten times a second to a dozen widgets, most of which do not change. They are set by a method call, since
-    a bound reactive would cost as much as drawing a line.
+    States come five times a second to a dozen widgets, most of which do not change. They are set by a method call,
+    since a bound reactive would cost as much as drawing a line.
     """
 
     state = RunState()
