@@ -78,8 +78,10 @@ def valid_rows(
     """
     rows = len(next(iter(columns.values())).values)
     targets, has_targets = target_arrays({name: columns[name] for name in roles.targets}, form, rows)
-    unknown = "a class that the training data does not have, or no value," if form.task != "regression" else "no number"
-    problems = [(~has_targets, f"{unknown} in the target, {_columns(roles.targets)}")]
+    has_values = ~np.any([columns[name].missing_rows for name in roles.targets], axis=0)
+    unknown = "no number" if form.task == "regression" else "a class that the training data does not have"
+    target = f"in the target, {_columns(roles.targets)}"
+    problems = [(~has_targets & ~has_values, f"no value {target}"), (~has_targets & has_values, f"{unknown} {target}")]
     numbers = [name for name in (*roles.inputs, roles.weight) if name and columns[name].values.dtype != object]
     problems += [(np.isinf(columns[name].values), f"an infinite number in {_columns((name,))}") for name in numbers]
     weights = None
