@@ -35,6 +35,9 @@ _COMMENTS = re.compile(r"(?:(?:[#%]|//|; )[^\r\n]*[\r\n]+)+")
 _ROWS_OF_BLANKS = 20
 """Rows that are looked at for blanks between columns."""
 
+_COMPARED_FIELDS = 100_000
+"""Fields, about, that are compared with the first row: a moment also for tables of thousands of columns."""
+
 csv.field_size_limit(MOST_BYTES_OF_ROW)  # where a quote does not close, the rest of a file is one field
 
 
@@ -94,7 +97,8 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
     dialect = _dialect(rest, separator)
     first, second = (tuple(map(str.strip, row)) for row in _first_rows(rest, separator, dialect))
     skipped = len(text[: len(text) - len(rest)].splitlines())
-    has_header = _is_header(first, second)
+    below = _read_rows(StringIO(rest, newline=""), separator, dialect)
+    has_header = _is_header(first, second) and not _recurs(first, islice(below, _COMPARED_FIELDS // len(first)))
     first = (first[0].removeprefix("#").strip() or first[0], *first[1:])
     if has_header and len(second) == len(first) + 1:
         first = (*first, "") if not second[-1] else ("", *first)
@@ -232,6 +236,16 @@ def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
     counted = [int(field) for field in figures]
     consecutive = counted == list(range(counted[0], counted[0] + len(counted)))
     return len(figures) > 1 and consecutive and (counted[0] == 0 or len(figures) < len(first))
+
+
+def _recurs(first: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
+    """Whether each of several fields is a value of its column in other rows, too, so that they are no names."""
+    found = [False] * len(first)
+    for row in rows:
+        cells = [*map(str.strip, row)]
+        if len(cells) == len(first) and cells != [*first]:
+            found = [known or cell == name for known, cell, name in zip(found, cells, first, strict=True)]
+    return len(first) > 1 and all(found)
 
 
 def _is_year(field: str) -> bool:

@@ -32,6 +32,11 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "no header": ("1,5,x\n2,6,y\n", {"column 1": [1, 2], "column 2": [5, 6], "column 3": ["x", "y"]}),
     "a year in the header": ("state,2022\nOhio,-29.1\nIowa,1.5\n", {"state": ["Ohio", "Iowa"], "2022": [-29.1, 1.5]}),
     "years in the header": ("a,1990,2010\nx,12,1890\n", {"a": ["x"], "1990": [12], "2010": [1890]}),
+    "no header, texts only": (
+        "'yes',low\n'no',high\n'yes',high\n'no',low\n",
+        {"column 1": ["'yes'", "'no'"] * 2, "column 2": ["low", "high", "high", "low"]},
+    ),
+    "the header again": ("a,b\nx,y\na,b\nz,y\n", {"a": ["x", "a", "z"], "b": ["y", "b", "y"]}),
     "no header, but a year": ("Ohio,1999\nIowa,2001\n", {"column 1": ["Ohio", "Iowa"], "column 2": [1999, 2001]}),
     "no header, decimal commas": ("1,5;x\n2,5;y\n", {"column 1": [1.5, 2.5], "column 2": ["x", "y"]}),
     "several lines in a cell": ('a,b\n1,"x\ny, z"\n2,"p\n\nq"\n', {"a": [1, 2], "b": ["x\ny, z", "p\n\nq"]}),
