@@ -1,5 +1,7 @@
 """Errors with messages for the user, and the cause in TensorFlow's long ones."""
 
+import errno
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -134,6 +136,15 @@ def file_errors(problem: str, kind: type[AccelError] = RunError) -> Iterator[Non
         yield
     except OSError as error:
         raise kind(f"{problem}: {error.strerror or error}") from error
+
+
+_DISK_FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "database or disk is full")
+"""Messages of the system and SQLite; TensorFlow raises the same type as for a device out of memory."""
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error of the system, or of a library, says that a disk is full."""
+    return any(words in str(error) for words in _DISK_FULL)
 
 
 class EngineMissingError(AccelError):

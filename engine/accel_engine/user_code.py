@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from accel_engine.errors import AccelError, ModelError, cause_first, frames_in
+from accel_engine.errors import AccelError, ModelError, cause_first, frames_in, is_disk_full
 from accel_engine.text import printable, suggestion
 from accel_engine.user_paths import user_path
 
@@ -124,12 +124,16 @@ def reason(error: BaseException) -> str:
 def model_errors(problem: str) -> Iterator[None]:
     """Raise what libraries, and layers of the user, raise about a model as a ``ModelError``, with the reason.
 
+    A full disk is no fault of the model.
+
     Args:
         problem: What cannot be done, such as ``the model cannot be traced``.
     """
     try:
         yield
     except Exception as error:  # their exceptions have no common class
+        if is_disk_full(error):
+            raise ModelError("the disk is full: the model cannot be written") from error
         raise ModelError(f"{problem}: {reason(error)}") from error
 
 

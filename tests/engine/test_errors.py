@@ -1,5 +1,7 @@
 """The cause of an error in a graph comes before the place in the graph, whatever TensorFlow raises."""
 
+import errno
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +12,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from accel_engine.errors import cause_first, format_error, frames_in
+from accel_engine.errors import ModelError, cause_first, format_error, frames_in
 from accel_engine.plan import Plan
 from accel_engine.scripts.terminal_relay import end_of_output
 from accel_engine.training.reporting.error_explanation import explain_error
-from accel_engine.user_code import reason
+from accel_engine.user_code import model_errors, reason
 
 X, LABELS = np.linspace(0, 1, 40, dtype=np.float32).reshape(10, 4), np.arange(10) % 5
 
@@ -99,3 +101,10 @@ def test_errors_of_a_dataset_have_their_cause_first() -> None:
 @pytest.mark.parametrize("text", ["", "a\nb", 'File "x", line 3: bad', "Traceback (most recent call last):"])
 def test_other_texts_stay_as_they_are(text: str) -> None:
     assert cause_first(text) == text
+
+
+def test_a_full_disk_is_not_blamed_on_the_model() -> None:
+    for full in (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), RuntimeError("m.pb; No space left on device")):
+        with pytest.raises(ModelError) as caught, model_errors("the model cannot be converted to ONNX"):
+            raise full
+        assert str(caught.value) == "the disk is full: the model cannot be written"

@@ -5,7 +5,7 @@ import pytest
 
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.source import DatasetEntry
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import DataError, ModelError, PlanError
 from accel_engine.plan import Plan

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
-from accel_engine.data.dataset_entry import DatasetEntry, parse_size
-from accel_engine.data.folders.layout import find_folder_reader
-from accel_engine.data.source import Source
-from accel_engine.data.unread_files import cure_by_suffix
+from accel_engine.data.file_kinds import cure_by_suffix, find_folder_reader
+from accel_engine.data.source import DatasetEntry, Source, parse_size
 from accel_engine.errors import PlanError
 from accel_engine.files import regular
 from accel_engine.text import suggestion

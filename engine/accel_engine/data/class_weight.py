@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Examples, Split, Stream, take_rows
-from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.source import DatasetEntry
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.errors import PlanError
 from accel_engine.text import suggestion

@@ -16,9 +16,8 @@ from accel_engine.data.changes import Change
 from accel_engine.data.characters import BYTES, UNKNOWN, CharacterEncoder, read_texts
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset import Dataset, LazyRows, Split, make_if_small
-from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.data.source import Source
+from accel_engine.data.source import DatasetEntry, EntryColumn, Source
 from accel_engine.data.splits import choose_split, split_counts
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import DataError, FieldValue, PlanError, file_errors

@@ -14,10 +14,9 @@ from accel_engine.data.array_file import ArrayFile, Header, opened
 from accel_engine.data.arrays import converted, example_kind, input_range, make_dataset, target_form
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, spec_of
-from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.roles import Roles, check_named_columns, choose_roles
 from accel_engine.data.series.array_series import survey_arrays, windowed_arrays
-from accel_engine.data.source import Source
+from accel_engine.data.source import DatasetEntry, EntryColumn, Source
 from accel_engine.data.splits import split_names, split_sizes, validate_on_test
 from accel_engine.data.structure import Batch, map_structure, named_leaves
 from accel_engine.data.targets import Known, TargetForm, text_array

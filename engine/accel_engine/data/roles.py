@@ -49,7 +49,7 @@ class Roles:
         return tuple(dict.fromkeys((*self.inputs, *self.targets, *filter(None, [self.weight]))))
 
     def by_name(self) -> dict[str, str]:
-        """The role of each name that has one, as in :class:`~accel_engine.data.dataset_entry.EntryColumn`."""
+        """The role of each name that has one, as in :class:`~accel_engine.data.source.EntryColumn`."""
         single = {self.weight: "weight", self.split: "split", self.time: "time", self.group: "group"}
         return {**single, **dict.fromkeys(self.inputs, "input"), **dict.fromkeys(self.targets, "target")}
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Dataset, LazyRows, Split, fits_in_memory
-from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import PIXELS
+from accel_engine.data.source import DatasetEntry
 
 BLOCKS = 4
 """Blocks of a prototype along each side."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from accel_engine.data import DataOptions, find, load, survey
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Dataset, Examples, Split
-from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
+from accel_engine.data.source import DatasetEntry, EntryColumn
 from accel_engine.data.structure import Batch, Structure, named_leaves
 from accel_engine.data_profile.picture import DataPicture, data_picture
 

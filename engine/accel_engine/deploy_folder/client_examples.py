@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import ColumnFormat
 from accel_engine.data.tables.dates import ISO, UNIX
 from accel_engine.data.tables.raw_inputs import DATE_PARTS, input_keys
 from accel_engine.model_server.protocols import DATATYPES

@@ -36,6 +36,9 @@ RECORD, STATE, BESIDE, LOG, VERSIONS, CURRENT, LOCK = (
 log, the folders of its versions, the link to the one that is served, and the lock of whoever changes it."""
 
 SERVER = "accel_engine.model_server"
+
+_END_SECONDS = 10.0
+"""How long a server may take to end before it is killed."""
 """The module of the server, by which its process is known."""
 
 
@@ -271,12 +274,12 @@ def _recover(directory: Path) -> None:
             process.send_signal(signal.SIGHUP)  # it may have loaded the other version
 
 
-def end_process(process: "psutil.Process | subprocess.Popen[str]", seconds: float = 10.0) -> None:
+def end_process(process: "psutil.Process | subprocess.Popen[str]") -> None:
     """End a server, and wait for it; its own children end with it."""
     with suppress(psutil.NoSuchProcess):
         try:
             process.terminate()
-            process.wait(seconds)
+            process.wait(_END_SECONDS)
         except (psutil.TimeoutExpired, subprocess.TimeoutExpired):
             process.kill()
             process.wait()

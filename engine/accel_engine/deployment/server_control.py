@@ -224,13 +224,12 @@ def stop_server(deployment: Deployment, is_cancelled: Cancelled = lambda: False)
     )
 
 
-def reload_server(deployment: Deployment, number: int, is_cancelled: Cancelled = lambda: False) -> None:
+def reload_server(deployment: Deployment, number: int) -> None:
     """Make a deployment's server read its link again, and wait until it serves that version.
 
     Args:
         deployment: The deployment, whose server runs.
         number: The version that the link leads to.
-        is_cancelled: Whether to wait no longer.
 
     Raises:
         DeployError: The server does not serve the new version, but still the old one; or it is stopped.
@@ -245,8 +244,6 @@ def reload_server(deployment: Deployment, number: int, is_cancelled: Cancelled =
     os.kill(process.pid, signal.SIGHUP)
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
-        if is_cancelled():
-            raise DeployError("ended before the new version was taken over")
         if served_version(transport, deployment.name) == str(number):
             return
         if _reload_failures(transport) > failures:

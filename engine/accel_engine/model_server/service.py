@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import ColumnFormat
 from accel_engine.data.structure import ArraySpec, decoded_texts
 from accel_engine.errors import UsageError
 from accel_engine.files import regular

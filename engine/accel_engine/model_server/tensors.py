@@ -19,34 +19,33 @@ MAX_RANK = 32
 """Dimensions of an array at most."""
 
 
-def array_of(name: str, values: Any, spec: ArraySpec, *, has_batch: bool = True) -> Array:
+def array_of(name: str, values: Any, spec: ArraySpec) -> Array:
     """An array of the values of an input.
 
     Args:
         name: The input's name, for messages.
         values: Lists in lists, numbers, texts, ``{"b64": ...}``; ``None`` for a missing number or text.
         spec: What the model takes, without the batch.
-        has_batch: Whether the values are of several examples.
 
     Returns:
-        In the input's type, ``[examples, ...]``, or without the batch.
+        In the input's type, ``[examples, ...]``.
 
     Raises:
         RequestError: The values do not fit the input; the message says what does.
     """
     array = _texts(name, values) if spec.dtype == "string" else _numbers(name, values, spec)
-    return checked(name, array, spec, has_batch=has_batch)
+    return checked(name, array, spec)
 
 
-def checked(name: str, array: Array, spec: ArraySpec, *, has_batch: bool = True) -> Array:
+def checked(name: str, array: Array, spec: ArraySpec) -> Array:
     """Check an array's shape. For an input of shape ``[1]``, each example may be a single number without a list.
 
     Raises:
         RequestError: The array has another shape; the message says which is right.
     """
-    if has_batch and array.ndim == 0:
+    if array.ndim == 0:
         raise RequestError(f"input {name} takes a list of examples of {spec}, not a single value")
-    shape = array.shape[1:] if has_batch else array.shape
+    shape = array.shape[1:]
     if shape == spec.shape:
         return array
     if spec.shape == (1,) and shape == ():

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.source import DatasetEntry
 from accel_engine.data.structure import ArraySpec, Structure
 
 TEXTS, TOKENS, IMAGES, SOUNDS, SEQUENCES = "texts", "tokens", "images", "sounds", "sequences"

@@ -147,6 +147,15 @@ class PlaceRequest:
     )
     write: str = option("", OptionSpec("With --on: only write the place's files.", str, metavar="FOLDER", suffixes=()))
 
+    def check_is_empty(self, place: object) -> None:
+        """Check that nothing is asked of a place that only a cluster can give.
+
+        Raises:
+            UsageError: Something is.
+        """
+        if self != PlaceRequest():
+            raise UsageError(f"{place} is not a cluster: machines, GPUs and so on are for places such as slurm")
+
 
 @dataclass(frozen=True, slots=True)
 class PlaceName:

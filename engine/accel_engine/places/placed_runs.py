@@ -202,9 +202,7 @@ def submit_plan(place: Place, request: PlaceRequest, plan: Plan, devices: Sequen
     return place.submit(PlacedJob(resolved, request, Path(name), Path(PLAN_FILE)))
 
 
-def write_place_files(
-    place: Place, request: PlaceRequest, plan: Plan, devices: Sequence[Device], *, replaces: bool = False
-) -> list[str]:
+def write_place_files(place: Place, request: PlaceRequest, plan: Plan, devices: Sequence[Device]) -> list[str]:
     """Write the files with which a place starts a plan, and its plan; starts nothing.
 
     Returns:
@@ -216,7 +214,7 @@ def write_place_files(
         RunError: The files cannot be written.
     """
     folder = Path(request.write).absolute()
-    check_folder(folder, replaces=replaces)
+    check_folder(folder, replaces=False)
     resolved = _resolved(plan, request, devices)
     job = PlacedJob(resolved, request, folder / LINK, folder / PLAN_FILE)
     files = {**place.files(job), PLAN_FILE: resolved.plan.absolute().to_json() + "\n"}

@@ -12,8 +12,8 @@ from accel_engine.data.data_options import (
     TOKENIZERS,
     check_split,
 )
-from accel_engine.data.dataset_entry import parse_size
 from accel_engine.data.pixel_scaling import SCALES
+from accel_engine.data.source import parse_size
 from accel_engine.devices.preemption import OFF, PROVIDERS
 from accel_engine.errors import FieldValue
 from accel_engine.plan import purposes

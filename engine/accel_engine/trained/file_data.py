@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine import data
-from accel_engine.data.column_format import ColumnFormat
-from accel_engine.data.data_options import DataOptions, Progress
+from accel_engine.data.data_options import ColumnFormat, DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Examples, LazyArray, LazyRows, Split, take_rows
 from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.data.standardization_model import dtype_of_units, units_of_model

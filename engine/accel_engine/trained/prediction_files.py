@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
+from accel_engine.data.file_kinds import AUDIO_SUFFIXES, IMAGE_SUFFIXES
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.data.tables.table_file import read_cells
 from accel_engine.errors import UsageError

@@ -9,7 +9,7 @@ from accel_engine import data
 from accel_engine.data.class_weight import check_class_weights, weighted
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.source import DatasetEntry
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import PlanError
 

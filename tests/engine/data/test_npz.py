@@ -13,7 +13,7 @@ from accel_engine import data, memory
 from accel_engine.data import array_file
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.dataset_entry import EntryColumn
+from accel_engine.data.source import EntryColumn
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import AccelError, DataError, PlanError
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
+from accel_engine.data.source import DatasetEntry, EntryColumn
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.data_profile.described_data import DescribedData, entry_of
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from google.protobuf import text_format
 
-from accel_engine.data.column_format import ColumnFormat, Notation
+from accel_engine.data.data_options import ColumnFormat, Notation
 from accel_engine.deploy_folder import container
 from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deploy_folder.manifests import rate_line, resources_of

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from pyarrow.parquet import write_table
 
-from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import ColumnFormat
 from accel_engine.data.structure import ArraySpec
 from accel_engine.model_server import grpc_server, open_inference, rest_v1
 from accel_engine.model_server.application import parsed

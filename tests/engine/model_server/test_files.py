@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import ColumnFormat
 from accel_engine.model_server.access import ServerAccess
 from accel_engine.model_server.application import PARSERS, ServingState
 from accel_engine.model_server.files import FileExamples, predictions, read_file

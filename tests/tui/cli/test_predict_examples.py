@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.image_files import read_pixels
 from accel_engine.inference.output_prediction import OutputPrediction

@@ -1,7 +1,7 @@
 """What is known of data, in short."""
 
 from accel_engine.data import DatasetEntry
-from accel_engine.data.dataset_entry import EntryColumn
+from accel_engine.data.source import EntryColumn
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_tui.plan import data_text
 

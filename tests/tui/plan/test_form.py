@@ -6,7 +6,7 @@ import pytest
 
 from accel_engine import data
 from accel_engine.data import DataOptions, DatasetEntry
-from accel_engine.data.dataset_entry import EntryColumn
+from accel_engine.data.source import EntryColumn
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import GROUPS, SPECS, Plan
 from accel_engine.plan.placement import Placement

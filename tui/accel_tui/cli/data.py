@@ -10,7 +10,7 @@ import click
 from accel_engine import data as datasets
 from accel_engine.data.changes import remarks
 from accel_engine.data.data_options import PLAN_FIELDS
-from accel_engine.data.dataset_entry import EntryColumn
+from accel_engine.data.source import EntryColumn
 from accel_engine.data_profile.described_data import DescribedData, describe_loaded
 from accel_engine.data_profile.picture import ColumnValues, DataPicture, ShownPicture, ShownSound
 from accel_engine.errors import AccelError, DataError, FieldValue

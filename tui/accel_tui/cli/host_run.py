@@ -7,8 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
-import click
-
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import UsageError
 from accel_engine.hosts.carried_files import THERE
@@ -57,7 +55,7 @@ def train_on_host(
         The exit status.
     """
     if place:
-        check_asked(place)
+        place[1].check_is_empty(place[0])
     if run is not None:
         directory, warnings = continue_there(_of_host(run, place), fields, queued=queued)
     else:
@@ -132,16 +130,6 @@ def _print(line: str, is_error: bool) -> None:
     stream = sys.stderr if is_error else sys.stdout
     stream.write(f"{printable(line.rstrip())}\n")
     stream.flush()
-
-
-def check_asked(where: tuple[PlaceName, PlaceRequest]) -> None:
-    """Check that nothing is asked of a host that only a cluster can give.
-
-    Raises:
-        click.UsageError: Something is.
-    """
-    if where[1] != PlaceRequest():
-        raise click.UsageError(f"{where[0]} is not a cluster: --nodes, --gpus and so on are for places such as slurm")
 
 
 def _of_host(run: str, place: tuple[PlaceName, PlaceRequest] | None) -> Path:

@@ -18,7 +18,7 @@ from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run.directory.run_paths import home
 from accel_tui.cli.chosen_plan import with_chosen_plan
-from accel_tui.cli.host_run import check_asked, chosen_host, run_on_host
+from accel_tui.cli.host_run import chosen_host, run_on_host
 from accel_tui.cli.signals import interruptible
 from accel_tui.settings.user_settings import load_settings
 
@@ -55,7 +55,7 @@ def measure_at_place(
     name, request = where
     words = [*command_words(options), *(["--json"] if as_json else [])]
     if name.kind == HOST:
-        check_asked(where)
+        request.check_is_empty(name)
         file = read_plan_file(plan_file) if plan_file else None
         return run_on_host(chosen_host(name.detail), [*command, *words], file, fields)
     if request.nodes not in (None, 1):

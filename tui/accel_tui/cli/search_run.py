@@ -28,7 +28,7 @@ from accel_engine.search.search_toml import split_search_options
 from accel_engine.search.study_paths import find_study
 from accel_engine.search.trial_plan import without_effect
 from accel_tui.cli.chosen_plan import with_chosen_plan
-from accel_tui.cli.host_run import check_asked, chosen_host, command_on, run_on_host
+from accel_tui.cli.host_run import chosen_host, command_on, run_on_host
 from accel_tui.cli.live import is_live
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
@@ -104,7 +104,7 @@ class HostSearch:
     """
 
     def __init__(self, where: tuple[PlaceName, PlaceRequest], *, as_json: bool, plain: bool, detach: bool) -> None:
-        check_asked(where)
+        where[1].check_is_empty(where[0])
         self._reading, self._detach = chosen_host(where[0].detail), detach
         self._output = ["--json"] if as_json else ["--plain"] if plain else []
 

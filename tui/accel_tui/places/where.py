@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from accel_engine import places
-from accel_engine.errors import AccelError, UsageError
+from accel_engine.errors import AccelError
 from accel_engine.hosts.host_list import find_host, read_hosts
 from accel_engine.hosts.reading import HostFollower, HostReading
 from accel_engine.hosts.runs_there import choose_host
@@ -52,8 +52,8 @@ class Where(PlaceRequest):
 
     def __post_init__(self) -> None:
         name = parse_place(self.place)
-        if self.request != PlaceRequest() and (name is None or name.kind == HOST):
-            raise UsageError(f"{self.place} is not a cluster: machines, GPUs and so on are for places such as slurm")
+        if name is None or name.kind == HOST:
+            self.request.check_is_empty(self.place)
 
     @property
     def name(self) -> PlaceName | None:

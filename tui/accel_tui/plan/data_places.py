@@ -8,7 +8,7 @@ from pathlib import Path
 
 from accel_engine import data
 from accel_engine.data import FILE_SUFFIXES
-from accel_engine.data.folders.layout import known_folder_reader
+from accel_engine.data.file_kinds import known_folder_reader
 from accel_engine.user_paths import user_path
 from accel_engine.words import numbers
 
@@ -17,6 +17,9 @@ MAX_LISTED = 300
 
 _MAX_NAMES = 20_000
 """Names of a folder that are read."""
+
+_MOST_RECENT = 4
+"""Data of earlier runs that are listed."""
 
 _FOLDER_SECONDS = 0.5
 """After this time, no more folders are looked into for what they hold."""
@@ -87,19 +90,18 @@ def built_in() -> tuple[DataPlace, ...]:
     return tuple(_dataset(entry, entry.name) for entry in data.CATALOGUE.values())
 
 
-def recent(trained: Iterable[str], listed: Sequence[DataPlace], limit: int = 4) -> tuple[DataPlace, ...]:
+def recent(trained: Iterable[str], listed: Sequence[DataPlace]) -> tuple[DataPlace, ...]:
     """Data that runs were trained on, newest first, without what is listed anyway.
 
     Args:
         trained: The ``data`` of runs.
         listed: What is listed.
-        limit: The most.
     """
     known = {_resolved(place.text) for place in listed} | set(data.CATALOGUE)
     found: dict[str, DataPlace] = {}
     for text in trained:
         key = _resolved(text)
-        if text and key not in known and key not in found and len(found) < limit:  # a bench has no data
+        if text and key not in known and key not in found and len(found) < _MOST_RECENT:  # a bench has no data
             found[key] = DataPlace(text, text, "recent")
     return tuple(found.values())
 

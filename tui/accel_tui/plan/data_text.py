@@ -8,7 +8,7 @@ from typing import TypeAlias
 from accel_engine import data
 from accel_engine.data import DataOptions, DatasetEntry
 from accel_engine.data.data_options import PLAN_FIELDS
-from accel_engine.data.dataset_entry import EntryColumn
+from accel_engine.data.source import EntryColumn
 from accel_engine.data.structure import describe
 from accel_engine.errors import AccelError, PlanError, Words
 from accel_engine.plan import DEFAULTS, Plan

@@ -10,7 +10,7 @@ from typing import Any
 from accel_engine import data, models, strategies
 from accel_engine.data import DatasetEntry
 from accel_engine.data.data_options import COLUMN_OPTIONS, SPLITS
-from accel_engine.data.dataset_entry import EntryColumn
+from accel_engine.data.source import EntryColumn
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, Words
 from accel_engine.models import AutoModel, ModelEntry, choose

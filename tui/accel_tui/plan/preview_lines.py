@@ -7,7 +7,7 @@ from textual.content import Content
 
 from accel_engine.data import DatasetEntry
 from accel_engine.data.changes import remarks
-from accel_engine.data.dataset_entry import EntryColumn
+from accel_engine.data.source import EntryColumn
 from accel_engine.data_profile.picture import ColumnValues, DataPicture
 from accel_engine.text import printable_line
 from accel_engine.words import numbers

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import OF_CLASSES
-from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
+from accel_engine.data.file_kinds import AUDIO_SUFFIXES, IMAGE_SUFFIXES
 from accel_engine.errors import UsageError, file_errors
 from accel_engine.files import replacing
 from accel_engine.image_files import encode_png

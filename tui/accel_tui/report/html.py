@@ -40,18 +40,12 @@ def pairs(rows: Iterable[tuple[object, object]]) -> Html:
     return element("table", *cells, class_="pairs") if cells else Html("")
 
 
-def table_element(titles: Sequence[object], rows: Iterable[Sequence[object]], numbers: int = 1) -> Html:
-    """A table with a row of titles; empty without rows.
-
-    Args:
-        titles: The titles.
-        rows: The rows.
-        numbers: The columns from this one on have numbers, at the right.
-    """
+def table_element(titles: Sequence[object], rows: Iterable[Sequence[object]]) -> Html:
+    """A table with a row of titles; empty without rows. All columns but the first have numbers, at the right."""
 
     def line(cell: str, row: Sequence[object]) -> Html:
-        kinds = ("number" if index >= numbers else "" for index in range(len(row)))
-        return element("tr", *(element(cell, each, class_=kind) for each, kind in zip(row, kinds, strict=True)))
+        first, *others = row
+        return element("tr", element(cell, first), *(element(cell, each, class_="number") for each in others))
 
     body = [line("td", row) for row in rows]
     if not body:

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from accel_engine.data.changes import Change, Verb
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.file_kinds import AUDIO_SUFFIXES
 from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSource
 from accel_engine.data.folders.files import FilesSeen
 from accel_engine.data.folders.folder_source import SplitFiles
-from accel_engine.data.folders.layout import AUDIO_SUFFIXES
 from accel_engine.data.folders.sound_files import (
     SoundHeader,
     read_sound,

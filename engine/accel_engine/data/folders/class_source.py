@@ -14,9 +14,9 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Split, spread_rows
-from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.folders.files import FileForm, FilesSeen, look_at
 from accel_engine.data.folders.folder_source import FolderSource, SplitFiles, subfolders
+from accel_engine.data.source import DatasetEntry, EntryColumn
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import DataError
 

@@ -15,10 +15,9 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import SPLIT_NAMES, DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, read_splits
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.data.source import Source
+from accel_engine.data.source import DatasetEntry, Source
 from accel_engine.data.splits import has_other_validation, split_rows, validate_on_test, without_shares
 from accel_engine.errors import DataError, PlanError, file_errors
 from accel_engine.user_paths import is_directory, user_path

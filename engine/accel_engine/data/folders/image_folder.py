@@ -13,11 +13,11 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change, Verb
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.dataset_entry import parse_size
+from accel_engine.data.file_kinds import IMAGE_SUFFIXES
 from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSource
 from accel_engine.data.folders.files import THREADS, FilesSeen, read_in_threads
-from accel_engine.data.folders.layout import IMAGE_SUFFIXES
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange
+from accel_engine.data.source import parse_size
 from accel_engine.errors import DataError
 from accel_engine.image_files import ImageHeader, changes_of, check_image, read_pixels
 

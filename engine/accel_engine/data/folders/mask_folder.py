@@ -14,12 +14,12 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import Progress, or_skip
 from accel_engine.data.dataset import Split
-from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
+from accel_engine.data.file_kinds import IMAGE_NAMES, IMAGE_SUFFIXES, MASK_NAMES
 from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, listed_files, look_at
 from accel_engine.data.folders.folder_source import FolderSource, SplitFiles, subfolders
 from accel_engine.data.folders.image_folder import ImageForm
-from accel_engine.data.folders.layout import IMAGE_NAMES, IMAGE_SUFFIXES, MASK_NAMES
 from accel_engine.data.folders.mask_classes import MaskClasses
+from accel_engine.data.source import DatasetEntry, EntryColumn
 from accel_engine.data.structure import Batch
 from accel_engine.errors import DataError
 from accel_engine.image_files import ImageHeader, check_image, read_header, read_labels

@@ -8,9 +8,9 @@ from typing import Self
 from accel_engine.data.changes import Change
 from accel_engine.data.characters import UTF_8, decoded, encoding_name, encoding_of
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.file_kinds import TEXT_SUFFIXES
 from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSource
 from accel_engine.data.folders.files import FilesSeen
-from accel_engine.data.folders.layout import TEXT_SUFFIXES
 from accel_engine.errors import DataError, UnreadableError, file_errors
 from accel_engine.files import regular
 

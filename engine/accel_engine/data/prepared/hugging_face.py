@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.arrow import import_pyarrow
-from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.image_folder import ImageDecoder
 from accel_engine.data.prepared.columns import ColumnSource, Rows, fixed, not_finite, numpy_type, pad
 from accel_engine.data.prepared.features import read_json
 from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, PreparedSource, padding, size_images
 from accel_engine.data.roles import check_named_columns, choose_roles
+from accel_engine.data.source import DatasetEntry
 from accel_engine.data.splits import choose_splits
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError, PlanError

@@ -13,12 +13,11 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
-from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn, parse_size
 from accel_engine.data.folders.image_folder import common_size, image_changes
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange, is_image
 from accel_engine.data.prepared.columns import ColumnSource, SourceColumn, SourceColumns, decode_columns, row_bytes
 from accel_engine.data.roles import Roles
-from accel_engine.data.source import Source
+from accel_engine.data.source import DatasetEntry, EntryColumn, Source, parse_size
 from accel_engine.data.splits import split_rows, split_sizes, without_shares
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.data.targets import named_classes

@@ -12,7 +12,6 @@ import numpy as np
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import fits_in_memory
-from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.prepared.columns import ColumnSource
 from accel_engine.data.prepared.features import (
     NAME,
@@ -26,6 +25,7 @@ from accel_engine.data.prepared.features import (
 from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, PreparedSource, size_images
 from accel_engine.data.prepared.records import Records, first_records, is_packed, open_records, unpacked_file
 from accel_engine.data.roles import Roles, check_named_columns, choose_roles
+from accel_engine.data.source import DatasetEntry
 from accel_engine.data.splits import choose_splits
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError, PlanError, file_errors

@@ -4,8 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from accel_engine.data.data_options import COLUMN_OPTIONS, DataOptions, Progress
-from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.source import Source
+from accel_engine.data.source import DatasetEntry, Source
 from accel_engine.errors import DataError, PlanError
 from accel_engine.user_code import UserFunction
 from accel_engine.user_source import check_source

@@ -13,7 +13,6 @@ from accel_engine.data.array_checks import check_like
 from accel_engine.data.arrays import converted, example_kind, make_dataset
 from accel_engine.data.data_options import SPLIT_NAMES, DataOptions
 from accel_engine.data.dataset import BoundedStream, Dataset, Examples, Split
-from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.python_source import missing_image_size, user_function
 from accel_engine.data.python_source.iterable_streams import IterableStream, PyDatasetStream, is_data_loader, set_pass
@@ -27,6 +26,7 @@ from accel_engine.data.python_source.returned import (
 )
 from accel_engine.data.python_source.tf_data_stream import TfDataStream
 from accel_engine.data.series.array_series import windowed_splits
+from accel_engine.data.source import DatasetEntry, parse_size
 from accel_engine.data.splits import without_shares
 from accel_engine.data.structure import ArraySpec, Batch, named_leaves
 from accel_engine.data.targets import TargetForm

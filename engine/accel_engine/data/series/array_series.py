@@ -9,11 +9,11 @@ import numpy.typing as npt
 from accel_engine.data.array_file import Header
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.roles import Roles
 from accel_engine.data.series.series import check_kind, choose_series_roles
 from accel_engine.data.series.series_parts import describe_windows
 from accel_engine.data.series.windowed import windowed
+from accel_engine.data.source import DatasetEntry, EntryColumn
 from accel_engine.data.splits import split_names, validate_on_test
 from accel_engine.errors import DataError, FieldValue, PlanError, join_words
 from accel_engine.words import numbers

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.roles import Roles
+from accel_engine.data.source import DatasetEntry
 from accel_engine.data.splits import choose_split, has_other_validation, split_counts, without_shares
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import FieldValue, PlanError

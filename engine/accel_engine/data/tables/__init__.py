@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from accel_engine.data.data_options import Progress
-from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.source import Source
+from accel_engine.data.source import DatasetEntry, Source
 
 if TYPE_CHECKING:
     from accel_engine.data.dataset import Dataset

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.column_format import PERCENT, ColumnFormat, Notation
-from accel_engine.data.data_options import DataOptions, Progress, no_progress
+from accel_engine.data.data_options import PERCENT, ColumnFormat, DataOptions, Notation, Progress, no_progress
 from accel_engine.data.roles import check_named_columns
 from accel_engine.data.tables.category_values import (
     FEW_VALUES,

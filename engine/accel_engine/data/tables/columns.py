@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.column_format import ColumnFormat, Notation
-from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset_entry import EntryColumn
+from accel_engine.data.data_options import ColumnFormat, DataOptions, Notation
 from accel_engine.data.roles import Roles
+from accel_engine.data.source import EntryColumn
 from accel_engine.errors import PlanError
 from accel_engine.text import suggestion, truncated
 from accel_engine.words import numbers
@@ -56,7 +55,7 @@ class TableColumn:
     truth_words: tuple[str, ...] = ()
     """The words for false and true of categories that are those two; empty for others."""
     as_spelled: bool = False
-    """See :class:`~accel_engine.data.column_format.ColumnFormat`."""
+    """See :class:`~accel_engine.data.data_options.ColumnFormat`."""
     integers: bool = False
     """Whether all numbers are whole."""
     date_format: str = ""
@@ -174,13 +173,14 @@ def sample_rows(table: Columns, inputs: Sequence[str], targets: Sequence[str]) -
     more = ", …" if len(inputs) > len(shown) else ""
     rows = []
     for row in range(min(_SAMPLES, table.rows)):
-        left = ", ".join(f"{name}={_cell(table.columns[name], row)}" for name in shown) + more
-        right = ", ".join(f"{name}={_cell(table.columns[name], row)}" for name in targets)
+        left = ", ".join(f"{name}={cell_text(table.columns[name], row)}" for name in shown) + more
+        right = ", ".join(f"{name}={cell_text(table.columns[name], row)}" for name in targets)
         rows.append((f"row {row + 1}", f"{left} → {right}" if right else left))
     return rows
 
 
-def _cell(column: TableColumn, row: int) -> str:
+def cell_text(column: TableColumn, row: int) -> str:
+    """A value as notes and samples show it, cut if it is long."""
     value: Any = column.values[row]
     if column.missing_rows[row]:
         return "missing"

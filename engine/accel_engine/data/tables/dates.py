@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.column_format import ColumnFormat, Notation
+from accel_engine.data.data_options import ColumnFormat, Notation
 from accel_engine.data.tables.category_values import encoded_column
 from accel_engine.data.tables.columns import NUMBERS_SHARE, TableColumn, are_marks, spread_texts, unparsed
 from accel_engine.data.tables.number_texts import read_numbers

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.column_format import NO_GROUPS, PERCENT, Notation
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import NO_GROUPS, PERCENT, DataOptions, Notation
 from accel_engine.data.tables.category_values import truth_of
 from accel_engine.data.tables.columns import spread_texts
 from accel_engine.errors import PlanError

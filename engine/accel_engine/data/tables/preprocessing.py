@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.column_format import ColumnFormat
-from accel_engine.data.data_options import Progress, no_progress
+from accel_engine.data.data_options import ColumnFormat, Progress, no_progress
 from accel_engine.data.dataset import LazyRows
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.tables.raw_inputs import JOINED_CATEGORIES, MISSING_TEXT, NUMBERS, RawInput, arrays_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import ColumnFormat
 from accel_engine.data.tables.category_values import truth_words
 from accel_engine.data.tables.columns import TableColumn
 from accel_engine.errors import DataError

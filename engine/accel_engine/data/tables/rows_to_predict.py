@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import remarks
-from accel_engine.data.column_format import ColumnFormat
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import ColumnFormat, DataOptions
 from accel_engine.data.series.series import order_series
 from accel_engine.data.series.series_parts import window_of
 from accel_engine.data.tables.column_reading import check_columns, read_all_rows

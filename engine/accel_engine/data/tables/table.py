@@ -11,9 +11,9 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset import Dataset, LazyArray, Split, fits_in_memory
-from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.roles import Roles, choose_roles
+from accel_engine.data.source import DatasetEntry
 from accel_engine.data.splits import Rows, SplitRows
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Batch, map_structure

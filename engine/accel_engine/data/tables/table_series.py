@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.column_format import ColumnFormat
-from accel_engine.data.data_options import DataOptions, Progress, no_progress
+from accel_engine.data.data_options import ColumnFormat, DataOptions, Progress, no_progress
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.series.series import choose_series_roles, order_series
 from accel_engine.data.series.series_parts import describe_windows
 from accel_engine.data.series.windowed import windowed
+from accel_engine.data.source import DatasetEntry
 from accel_engine.data.splits import split_by_values
 from accel_engine.data.tables.columns import Columns, TableColumn, describe_column, sample_rows
 from accel_engine.data.tables.valid_rows import read_validation_file

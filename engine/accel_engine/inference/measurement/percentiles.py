@@ -32,23 +32,22 @@ class Percentile:
     """The upper end; ``None`` if there are too few requests to tell."""
 
 
-def percentiles(latencies: npt.NDArray[np.int64], confidence: float = CONFIDENCE) -> dict[str, Percentile]:
+def percentiles(latencies: npt.NDArray[np.int64]) -> dict[str, Percentile]:
     """The percentiles of :data:`RANKS`; empty without latencies.
 
     Args:
         latencies: Nanoseconds of each request, in any order.
-        confidence: The level of the intervals.
     """
     if not len(latencies):
         return {}
     ordered = np.sort(latencies) / SECOND
-    return {name: _percentile(ordered, share, confidence) for name, share in RANKS.items()}
+    return {name: _percentile(ordered, share) for name, share in RANKS.items()}
 
 
-def _percentile(ordered: npt.NDArray[np.float64], share: float, confidence: float) -> Percentile:
+def _percentile(ordered: npt.NDArray[np.float64], share: float) -> Percentile:
     """The nearest-rank percentile: the shortest latency that at least ``share`` of the requests do not exceed."""
     count = len(ordered)
-    low, high = interval_ranks(count, share, confidence)
+    low, high = interval_ranks(count, share, CONFIDENCE)
     return Percentile(
         float(ordered[_nearest_rank(count, share) - 1]),
         float(ordered[low - 1]) if low else None,

@@ -57,7 +57,6 @@ def measure(
     seconds: float,
     *,
     timer: Timer | None = None,
-    tolerance: float = TOLERANCE,
     on_window: Callable[[Sequence[Window]], object] = ignore_windows,
 ) -> Measured:
     """Measure until the throughputs and the median latencies of the last three windows agree; only these count.
@@ -66,7 +65,6 @@ def measure(
         loop: Sends the requests.
         seconds: The time limit; a window is a tenth of it. The last window may exceed it.
         timer: The clock.
-        tolerance: The largest deviation from their mean with which windows agree.
         on_window: Called with the last windows, which count if they agree, when one has ended and before the next one
             begins.
     """
@@ -78,7 +76,7 @@ def measure(
             windows.append(loop.window(seconds / WINDOWS))
             last = windows[-LAST:]
             on_window(last)
-            agreed = len(last) == LAST and disagreement(last) <= tolerance
+            agreed = len(last) == LAST and disagreement(last) <= TOLERANCE
             if agreed or clock.now() >= deadline:
                 return summarize_windows(windows[:-LAST], last, stable=agreed, disagreement=disagreement(last))
 

@@ -7,7 +7,7 @@ its examples is like.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.json_values import Count, JsonValue, Number, Text
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
+from accel_engine.data.file_kinds import AUDIO_SUFFIXES, IMAGE_SUFFIXES
 from accel_engine.data.structure import ArraySpec, flatten, has_texts, map_structure
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.errors import AccelError, DataError

@@ -11,14 +11,11 @@ from pathlib import Path
 import tensorflow as tf
 
 from accel_engine import strategies
-from accel_engine.errors import AccelError, DatabaseError, frames_in
+from accel_engine.errors import AccelError, DatabaseError, frames_in, is_disk_full
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.memory_remedies import MIXED, MemoryFacts, advised
 from accel_engine.user_code import one_line
-
-_DISK_FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "database or disk is full")
-"""Messages of the system and SQLite; TensorFlow raises the same type as for a device out of memory."""
 
 _LIBRARY_FOLDERS = tuple(
     str(folder)
@@ -38,7 +35,7 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
     """
     if isinstance(error, AccelError) and not isinstance(error, DatabaseError):
         return str(error), ""
-    if any(words in str(error) for words in _DISK_FULL):
+    if is_disk_full(error):
         return "the disk is full", "free some space and continue the run from its last checkpoint"
     if isinstance(error, AccelError):
         return str(error), ""

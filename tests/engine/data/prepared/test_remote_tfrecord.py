@@ -11,8 +11,8 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.data import DataOptions
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.prepared import tfrecord
+from accel_engine.data.source import DatasetEntry
 from accel_engine.data_profile.described_data import DescribedData
 from accel_engine.errors import DataError, PlanError
 from accel_engine.plan import Plan

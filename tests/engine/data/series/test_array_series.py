@@ -8,8 +8,8 @@ from accel_engine import data
 from accel_engine.data.array_file import Header
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Split
-from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.series.array_series import survey_arrays, windowed_arrays
+from accel_engine.data.source import DatasetEntry
 from accel_engine.errors import DataError, PlanError
 
 RNG = np.random.default_rng(0)

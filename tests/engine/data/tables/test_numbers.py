@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from accel_engine.data import DataOptions, load
-from accel_engine.data.column_format import Notation
+from accel_engine.data.data_options import Notation
 from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.columns import TableColumn
 from accel_engine.errors import DataError, PlanError

@@ -11,7 +11,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from accel_engine.data import DataOptions, load
-from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import ColumnFormat
 from accel_engine.data.roles import Roles
 from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.preprocessing import unseen_notes

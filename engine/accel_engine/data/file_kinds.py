@@ -1,10 +1,11 @@
-"""Tells from a folder's names what it holds; without TensorFlow."""
+"""Tells by names and first bytes what files and folders hold: what reads them, and what helps where nothing does."""
 
 import os
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from accel_engine.data.data_options import SPLIT_NAMES
 
@@ -20,7 +21,7 @@ IMAGE_NAMES = ("images", "image")
 MASK_NAMES = ("masks", "mask", "labels", "annotations")
 """Names of the folders of images and of their masks."""
 
-_KINDS = {
+_FILE_READERS = {
     ("folders.image_folder:ImageFolder", "images"): IMAGE_SUFFIXES,
     ("folders.audio_folder:AudioFolder", "audio"): AUDIO_SUFFIXES,
     ("folders.text_folder:TextFolder", "text"): TEXT_SUFFIXES,
@@ -53,7 +54,7 @@ def known_folder_reader(folder: Path) -> tuple[str, str] | None:
     ):
         return "folders.mask_folder:MaskFolder", "images"
     suffixes = Counter(Path(name).suffix.lower() for name in islice(_files(folder), _LOOKED_AT))
-    found = Counter({kind: sum(suffixes[suffix] for suffix in _KINDS[kind]) for kind in _KINDS})
+    found = Counter({kind: sum(suffixes[suffix] for suffix in _FILE_READERS[kind]) for kind in _FILE_READERS})
     kind, count = found.most_common(1)[0]
     return kind if count else None
 
@@ -76,3 +77,48 @@ def _files(folder: Path) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         if Path(parent) != folder:
             yield from (name for name in sorted(names) if not name.startswith("."))
+
+
+class _ForeignFormat(NamedTuple):
+    suffixes: tuple[str, ...]
+    begins: tuple[bytes, ...]
+    """How the files begin, in lower case."""
+    what: str
+    """The name of the format, for files with the suffix of a table."""
+    cure: str
+    """The remedy; empty if there is none."""
+
+
+_UNPACK = "unpack it first"
+_TABLE = "save it as CSV"
+
+_FOREIGN_FORMATS = (
+    _ForeignFormat((".gz", ".tgz"), (b"\x1f\x8b",), "packed with gzip", _UNPACK),
+    _ForeignFormat((".bz2",), (b"bzh",), "packed with bzip2", _UNPACK),
+    _ForeignFormat((".xz",), (b"\xfd7zxz",), "packed with xz", _UNPACK),
+    _ForeignFormat((".zst",), (b"\x28\xb5\x2f\xfd",), "packed with zstd", _UNPACK),
+    _ForeignFormat((".zip", ".tar", ".7z", ".rar"), (), "", _UNPACK),
+    _ForeignFormat((), (b"pk\x03\x04",), "a ZIP archive or a workbook of a spreadsheet", f"unpack it, or {_TABLE}"),
+    _ForeignFormat((".xls", ".xlsx", ".ods"), (b"\xd0\xcf\x11\xe0",), "a workbook of a spreadsheet", _TABLE),
+    _ForeignFormat((), (b"par1",), "a Parquet file", "name it .parquet"),
+    _ForeignFormat((), (b"<!doctype", b"<html"), "a web page, no table", ""),
+    _ForeignFormat((), (b"<?xml",), "XML, no table", ""),
+    _ForeignFormat((), (b"version https://git-lfs",), "a pointer of Git LFS", "git lfs pull fetches it"),
+    _ForeignFormat((".json",), (), "", "write an object per line, and name it .jsonl"),
+    _ForeignFormat((".feather", ".arrow", ".orc"), (), "", "save it as Parquet"),
+    _ForeignFormat((".tab", ".dat", ".data", ".psv"), (), "", "name a table .csv, whatever separates its columns"),
+)
+
+
+def cure_by_suffix(suffix: str) -> str:
+    """The remedy for a file of a suffix that is not read, in lower case; empty if unknown."""
+    return next((each.cure for each in _FOREIGN_FORMATS if suffix in each.suffixes), "")
+
+
+def describe_foreign_file(head: bytes) -> str:
+    """The kind of a file that should be a table, by its first bytes, with a remedy; empty if it may be a table."""
+    begin = head[:99].lstrip().lower()
+    found = next((each for each in _FOREIGN_FORMATS if each.begins and begin.startswith(each.begins)), None)
+    if found is None:
+        return ""
+    return ": ".join(filter(None, (found.what, found.cure)))
