@@ -177,9 +177,9 @@ class KeyBar(Widget):
 
 
 class RunsBadge(Widget):
-    """How many runs are live, and how many wait, at the right end of the first line; a click shows them."""
+    """How many runs are running, and how many wait, at the right end of the first line; a click shows them."""
 
-    ROOM: ClassVar[int] = 23
+    ROOM: ClassVar[int] = 26
     """Cells that the line leaves for it."""
 
     ALLOW_SELECT = False
