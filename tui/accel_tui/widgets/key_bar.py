@@ -204,9 +204,9 @@ class RunsBadge(Widget):
         counts: tuple[int, int] | None = getattr(self.app, "run_counts", None)
         if counts is None:
             return Content("")
-        live, queued = counts
+        running, queued = counts
         return Content.assemble(
-            (f"● {numbers.compact(live)} live", "bold $primary" if live else "$text-disabled"),
+            (f"● {numbers.compact(running)} running", "bold $primary" if running else "$text-disabled"),
             (f"  ○ {numbers.compact(queued)} queued", "$text-warning" if queued else "$text-disabled"),
         )
 
