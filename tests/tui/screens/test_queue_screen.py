@@ -95,7 +95,7 @@ async def test_a_started_run_shows_its_progress() -> None:
         engine.train(200)
         async with BareApp().run_test(size=WIDE) as pilot:
             table = await open_queue(pilot)
-            await shows(pilot, "1 of these running, 1 waiting", "running   ━━━━━━━━          50%", "gpu:1")
+            await shows(pilot, "1 of these running, 1 waiting", "running  ━━━━━━━━          50%", "gpu:1")
             await shows(pilot, f"{one} trains; one at once on the CPU")
             await until(pilot, lambda: table.current, "a row")
             assert table.current.entry.run == one

@@ -70,7 +70,7 @@ def _state(planned: PlannedRun) -> str:
     status = str(row.status or "cannot be read")
     if row.progress is None:
         return status
-    return f"{status:8}  {bar(row.progress, BAR, rest=' ')} {int(100 * row.progress):3}%"
+    return f"{status:8} {bar(row.progress, BAR, rest=' ')} {int(100 * row.progress):3}%"
 
 
 def _from_now(seconds: float | None) -> str:
