@@ -16,7 +16,7 @@ from accel_engine.data.pixel_scaling import SCALES
 from accel_engine.data.source import parse_size
 from accel_engine.devices.preemption import OFF, PROVIDERS
 from accel_engine.errors import FieldValue
-from accel_engine.plan import purposes
+from accel_engine.plan import purposes, task_choices
 from accel_engine.plan.field_rules import (
     Alternatives,
     Contradiction,
@@ -35,29 +35,6 @@ from accel_engine.plan.interval import (
     check_step_numbers,
     parse_duration,
     parse_interval,
-)
-from accel_engine.plan.task_choices import (
-    AUGMENTATIONS,
-    DECAYING,
-    LAST_BATCHES,
-    LOSS_ALIASES,
-    LOSSES,
-    METRIC_ALIASES,
-    METRICS,
-    NOT_A_NUMBER_ACTIONS,
-    OPTIMIZERS,
-    OUT_OF_MEMORY_ACTIONS,
-    PRECISIONS,
-    RATE_SCALINGS,
-    REDUCTIONS,
-    REMAT_MODES,
-    SCHEDULES,
-    SMOOTHED,
-    STATE_PLACES,
-    VALIDATIONS,
-    WITH_MOMENTUM,
-    XLA_MODES,
-    is_of_training,
 )
 
 
@@ -99,7 +76,7 @@ _SERIES = either(is_set("time", what="time"), is_set("window", what="window"), w
 _DROPS = one_of("schedule", "steps", what="the schedule steps")
 _MIRRORED = FieldValue("strategy", "mirrored")
 _TRAINING_METRIC = Need(
-    lambda plan: is_of_training(plan.monitor), "a metric of training", (FieldValue("monitor", "loss"),)
+    lambda plan: task_choices.is_of_training(plan.monitor), "a metric of training", (FieldValue("monitor", "loss"),)
 )
 
 CLIPPED_ONCE = Alternatives("gradients are clipped once")
@@ -418,7 +395,9 @@ class PlanFields:
     remat: str = _field(
         "auto",
         FieldSpec(
-            "Recompute activations for the gradients, to save memory (rematerialization)", str, choices=REMAT_MODES
+            "Recompute activations for the gradients, to save memory (rematerialization)",
+            str,
+            choices=task_choices.REMAT_MODES,
         ),
         FieldWords(
             "Epochs, batches",
@@ -453,7 +432,7 @@ class PlanFields:
         FieldSpec(
             "Where the optimizer's state is: on each device, divided, or in host memory",
             str,
-            choices=STATE_PLACES,
+            choices=task_choices.STATE_PLACES,
         ),
         FieldWords(
             "Epochs, batches",
@@ -468,7 +447,7 @@ class PlanFields:
     )
     last_batch: str = _field(
         "keep",
-        FieldSpec("The last, smaller batch of an epoch", str, choices=LAST_BATCHES),
+        FieldSpec("The last, smaller batch of an epoch", str, choices=task_choices.LAST_BATCHES),
         FieldWords("Epochs, batches", "no example is left out", synonyms=("drop_remainder", "drop_last")),
         _of_training("learning", "speed", "memory", "steps"),
         only_for=purposes.OWN_WORK,
@@ -515,8 +494,8 @@ class PlanFields:
         FieldSpec(
             "Loss; auto is the compiled model's own, else it follows from the task",
             str,
-            choices=LOSSES,
-            aliases=LOSS_ALIASES,
+            choices=task_choices.LOSSES,
+            aliases=task_choices.LOSS_ALIASES,
         ),
         FieldWords(
             "Loss, metrics",
@@ -531,7 +510,7 @@ class PlanFields:
         FieldSpec("Label smoothing of a crossentropy loss", float, minimum=0, maximum=0.9, example="0.1"),
         FieldWords("Loss, metrics", "targets stay as they are", synonyms=("regularization",), next=11),
         _of_model("learning", "loss", "speed", changed_by="continuation", replaced_by="train_step", fits_tasks=True),
-        needs=one_of("loss", *SMOOTHED, "auto", what=f"the loss {' or '.join(SMOOTHED)}"),
+        needs=one_of("loss", *task_choices.SMOOTHED, "auto", what=f"the loss {' or '.join(task_choices.SMOOTHED)}"),
         only_for=purposes.CLASSES,
     )
     class_weight: tuple[str, ...] = _field(
@@ -558,8 +537,8 @@ class PlanFields:
         FieldSpec(
             "Metrics to measure besides the model's own",
             tuple,
-            choices=METRICS,
-            aliases=METRIC_ALIASES,
+            choices=task_choices.METRICS,
+            aliases=task_choices.METRIC_ALIASES,
             optional=True,
             none_word="none",
             has_words=True,
@@ -614,7 +593,7 @@ class PlanFields:
 
     optimizer: str = _field(
         "auto",
-        FieldSpec("Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS),
+        FieldSpec("Optimizer; auto is the compiled model's own, else adam", str, choices=task_choices.OPTIMIZERS),
         FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver"), next=0),
         _of_training("learning", "speed", "memory", replaced_by="optimizers"),
     )
@@ -631,7 +610,7 @@ class PlanFields:
     )
     rate_scaling: str = _field(
         "none",
-        FieldSpec("Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS),
+        FieldSpec("Scale the learning rate with the number of replicas", str, choices=task_choices.RATE_SCALINGS),
         FieldWords("Optimizer", "the learning rate is used as you give it", synonyms=("lr", "scale_lr")),
         _of_training("learning"),
         only_for=purposes.SEVERAL_DEVICES,
@@ -658,7 +637,9 @@ class PlanFields:
         FieldSpec("Momentum of sgd or rmsprop; default: 0", float, minimum=0, below=1, optional=True, example="0.9"),
         FieldWords("Optimizer", "plain gradient descent, as in Keras; 0.9 is usual", placeholder="0"),
         _of_training("learning", "memory", argument="momentum", replaced_by="optimizers"),
-        needs=one_of("optimizer", *WITH_MOMENTUM, what=f"the optimizer {' or '.join(WITH_MOMENTUM)}"),
+        needs=one_of(
+            "optimizer", *task_choices.WITH_MOMENTUM, what=f"the optimizer {' or '.join(task_choices.WITH_MOMENTUM)}"
+        ),
     )
     nesterov: str = _field(
         "off",
@@ -755,7 +736,11 @@ class PlanFields:
 
     schedule: str = _field(
         "auto",
-        FieldSpec("Learning-rate schedule; auto is the compiled model's own, else constant", str, choices=SCHEDULES),
+        FieldSpec(
+            "Learning-rate schedule; auto is the compiled model's own, else constant",
+            str,
+            choices=task_choices.SCHEDULES,
+        ),
         FieldWords(
             "LR schedule",
             "the simplest; cosine often gives better results in long runs",
@@ -790,7 +775,7 @@ class PlanFields:
         ),
         _of_training("learning"),
         check_form=check_share_or_steps,
-        needs=one_of("schedule", "cosine", *SCHEDULES[1:], what="a schedule"),
+        needs=one_of("schedule", "cosine", *task_choices.SCHEDULES[1:], what="a schedule"),
     )
     final_rate: float | None = _field(
         None,
@@ -810,7 +795,7 @@ class PlanFields:
             synonyms=("lr", "alpha", "end_learning_rate", "eta_min", "decay"),
         ),
         _of_training("learning"),
-        needs=one_of("schedule", "cosine", *DECAYING, what="a schedule other than constant and steps"),
+        needs=one_of("schedule", "cosine", *task_choices.DECAYING, what="a schedule other than constant and steps"),
         contradictions=(Contradiction(_ends_at_zero, ("must be above 0 for an exponential schedule",)),),
     )
     rate_drops: tuple[str, ...] = _field(
@@ -849,7 +834,7 @@ class PlanFields:
         FieldSpec(
             "Random changes of training images: light, strong, or their parts",
             tuple,
-            choices=AUGMENTATIONS,
+            choices=task_choices.AUGMENTATIONS,
             optional=True,
             none_word="none",
             has_words=True,
@@ -944,7 +929,7 @@ class PlanFields:
 
     validation: str = _field(
         "epoch",
-        FieldSpec("Validate during training, at the end or never", str, choices=VALIDATIONS),
+        FieldSpec("Validate during training, at the end or never", str, choices=task_choices.VALIDATIONS),
         FieldWords(
             "Validation",
             "shows overfitting as soon as it begins",
@@ -1068,7 +1053,7 @@ class PlanFields:
         FieldSpec(
             "Out of memory: adapt splits batches or recomputes layers; fail ends the run",
             str,
-            choices=OUT_OF_MEMORY_ACTIONS,
+            choices=task_choices.OUT_OF_MEMORY_ACTIONS,
         ),
         FieldWords(
             "Checkpoints",
@@ -1082,7 +1067,7 @@ class PlanFields:
         FieldSpec(
             "NaN or exploding loss: return to a checkpoint, skip the batch, stop or go on",
             str,
-            choices=NOT_A_NUMBER_ACTIONS,
+            choices=task_choices.NOT_A_NUMBER_ACTIONS,
         ),
         FieldWords(
             "Checkpoints",
@@ -1211,7 +1196,9 @@ class PlanFields:
     )
     precision: str = _field(
         "auto",
-        FieldSpec("Numeric precision; auto is mixed_bfloat16 on a TPU, else float32", str, choices=PRECISIONS),
+        FieldSpec(
+            "Numeric precision; auto is mixed_bfloat16 on a TPU, else float32", str, choices=task_choices.PRECISIONS
+        ),
         FieldWords(
             "Devices",
             "float32 is safest; mixed precision is faster on GPUs",
@@ -1247,7 +1234,9 @@ class PlanFields:
     )
     xla: str = _field(
         "auto",
-        FieldSpec("Compile the steps with XLA; auto: if that is measured to be faster", str, choices=XLA_MODES),
+        FieldSpec(
+            "Compile the steps with XLA; auto: if that is measured to be faster", str, choices=task_choices.XLA_MODES
+        ),
         FieldWords(
             "Devices",
             "it is not always faster, and compiling takes time",
@@ -1289,7 +1278,7 @@ class PlanFields:
     )
     reduction: str = _field(
         "auto",
-        FieldSpec("All-reduce algorithm for gradients", str, choices=REDUCTIONS),
+        FieldSpec("All-reduce algorithm for gradients", str, choices=task_choices.REDUCTIONS),
         FieldWords("Devices", "TensorFlow chooses for the devices", synonyms=("all-reduce", "cross_device_ops")),
         _of_training("speed", "memory", changed_by="continuation"),
         only_for=purposes.REDUCTIONS,
