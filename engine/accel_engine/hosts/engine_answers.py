@@ -96,9 +96,8 @@ def _targets(asked: object) -> Sequence[ExportTarget]:
     return getattr(asked, "targets", ())
 
 
-def end(request: host_requests.EndAskRequest, send: Send) -> host_requests.Done:
+def end(request: host_requests.EndAskRequest, _: Send) -> host_requests.Done:
     """End what is asked, and delete its files."""
-    del send
     with _changing:
         _ended.add(request.key)
         if cancel := _calls.get(request.key):
@@ -115,9 +114,8 @@ def delete_folders() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run_files(request: host_requests.RunFilesRequest, send: Send) -> host_requests.RunFiles:
+def run_files(request: host_requests.RunFilesRequest, _: Send) -> host_requests.RunFiles:
     """The files of a run but its database and its locks."""
-    del send
     directory = directory_of(request.run)
     paths = (path for path in sorted(directory.rglob("*")) if path.is_file() and not path.is_symlink())
     wanted = [path for path in paths if not path.name.startswith(DATABASE) and path.suffix != ".lock"]
@@ -126,9 +124,8 @@ def run_files(request: host_requests.RunFilesRequest, send: Send) -> host_reques
     )
 
 
-def file_part(request: host_requests.FilePartRequest, send: Send) -> host_requests.FilePart:
+def file_part(request: host_requests.FilePartRequest, _: Send) -> host_requests.FilePart:
     """Read a part of a file of a run, or of a request's folder."""
-    del send
     root = directory_of(request.run) if request.run else _folders.get(request.key)
     relative = PurePosixPath(request.path)
     if root is None or relative.is_absolute() or ".." in relative.parts or not relative.parts:

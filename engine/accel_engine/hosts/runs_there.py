@@ -115,9 +115,8 @@ def cure_there(directory: Path, changes: Mapping[str, Any], finding: str = "") -
     return link_to(host_of_run(directory)).ask(host_requests.CureRequest(directory.name, dict(changes), finding))
 
 
-def answer_cure(request: host_requests.CureRequest, send: Send) -> host_requests.CureResult:
+def answer_cure(request: host_requests.CureRequest, _: Send) -> host_requests.CureResult:
     """Apply a cure to a run on this machine, or take its last cure back."""
-    del send
     from accel_engine.advice.cures import apply_cure  # these are slow to import, and seldom needed
     from accel_engine.hosts.answers import directory_of
     from accel_engine.process.detached import leave
@@ -225,9 +224,8 @@ def accelerators(reading: HostReading) -> int:
     return max(1, sum(1 for device in reading.devices if device.kind != "cpu"))
 
 
-def answer_start(request: host_requests.StartRequest, send: Send) -> host_requests.StartedThere:
+def answer_start(request: host_requests.StartRequest, _: Send) -> host_requests.StartedThere:
     """Start or continue a run on this machine."""
-    del send
     from accel_engine.hosts.answers import directory_of  # these are slow to import, and seldom needed
     from accel_engine.plan import Plan
     from accel_engine.process.detached import leave
