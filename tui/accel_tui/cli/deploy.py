@@ -200,8 +200,7 @@ def list_(as_json: bool) -> None:
     if any(each.total for each in found):
         time.sleep(LIST_SECONDS)
         found = reader.read()
-    for problem in reader.problems:
-        print_to_stderr(problem)
+    print_to_stderr(*reader.problems)
     if as_json:
         write_json(*map(status_values, found))
     elif found:
@@ -258,8 +257,7 @@ def check(url: str, run: str, options: CheckOptions, as_json: bool) -> int:
     request.check()
     find_service_of_run(directory, url, options, request.token)  # errors come before TensorFlow starts
     found = ask(request)
-    for note in found.notes:
-        print_to_stderr(note)
+    print_to_stderr(*found.notes)
     if as_json:
         from accel_tui.formatting.deployment import check_values
 
@@ -277,8 +275,7 @@ def _write_folder(directory: Path, options: DeployOptions, folder: FolderOptions
     from accel_tui.formatting.deployment import folder_lines, folder_values
 
     found = deploy_to_folder(directory, options, folder, _ask, lambda step: print_to_stderr(step.words))
-    for note in found.notes:
-        print_to_stderr(note)
+    print_to_stderr(*found.notes)
     if as_json:
         write_json(folder_values(found))
     else:
@@ -307,8 +304,7 @@ def _show(found: Any, *, as_json: bool) -> None:
     """Print what was deployed."""
     from accel_tui.formatting.deployment import SIZING_HEADER, deployed_lines, deployed_values, sizing_rows
 
-    for note in found.notes:
-        print_to_stderr(note)
+    print_to_stderr(*found.notes)
     if as_json:
         write_json(deployed_values(found))
     else:

@@ -117,8 +117,7 @@ def _export_model(model: Path | Plan, options: export_options.ExportOptions, *, 
                 f"{there[0]} already exists: choose another path with --output, or overwrite it with --force"
             )
     folder = export_options.existing_folder(Path(targets[0].path).parent)
-    for warning in device_warnings(("cpu",), can_choose=False):
-        print_to_stderr(warning)
+    print_to_stderr(*device_warnings(("cpu",), can_choose=False))
     reference = ModelReference.of(model)
     asked = ExportRequest(
         reference,
@@ -130,8 +129,7 @@ def _export_model(model: Path | Plan, options: export_options.ExportOptions, *, 
     )
     with placed(asked) as request:
         found = ask(request)
-    for note in found.notes:
-        print_to_stderr(note)
+    print_to_stderr(*found.notes)
     if as_json:
         for each in (found.original, *found.exported):
             write_json(_model_values(found, each))

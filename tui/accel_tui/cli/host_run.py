@@ -66,8 +66,7 @@ def train_on_host(
             return start(reading.host, values, queued=queued or busy)
 
         directory, warnings = with_plan_there(reading, read_plan_file(plan_file) if plan_file else None, fields, begin)
-    for warning in warnings:
-        print_to_stderr(warning)
+    print_to_stderr(*warnings)
     if detach or queued:
         write(f"{host_of_run(directory)}:{directory.name}")
         return 0
