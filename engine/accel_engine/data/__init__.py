@@ -171,8 +171,7 @@ def _open(entry: DatasetEntry, options: DataOptions) -> Source:
 def source_of(entry: DatasetEntry) -> type[Source]:
     """The class that describes and loads an entry."""
     module, _, name = entry.reader.partition(":")
-    source: type[Source] = getattr(import_module(f"accel_engine.data.{module}"), name)
-    return source
+    return getattr(import_module(f"accel_engine.data.{module}"), name)
 
 
 def _in_cloud_storage(url: str) -> DatasetEntry:

@@ -166,8 +166,7 @@ class _TokenBlocks(LazyRows):
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
         """Copy some blocks, ``[len(rows), window]``."""
-        blocks: npt.NDArray[np.int32] = self._blocks[rows].astype(np.int32)
-        return blocks
+        return self._blocks[rows].astype(np.int32)
 
 
 def _tokens_per_example(options: DataOptions) -> int:

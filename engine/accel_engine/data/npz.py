@@ -166,8 +166,7 @@ class ArraySource(Source):
 
         def of_training(other: ArrayFile) -> Batch:
             own = _find_roles(other.headers, replace(self.options, ignore=()))
-            mapped: Batch = map_structure(partial(value, other), own.splits["train"])
-            return mapped
+            return map_structure(partial(value, other), own.splits["train"])
 
         arrays = {split: map_structure(partial(value, file), part) for split, part in splits.items()}
         names = {split: _labels(part) for split, part in splits.items()}

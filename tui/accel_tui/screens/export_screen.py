@@ -125,8 +125,7 @@ class ExportScreen(JobScreen):
     def run(self, job: Job, prepared: PreparedExport) -> Export:
         """Write the formats, compare and measure them."""
         self.warn(device_warnings(("cpu",), can_choose=False))
-        found: Export = job.ask(prepared.request)
-        return found
+        return job.ask(prepared.request)
 
     def begin(self, prepared: PreparedExport) -> None:
         """Show that all formats wait."""

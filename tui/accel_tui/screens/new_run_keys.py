@@ -212,8 +212,7 @@ async def ask_where(screen: Screen[None], now: "Where | None") -> "Where | None"
     texts = {name: text_of(getattr(where, name)) for name in ROWS}
     texts = {name: f"{text}{specs_of(Where)[name].unit if text else ''}" for name, text in texts.items()}
     form = OptionForm(Where, ROWS, specs=form_specs(), texts=texts, editors={"place": picker}, does="takes it")
-    chosen: Where | None = await ask_user(screen, OptionsScreen("Where to train?", form, picker))
-    return chosen
+    return await ask_user(screen, OptionsScreen("Where to train?", form, picker))
 
 
 async def start_plan_elsewhere(

@@ -37,8 +37,7 @@ class PythonSource(Source):
         del progress
         self._check_options()
         module = import_module("accel_engine.data.python_source.returned_dataset")
-        dataset: Dataset = module.load_returned(self.entry, self.options)
-        return dataset
+        return module.load_returned(self.entry, self.options)
 
     def _check_options(self) -> None:
         self.refuse(COLUMN_OPTIONS, "only for files: the function says what inputs and targets are")

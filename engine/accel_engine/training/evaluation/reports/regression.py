@@ -107,8 +107,7 @@ def _determination(true: Floats, residuals: Floats) -> Floats:
     if not len(true):
         return np.full(true.shape[1], np.nan)
     spread = ((true - true.mean(axis=0)) ** 2).sum(axis=0)
-    found: Floats = 1 - (residuals**2).sum(axis=0) / np.where(spread == 0, np.nan, spread)
-    return found
+    return 1 - (residuals**2).sum(axis=0) / np.where(spread == 0, np.nan, spread)
 
 
 class ReconstructionBuilder(OutputReportBuilder):
