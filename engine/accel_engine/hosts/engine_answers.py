@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, file_errors
 from accel_engine.files import private_directory, regular
 from accel_engine.hosts import host_requests
 from accel_engine.hosts.answers import directory_of
@@ -130,12 +130,9 @@ def file_part(request: host_requests.FilePartRequest, _: Send) -> host_requests.
     relative = PurePosixPath(request.path)
     if root is None or relative.is_absolute() or ".." in relative.parts or not relative.parts:
         raise RunError(f"{request.path!r} was not asked for")
-    try:
-        with regular(root / relative).open("rb") as file:
-            file.seek(request.offset)
-            return host_requests.FilePart(file.read(_PART), (root / relative).stat().st_size)
-    except OSError as error:
-        raise RunError(f"{request.path} cannot be read: {error.strerror}") from error
+    with file_errors(f"{request.path} cannot be read"), regular(root / relative).open("rb") as file:
+        file.seek(request.offset)
+        return host_requests.FilePart(file.read(_PART), (root / relative).stat().st_size)
 
 
 def _new_folder(key: str) -> Path:
