@@ -252,7 +252,6 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         markup: bool = False,
     ) -> None:
         """Show a notification, always without markup."""
-        del markup
         super().notify(
             printable(message), title=printable_line(title), severity=severity, timeout=timeout, markup=False
         )
@@ -271,7 +270,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
                 timeout=4,
             )
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (the base's)
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer no key that opens the screen that is shown."""
         opened = _OPENED_BY.get(action)
         screen = next((screen for screen in reversed(self.screen_stack) if not screen.is_modal), None)

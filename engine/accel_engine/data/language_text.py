@@ -119,7 +119,6 @@ class LanguageText(Source):
         return None if size > _COUNTED else sum(map(len, read_texts(path, replace=self._replaces)))
 
     def _read_bytes(self, validation: Path | None, progress: Progress) -> "_Read":
-        del progress
         try:
             tokens = np.fromfile(self.path, np.uint8)
             return tokens, np.fromfile(validation, np.uint8) if validation else None, BYTES, ()

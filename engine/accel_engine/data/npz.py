@@ -124,7 +124,6 @@ class ArraySource(Source):
 
     def load(self, progress: Progress) -> Dataset:
         """Read the arrays that are used, once they are found to fit in memory."""
-        del progress
         options = self._checked_options()
         with opened(self.path) as file:
             if options.window is not None:

@@ -94,7 +94,7 @@ class DeployGroup(click.Group):
             click.Command.format_options(self.commands[self.DEFAULT], context, formatter)
         self.format_commands(ctx, formatter)
 
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """How it is called."""
         return ["[OPTIONS] RUN", "|", "COMMAND ..."]
 

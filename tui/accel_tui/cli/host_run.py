@@ -180,8 +180,7 @@ def with_plan_there(
     if file:
         file = PlanFile(file.path, {name: each for name, each in file.values.items() if name not in there}, file.lines)
 
-    def use_plan(plan: Plan, devices: Sequence[Device]) -> Result:
-        del devices
+    def use_plan(plan: Plan, _: Sequence[Device]) -> Result:
         return use(plan.changed() | there)
 
     return with_chosen_plan(load_settings(), file, here, use_plan, reading.devices)

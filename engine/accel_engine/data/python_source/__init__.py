@@ -34,7 +34,6 @@ class PythonSource(Source):
 
     def load(self, progress: Progress) -> "Dataset":
         """Call the function, and make a dataset of what it returns."""
-        del progress
         self._check_options()
         module = import_module("accel_engine.data.python_source.returned_dataset")
         return module.load_returned(self.entry, self.options)

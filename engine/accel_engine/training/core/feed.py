@@ -80,7 +80,6 @@ class CachedFeed(Feed):
 
     def open(self, order: npt.NDArray[np.int32], first: int = 0) -> tf.Tensor:
         """Copy the order to the device."""
-        del first
         return tf.constant(order)
 
     def arguments(self, source: tf.Tensor, step: tf.Tensor) -> tuple[Any, ...]:
@@ -154,7 +153,6 @@ class StreamedFeed(Feed):
 
     def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:
         """The pipeline's next batch."""
-        del step
         return self._input_wait.measure(source.get_next) if self._input_wait is not None else source.get_next()
 
     def take_input_wait(self) -> float:

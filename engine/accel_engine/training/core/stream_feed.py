@@ -84,7 +84,6 @@ class StreamFeed(Feed):
 
         So steps need not copy them from the host one by one. On CPUs that is a copy more.
         """
-        del first
         return map_structure(self._on_devices, order) if self._spreads else order
 
     def spec(self, source: Batch) -> Any:

@@ -168,7 +168,6 @@ class SharedCommands:
 
     def wait_at_most(self, seconds: float) -> Command | None:
         """Wait until any worker has a command: their clocks differ, so that none may end the wait by its own."""
-        del seconds
         return self.wait()
 
 

@@ -129,7 +129,6 @@ class _FrequentLabels:
         self.width = int(output.shape[-1] or 1) + 1
 
     def measure(self, batch: Batch, outputs: Structure, mask: tf.Tensor) -> tf.Tensor:
-        del outputs
         labels = tf.cast(tf.cast(flatten(batch.targets)[0], tf.float32) > 0.5, tf.float32)
         labels = tf.reshape(labels, [-1, self.width - 1]) * mask[:, tf.newaxis]
         return tf.concat([tf.reduce_sum(labels, axis=0), [tf.reduce_sum(mask)]], axis=0)
@@ -158,7 +157,6 @@ class _Numbers:
         self.width = _NUMBERS * self._columns
 
     def measure(self, batch: Batch, outputs: Structure, mask: tf.Tensor) -> tf.Tensor:
-        del outputs
         true = tf.cast(flatten(batch.targets)[0], tf.float32)
         true = tf.reshape(true, [tf.shape(mask)[0], -1, self._columns]) - self._centre
         predicted = tf.zeros_like(true) + self._predicted

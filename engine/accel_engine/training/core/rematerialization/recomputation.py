@@ -273,7 +273,7 @@ class FunctionLayer(keras.Layer):  # type: ignore[misc]
         self._function = function
         self.built = True
 
-    def call(self, placeholder: tf.Tensor, training: bool | None = None) -> tf.Tensor:  # noqa: ARG002
+    def call(self, placeholder: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         """Call the function, and return the argument."""
         self._function()
         return placeholder

@@ -39,7 +39,6 @@ class ClassificationBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
-        del batch, mask
         chances = measures.probabilities(output, logits=self.output.logits, binary=self.output.units == 1)
         labels = measures.class_indices(target, output)
         predicted = tf.argmax(chances, axis=-1, output_type=tf.int32)
@@ -57,7 +56,6 @@ class ClassificationBuilder(OutputReportBuilder):
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> ClassificationReport:
         """See :class:`OutputReportBuilder`."""
-        del totals, predict
         names, reason, counts = self.output.class_names, "", None
         labels, predicted = values[:, _LABEL].astype(np.int64), values[:, _PREDICTED].astype(np.int64)
         known = labels >= 0
@@ -127,7 +125,6 @@ class MultiLabelBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
-        del batch
         chances = measures.scores(output, logits=self.output.logits)
         positive = tf.cast(target, tf.float32) > _THRESHOLD
         safe = tf.clip_by_value(chances, measures.EPSILON, 1 - measures.EPSILON)
@@ -147,7 +144,6 @@ class MultiLabelBuilder(OutputReportBuilder):
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> MultiLabelReport:
         """See :class:`OutputReportBuilder`."""
-        del predict
         counts, histograms = np.split(np.rint(totals).astype(np.int64), [4 * self._counted])
         positives, negatives = histograms.reshape(2, self._scored, SCORE_BINS)
         names, units = self.output.class_names, self.output.units
@@ -189,7 +185,6 @@ class SegmentationBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
-        del batch
         classes, predicted, own = measures.compared_classes(output, target, logits=self.output.logits)
         losses = measures.example_losses(self.output.loss, target, output, own)
         if not self._counts:
@@ -202,7 +197,6 @@ class SegmentationBuilder(OutputReportBuilder):
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> SegmentationReport:
         """See :class:`OutputReportBuilder`."""
-        del predict
         names = self.output.class_names
         counts = np.rint(totals).astype(np.int64)
         views = []

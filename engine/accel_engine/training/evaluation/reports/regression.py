@@ -42,7 +42,6 @@ class RegressionBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
-        del batch
         true, predicted = (self.output.restored(flat_values(each)) for each in (target, output))
         errors = predicted - true
         losses = example_losses(self.output.loss, target, output, tf.abs(errors))
@@ -53,7 +52,6 @@ class RegressionBuilder(OutputReportBuilder):
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> RegressionReport:
         """See :class:`OutputReportBuilder`."""
-        del predict
         finite = np.isfinite(values[:, 1:]).all(axis=1)
         true, predicted = np.split(values[finite, 1:].astype(np.float64), 2, axis=1)
         chosen = np.sort(np.random.default_rng(SEED).permutation(len(true))[:MAX_REGRESSION_POINTS])
@@ -140,7 +138,6 @@ class ReconstructionBuilder(OutputReportBuilder):
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> ReconstructionReport:
         """See :class:`OutputReportBuilder`."""
-        del predict
         losses = values[:, 0]
         finite = np.isfinite(losses)
         errors, edges = _residual_histogram(losses[finite])
