@@ -14,8 +14,6 @@ from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.root import root
 from accel_tui.cli.signals import INTERRUPTED
 
-__all__ = ["main"]
-
 USUAL_NAMES = {
     "--lr": "--learning-rate",
     "--bs": "--batch-size",
