@@ -21,7 +21,7 @@ from accel_engine.run.runs.removal import Contents, count_contents, remove
 from accel_engine.run.store.annotations import TagChanges, set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
-from accel_tui.app_protocol import Screens, app_of, open_screen
+from accel_tui.app_protocol import Screens, app_of, errors_shown, open_screen
 from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.columns import has_model
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, MOST_RUNS_OF_BAND, find_mixed_kinds
@@ -442,11 +442,8 @@ async def _report(screen: RunActionsScreen, runs: Runs) -> None:
 
         write_report(directory, path)
 
-    try:
+    with errors_shown(screen, "No report"):
         await asyncio.to_thread(write)
-    except AccelError as error:
-        screen.notify(str(error), title="No report", severity="error", markup=False)
-    else:
         screen.notify(str(path), title="Report written", markup=False)
 
 
