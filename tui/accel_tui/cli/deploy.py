@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,9 @@ from accel_engine.service_client.transport import read_client_token
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import json_option, print_to_stderr, table, write, write_json
 from accel_tui.cli.signals import interruptible, signal_handlers
+
+if TYPE_CHECKING:
+    from accel_engine.deployment.deploy import Deployer
 
 EPILOG = """\b
 Examples:
@@ -134,11 +137,7 @@ def start(run: str, options: DeployOptions, folder: FolderOptions, foreground: b
             flag = (given or ["foreground"])[0].replace("_", "-")
             raise click.UsageError(f"--{flag} is for a server that is started here: leave out --to")
         return _write_folder(directory, options, folder, as_json=as_json)
-    require_server()
-    from accel_engine.deployment.deploy import Deployer
-
-    deployer = Deployer(_ask, lambda step: print_to_stderr(step.words))
-    with _ended_by_signals():
+    with _deployer() as deployer:
         found = deployer.deploy(directory, options)
     _show(found, as_json=as_json)
     return _stay(found.deployment) if foreground else 0
@@ -162,11 +161,7 @@ def update(name: str, run: str | None, options: DeployOptions, back: bool, as_js
         raise click.UsageError("--back serves the version of before as it is: leave out the other options")
     deployment = find_deployment(name)
     directory = find_run(run) if run else None
-    require_server()
-    from accel_engine.deployment.deploy import Deployer
-
-    deployer = Deployer(_ask, lambda step: print_to_stderr(step.words))
-    with _ended_by_signals():
+    with _deployer() as deployer:
         found = deployer.update(deployment.name, directory, options) if directory else deployer.back(deployment.name)
     _show(found, as_json=as_json)
 
@@ -177,11 +172,8 @@ def update(name: str, run: str | None, options: DeployOptions, back: bool, as_js
 def restart(name: str, as_json: bool) -> None:
     """Start the server of NAME again, as after a restart of the machine; one that runs is ended first."""
     find_deployment(name)
-    require_server()
-    from accel_engine.deployment.deploy import Deployer
-
-    with _ended_by_signals():
-        found = Deployer(_ask, lambda step: print_to_stderr(step.words)).restart(name)
+    with _deployer() as deployer:
+        found = deployer.restart(name)
     _show(found, as_json=as_json)
 
 
@@ -284,14 +276,19 @@ def _write_folder(directory: Path, options: DeployOptions, folder: FolderOptions
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the block as Ctrl-C does, so that no server is left behind that nobody lists."""
+def _deployer() -> Iterator["Deployer"]:
+    """What deploys, and tells each step.
+
+    SIGTERM and SIGHUP end the block as Ctrl-C does, so that no server is left behind that nobody lists.
+    """
+    require_server()
+    from accel_engine.deployment.deploy import Deployer
 
     def end(*_: object) -> None:
         raise KeyboardInterrupt
 
     with signal_handlers({signal.SIGTERM: end, signal.SIGHUP: end}):
-        yield
+        yield Deployer(_ask, lambda step: print_to_stderr(step.words))
 
 
 def _ask(request: EngineRequest[Any]) -> Any:
