@@ -16,7 +16,7 @@ from accel_engine.data.pixel_scaling import SCALES
 from accel_engine.data.source import parse_size
 from accel_engine.devices.preemption import OFF, PROVIDERS
 from accel_engine.errors import FieldValue
-from accel_engine.plan import purposes, task_choices
+from accel_engine.plan import interval, purposes, task_choices
 from accel_engine.plan.field_rules import (
     Alternatives,
     Contradiction,
@@ -29,13 +29,6 @@ from accel_engine.plan.field_rules import (
     one_of,
 )
 from accel_engine.plan.field_spec import AUTO, ChangedBy, Effect, FieldSpec, FieldUse, FieldWords
-from accel_engine.plan.interval import (
-    check_drops,
-    check_share_or_steps,
-    check_step_numbers,
-    parse_duration,
-    parse_interval,
-)
 
 
 def _field(default: Any, spec: FieldSpec, words: FieldWords, use: FieldUse, **rules: Any) -> Any:
@@ -60,12 +53,12 @@ def _check_size(_: str, value: str | None) -> None:
 
 def _check_time_limit(name: str, value: str) -> None:
     if value:
-        parse_duration(name, value)
+        interval.parse_duration(name, value)
 
 
 def _check_checkpoints(name: str, value: str) -> None:
     if value != AUTO:
-        parse_interval(name, value)
+        interval.parse_interval(name, value)
 
 
 def _ends_at_zero(plan: Any) -> bool:
@@ -774,7 +767,7 @@ class PlanFields:
             synonyms=("lr", "warmup_steps", "ramp"),
         ),
         _of_training("learning"),
-        check_form=check_share_or_steps,
+        check_form=interval.check_share_or_steps,
         needs=one_of("schedule", "cosine", *task_choices.SCHEDULES[1:], what="a schedule"),
     )
     final_rate: float | None = _field(
@@ -812,7 +805,7 @@ class PlanFields:
             synonyms=("lr", "milestones", "boundaries", "PiecewiseConstantDecay", "MultiStepLR"),
         ),
         _of_training("learning"),
-        check_form=check_drops,
+        check_form=interval.check_drops,
         needs=_DROPS,
     )
     rate_drop_factor: float = _field(
@@ -944,7 +937,7 @@ class PlanFields:
             "Validation", "once per pass over the data", label="val every", synonyms=("validation_freq", "eval", "val")
         ),
         _of_training("intervals", changed_by="command", fixed=_OTHER_FIGURE),
-        check_form=parse_interval,
+        check_form=interval.parse_interval,
         needs=one_of("validation", "epoch", what="validation during training"),
     )
     validation_steps: int | None = _field(
@@ -1083,7 +1076,7 @@ class PlanFields:
         ),
         FieldWords("Checkpoints", "every batch trains the model", synonyms=("skip batch", "bad batch")),
         _of_training(changed_by="continuation"),
-        check_form=check_step_numbers,
+        check_form=interval.check_step_numbers,
         contradictions=(
             contradicts("strategy", "parameter-server", "parameter-server takes steps in no order: leave it empty"),
         ),
