@@ -140,7 +140,7 @@ class PlanFields:
             "Task, inputs",
             "no detail is lost; smaller images train faster",
             placeholder="original size",
-            synonyms=("resize", "resolution"),
+            synonyms=("resize", "resolution", "img"),
         ),
         _of_model("data", "speed", "memory"),
         check_form=_check_size,
@@ -361,7 +361,7 @@ class PlanFields:
         FieldWords(
             "Epochs, batches",
             "fits most memories; raise it to keep a GPU or TPU busy",
-            synonyms=("bs", "global batch", "minibatch"),
+            synonyms=("bs", "batch", "global batch", "minibatch"),
             first=(1, 2),
         ),
         _of_model("speed", "memory", "learning", "steps"),
@@ -381,7 +381,7 @@ class PlanFields:
             "Epochs, batches",
             "the batch is not split unless memory or the strategy asks",
             label="micro-batches",
-            synonyms=("gradient_accumulation_steps", "accumulate"),
+            synonyms=("gradient_accumulation_steps", "accumulate", "grad"),
         ),
         _of_training("memory", "speed", "steps", changed_by="continuation", is_autotuned=True),
     )
@@ -587,7 +587,7 @@ class PlanFields:
     optimizer: str = _field(
         "auto",
         FieldSpec("Optimizer; auto is the compiled model's own, else adam", str, choices=task_choices.OPTIMIZERS),
-        FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver"), next=0),
+        FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver", "opt"), next=0),
         _of_training("learning", "speed", "memory", replaced_by="optimizers"),
     )
     learning_rate: float | None = _field(
@@ -1153,7 +1153,7 @@ class PlanFields:
             "what the strategy can use",
             placeholder="auto",
             metavar="ID",
-            synonyms=("gpu", "cpu", "CUDA_VISIBLE_DEVICES"),
+            synonyms=("device", "gpu", "gpus", "cpu", "CUDA_VISIBLE_DEVICES"),
             first=(1, 5),
         ),
         _of_training("speed", "memory", "steps", changed_by="continuation", fixed=_SET_BY_QUEUE),
@@ -1195,7 +1195,7 @@ class PlanFields:
         FieldWords(
             "Devices",
             "float32 is safest; mixed precision is faster on GPUs",
-            synonyms=("dtype_policy", "fp16", "bf16", "amp", "mixed precision"),
+            synonyms=("dtype", "dtype_policy", "fp16", "bf16", "amp", "mixed precision"),
             next=6,
         ),
         _of_model("speed", "memory", "learning"),
@@ -1234,7 +1234,7 @@ class PlanFields:
             "Devices",
             "it is not always faster, and compiling takes time",
             label="XLA",
-            synonyms=("jit_compile", "compile"),
+            synonyms=("jit", "jit_compile", "compile"),
             next=7,
         ),
         _of_training("speed", "memory", changed_by="continuation", is_autotuned=True),
@@ -1279,7 +1279,7 @@ class PlanFields:
     local_workers: int = _field(
         0,
         FieldSpec("Number of worker processes on this machine", int, minimum=0, maximum=64),
-        FieldWords("Devices", "no further processes", synonyms=("processes", "TF_CONFIG")),
+        FieldWords("Devices", "no further processes", synonyms=("workers", "processes", "TF_CONFIG")),
         _of_training("speed", "memory", "steps", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.LOCAL_WORKERS,
     )
@@ -1347,6 +1347,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
 def affecting(effect: Effect) -> frozenset[str]:
     """The fields that change something of each step."""
     return frozenset(name for name, use in USES.items() if effect in use.affects)
+
+
+def fields_called(word: str) -> list[str]:
+    """The fields for which Keras or others have this word."""
+    return [name for name, words in WORDS.items() if word in words.synonyms]
 
 
 PATH_FIELDS = tuple(name for name, words in WORDS.items() if words.takes_files)
