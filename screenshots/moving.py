@@ -76,7 +76,7 @@ async def record() -> tuple[list[Frame], str]:
         trained = [frame async for frame in training(pilot)]
         faster = max(sum(frame.seconds for frame in trained) / TRAINING_SECONDS, 1.0)
         frames += [Frame(frame.rows, frame.seconds / faster) for frame in trained]
-        await pilot.pause(1.0)
+        await wait_for_text(pilot, "0 running")  # the badge is read every few seconds
         frames.append(Frame(rows_of(app), RESULT_SECONDS))
         await pilot.press("w")
         await wait_for_text(pilot, "recall")

@@ -23,6 +23,7 @@ MAX_ERROR = 0.1
 """Maximum rounding error, relative to a batch's value or to the usual value, whichever is larger."""
 
 _ROUNDING = 2.0**-23  # of a float32 total, which is rounded at each addition and at the division
+_OF_ONE = 1e-4  # the largest rounding error that is taken from a value of 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,5 +77,6 @@ def recover_values(before: RunningMean, means: Values, weights: Values, usual: f
     certain = sizes[np.isfinite(sizes) & (sizes > error)]
     if len(certain):
         usual = min(usual or np.inf, float(np.median(certain)))
+    values[np.abs(values - 1) <= np.minimum(error, _OF_ONE)] = 1.0  # an accuracy is not above it
     values[error > MAX_ERROR * np.maximum(sizes, usual)] = np.nan
     return values, usual

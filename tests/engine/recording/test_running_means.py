@@ -41,6 +41,14 @@ def test_the_last_batch_that_counts_as_precise_is_known_to_a_hundredth_of_the_me
     assert error[:1000].max() < 2e-4
 
 
+def test_an_accuracy_is_at_most_one_though_the_means_are_rounded() -> None:
+    values = np.random.default_rng(0).choice([31 / 32, 1.0], 45, p=[0.2, 0.8])
+    each = np.full(len(values), 32.0)
+    found, _ = recover_values(RunningMean(), running_means(values, each), each)
+    assert found.max() == 1.0
+    np.testing.assert_allclose(found, values, atol=1e-5)
+
+
 def test_weights_are_told_where_they_are_certain() -> None:
     assert batch_weights(96, 3, 32, epoch_ended=False) == pytest.approx([32, 32, 32])
     assert batch_weights(69, 3, 32, epoch_ended=True) == pytest.approx([32, 32, 5])

@@ -188,6 +188,6 @@ def test_what_is_understood_is_shown_before_what_is_wrong_with_an_example(run_co
     result = run_command(command)
     assert result.status == 1
     assert any(line.startswith("rooms (all)") for line in result.lines)
-    assert "row 5 has no number in the target, the column price (--invalid-examples skip" in result.err
+    assert "row 5 has no value in the target, the column price (--invalid-examples skip" in result.err
     skipped = run_command(f"{command} --invalid-examples skip")
     assert (skipped.status, skipped.lines) == (0, result.lines)

@@ -62,7 +62,9 @@ def test_the_table_the_verdict_and_the_command(run_command, trials) -> None:
     assert result.status == 0
     rows = [line.split("  ")[0] for line in result.lines if line[:1].strip()][1:]
     assert rows[:2] == ["combined: XLA, 1 thre…", "XLA"]
-    assert "The fastest is combined: XLA, 1 thread, 3 times as fast as this plan: --xla on --threads 1" in result.out
+    assert "The fastest is combined: XLA, 1 thread, 3 times as fast as this plan: --xla on --threads 1" in " ".join(
+        result.lines
+    )
     assert result.lines[-1] == "Train it: accel-tui train --xla on --threads 1"
     assert "rematerialization: failed: out of memory" in result.out
     assert "Speed is against this plan in the same rounds" in result.out

@@ -64,7 +64,7 @@ def test_what_is_known_of_a_host_follows_its_readings(hosts: StandInHosts) -> No
     states: list[PlaceState] = []
     watch = PlaceWatch(Where(place="gpu1"), states.append)
     watch.run()
-    assert states[0].about == "gpu1: 4 accelerators, 2 training, 1 waiting, 2 ended"
+    assert states[0].about == "gpu1: 4 accelerators, 2 running, 1 waiting, 2 ended"
     assert states[0].meters["gpu:0"].utilizations == (97.0,)
     hosts.tell["gpu1"](HostReading("gpu1", "lost", "gpu1: the connection is lost"))
     assert states[-1].problem == "gpu1: the connection is lost"
@@ -99,7 +99,7 @@ async def test_the_form_shows_the_devices_of_a_host_and_starts_there(
         screen = pilot.app.screen
         assert isinstance(screen, NewRunScreen)
         await pilot.press("at", *"gpu1", "ctrl+s")
-        await shows(pilot, "Start on gpu1", "gpu:3", "H200", "train --on gpu1", "4 accelerators, 2 training")
+        await shows(pilot, "Start on gpu1", "gpu:3", "H200", "train --on gpu1", "4 accelerators, 2 running")
         await shows(pilot, "the plan alone")
         screen.set_focus(None)
         await pilot.press("b")

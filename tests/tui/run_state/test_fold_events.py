@@ -293,7 +293,10 @@ def test_meters_keep_the_latest_sample_and_the_past() -> None:
 @pytest.mark.parametrize(("step", "epoch"), [(0, 1), (99, 1), (100, 2), (399, 4), (400, 4)])
 def test_the_epoch_is_that_of_the_next_step(step: int, epoch: int) -> None:
     chunks = [chunk(0, [1.0] * step)] if step else []
-    assert after(built(), chunks=chunks).current_epoch == epoch
+    state = after(built(), chunks=chunks)
+    assert state.current_epoch == epoch
+    validating = after(PhaseChanged(time=0.0, phase=Phase.VALIDATING), state=state)
+    assert validating.current_epoch == max((step - 1) // 100 + 1, 1), "of the last step while it is validated"
 
 
 def test_an_end_that_is_not_read_yet_is_not_a_loss() -> None:

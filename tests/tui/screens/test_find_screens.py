@@ -196,10 +196,12 @@ async def test_a_batch_size_is_found_live_and_taken_with_its_learning_rate(
 ) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await open_finder(pilot, "b")
-        await shows(pilot, "measuring batch size 64: starting, about 1:20 left", "examples/s", "memory GiB")
+        await shows(pilot, "measuring batch size 64: starting, about 1:20 left", "examples/s", "memory MiB")
         await shows(pilot, "Each size trains for 2 s in separate processes")
         finders.may_end.set()
-        await shows(pilot, "knee: batch size 128", "9.20k", "2.0k", "0.20 GiB", "1.30 GiB  fastest, largest")
+        await shows(
+            pilot, "knee: batch size 128", "memory GiB", "9.20k", "2.0k", "0.20 GiB", "1.30 GiB  fastest, largest"
+        )
         await pilot.press("enter")
         await shows(pilot, "With learning rate 0.002")
         await pilot.press("l")

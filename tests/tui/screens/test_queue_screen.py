@@ -82,7 +82,7 @@ async def test_runs_are_listed_in_their_order_with_why_they_wait(size: tuple[int
     async with BareApp().run_test(size=size) as pilot:
         await open_queue(pilot)
         await shows(
-            pilot, "0 of these training, 3 waiting", "prio", "+3", f"after {first}", "held by", "h Hold", "K Move up"
+            pilot, "0 of these running, 3 waiting", "prio", "+3", f"after {first}", "held by", "h Hold", "K Move up"
         )
         lines = [line for each in text_of(pilot).splitlines() if (line := each.lstrip("│ "))[:1] in ("○", "‖")]
         assert [line.split()[1:3][0] for line in lines] == ["1", "2", "3"]
@@ -95,7 +95,7 @@ async def test_a_started_run_shows_its_progress() -> None:
         engine.train(200)
         async with BareApp().run_test(size=WIDE) as pilot:
             table = await open_queue(pilot)
-            await shows(pilot, "1 of these training, 1 waiting", "━━━━━━━━          50%  running", "gpu:1")
+            await shows(pilot, "1 of these running, 1 waiting", "running  ━━━━━━━━          50%", "gpu:1")
             await shows(pilot, f"{one} trains; one at once on the CPU")
             await until(pilot, lambda: table.current, "a row")
             assert table.current.entry.run == one
@@ -126,14 +126,14 @@ async def test_the_badge_counts_live_and_waiting_runs_on_every_screen_and_a_clic
         engine.train(10)
         async with BareApp().run_test(size=SMALL) as pilot:
             await open_queue(pilot)
-            await shows(pilot, "● 1 live  ○ 1 queued")
+            await shows(pilot, "● 1 running  ○ 1 queued")
             await pilot.click(RunsBadge, offset=(1, 0))
             await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the runs")
-            await shows(pilot, "● 1 live  ○ 1 queued")
+            await shows(pilot, "● 1 running  ○ 1 queued")
             await pilot.click(RunsBadge, offset=(14, 0))
             await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen), "the queue")
         async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
-            await shows(pilot, "● 1 live  ○ 1 queued", engine.directory.name)
+            await shows(pilot, "● 1 running  ○ 1 queued", engine.directory.name)
 
 
 async def test_keys_change_the_order_and_the_cursor_stays_on_its_run() -> None:

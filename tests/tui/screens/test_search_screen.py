@@ -121,7 +121,7 @@ async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(
     async with BareApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, study)
         await shows(pilot, "■ interrupted")
-        words = ("by epoch", "best so far", "worst", "Importance for", "not finished", "over learning rate")
+        words = ("by epoch", "best so far", "worst", "Importance for", "unfinished", "over learning rate")
         for key, (name, word) in enumerate(zip(VIEWS, words, strict=False), 1):
             await pilot.press(str(key))
             await until(pilot, lambda name=name: pilot.app.screen.query_one(StudyView).view == name, name)  # type: ignore[misc]

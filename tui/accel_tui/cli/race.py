@@ -136,7 +136,7 @@ def race_page(results: Sequence[ConfigurationResult], *, with_command: bool = Tr
     if not any(each.is_measured for each in results):
         return ["", "Nothing was measured.", *page]
     best = race_text.best_of(results)
-    lines = ["", *page, "", race_text.race_verdict(results)]
+    lines = ["", *page, "", paragraph(race_text.race_verdict(results))]
     return [*lines, f"Train it: {best.configuration.plan.command()}"] if best and with_command else lines
 
 

@@ -175,7 +175,7 @@ def _classes(classes: tuple[ClassScores, ...]) -> ResultTable:
         "F1", [partial(_cell, each.f1, ends) for each in shown], f"F1, {ends[0]:.1f} to 1", "success", MOST_CELLS
     )
     titles = ("CLASS", "EXAMPLES", "PRECISION", "RECALL", "F1")
-    return ResultTable(titles, rows, "classes", note, drawn=(drawn,), named=titles[-1:])
+    return ResultTable(titles, rows, "Classes", note, drawn=(drawn,), named=titles[-1:])
 
 
 def _share(measured: Measurement) -> str:

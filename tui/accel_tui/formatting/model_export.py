@@ -125,9 +125,9 @@ def drawn_export_tables(found: Export, targets: Sequence[ExportTarget]) -> list[
         DrawnColumn("SIZE", _bars([each.size for each in measured]), "", "note", 14),
         DrawnColumn("LATENCY", _bars([each.latency for each in measured]), "", "primary", 40),
     )
-    titles = ("inputs and outputs", others[1].title if others[1:] else "")
+    titles = ("Inputs and outputs", others[1].title if others[1:] else "")
     return [
-        replace(models, title="models", drawn=drawn),
+        replace(models, title="Models", drawn=drawn),
         *(replace(each, title=title) for each, title in zip(others, titles, strict=False)),
     ]
 

@@ -77,7 +77,7 @@ def drawn_prediction_tables(found: ExamplePredictions, top: int, most_rows: int)
 
 
 def _with_bars(table: PredictionTable, output: OutputPrediction) -> ResultTable:
-    found = ResultTable(table.header, table.rows, table.output or "predictions", named=output.columns)
+    found = ResultTable(table.header, table.rows, table.output or "Predictions", named=output.columns)
     if not table.chances:
         return found
     cells = [partial(bar, chance) for chance in table.chances]

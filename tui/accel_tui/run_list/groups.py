@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from accel_engine.plan.monitor import is_at_most_one, is_better_lower
-from accel_engine.run import RunSummary
+from accel_engine.run import RunSummary, Status
 from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
 from accel_engine.words import numbers
@@ -157,8 +157,8 @@ class RunGroup:
     """Whether no run has a result by another metric."""
     is_folded: bool = False
     """Whether its runs are hidden."""
-    live: int = 0
-    """How many of its runs are live."""
+    running: int = 0
+    """How many of its runs have an engine."""
     newest: float = 0.0
     """When the newest run was created, in seconds since the epoch."""
     ids: frozenset[str] = frozenset()
@@ -189,9 +189,9 @@ class RunGroup:
 
     @property
     def note(self) -> str:
-        """The number of its runs, and how many are live."""
+        """The number of its runs, and how many are running."""
         count = f"{len(self.runs):,}"
-        return "  ".join([count, *([f"{self.live} live"] * bool(self.live))])
+        return "  ".join([count, *([f"{self.running} running"] * bool(self.running))])
 
     @property
     def result_title(self) -> str:
@@ -225,7 +225,7 @@ def make_group(
         of_series,
         len(of_series) == len(results),
         is_folded,
-        live=sum(number for status, number in statuses.items() if status is not None and status.live),
+        running=sum(statuses[each] for each in (Status.STARTING, Status.RUNNING, Status.PAUSED)),
         newest=max([run.info.created if run.info else 0.0 for run in runs], default=0.0),
         ids=frozenset([run.id for run in runs]),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from accel_engine import clock, events
 from accel_engine.devices.peaks import utilization
+from accel_engine.events import Phase
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.history.history import History, Part, Points, best_point
 from accel_engine.run.store.series_names import LEARNING_RATE, MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor
@@ -192,15 +193,16 @@ class RunState(History):
 
     @property
     def current_epoch(self) -> int | None:
-        """The epoch of the next step, counted from 1; in a script, within its part.
+        """The epoch of the next step, or of the one that is validated, counted from 1; in a script, within its part.
 
         ``None`` if unknown, and in a script that is between parts or has ended.
         """
         if self.built is None or not self.epochs or (self.parts and not (self.live and self.part)):
             return None
         step, epoch = self.before_part
+        is_after = self.step > step and self.phase is not None and self.phase.phase is Phase.VALIDATING
         if self.built.steps_per_epoch:
-            return min((self.step - step) // self.built.steps_per_epoch + 1, self.epochs)
+            return min((self.step - step - is_after) // self.built.steps_per_epoch + 1, self.epochs)
         ended = max(0, self.epoch.epoch - epoch if self.epoch else 0)
         return min(ended + 1, self.epochs)  # epochs may differ in length
 

@@ -68,9 +68,9 @@ def _state(planned: PlannedRun) -> str:
     if not planned.entry.is_started:
         return planned.entry.waits
     status = str(row.status or "cannot be read")
-    return (
-        status if row.progress is None else f"{bar(row.progress, BAR, rest=' ')} {int(100 * row.progress):3}%  {status}"
-    )
+    if row.progress is None:
+        return status
+    return f"{status:8} {bar(row.progress, BAR, rest=' ')} {int(100 * row.progress):3}%"
 
 
 def _from_now(seconds: float | None) -> str:
@@ -250,7 +250,7 @@ class QueueScreen(RunActionsScreen):
         self._queue = found
         started = sum(row.entry.is_started for row in found.rows)
         most = f"at most {found.at_once} at once" if found.at_once else "one at once on each accelerator, or the CPU"
-        about = f"{started} of these training, {len(found.rows) - started} waiting, {most}" if found.rows else ""
+        about = f"{started} of these running, {len(found.rows) - started} waiting, {most}" if found.rows else ""
         self.query_one("#about", Static).update(about)
         self.set_class(not found.rows, "-empty")
         self._table.empty = EMPTY

@@ -103,7 +103,9 @@ def _with_history(content: Content, drawn: Content, width: int) -> Content:
 
 
 def history(loads: Sequence[float | None], columns: int, rows: int = 1) -> list[Content]:
-    """Draw the latest loads as an area below a line whose colour goes from green to red, the newest at the right.
+    """Draw the latest loads as a dark area whose colour goes from green to red, the newest at the right.
+
+    It is dark, since a device that is in use is no failure.
 
     Args:
         loads: In %, oldest first; ``None`` or NaN if missing.
@@ -117,7 +119,10 @@ def history(loads: Sequence[float | None], columns: int, rows: int = 1) -> list[
     drawn = []
     for row in reversed(range(rows)):
         content = Content(" " * (columns - len(latest)))
-        cells = ((_block_of(load, row, rows), _colour_of(load, row, rows)) for load in latest)
+        cells = (
+            (_block_of(load, row, rows), f"{_load_colour(load)}-area" if load else _load_colour(load))
+            for load in latest
+        )
         for style, same in groupby(cells, lambda cell: cell[1]):
             content += Content.styled("".join(block for block, _ in same), style)
         drawn.append(content)
@@ -126,12 +131,6 @@ def history(loads: Sequence[float | None], columns: int, rows: int = 1) -> list[
 
 def _load_colour(load: float | None) -> str:
     return "" if load is None else f"$load-{min(max(int(load // 20), 0), 4)}"
-
-
-def _colour_of(load: float | None, row: int, rows: int) -> str:
-    """The colour of a load, darker below the row of its top, so that a device that is in use is not a block of red."""
-    is_below = load is not None and load > (row + 1) * 100 / rows
-    return f"{_load_colour(load)}-area" if is_below or (rows == 1 and load) else _load_colour(load)
 
 
 def _block_of(load: float | None, row: int, rows: int) -> str:

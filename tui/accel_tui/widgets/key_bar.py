@@ -177,9 +177,9 @@ class KeyBar(Widget):
 
 
 class RunsBadge(Widget):
-    """How many runs are live, and how many wait, at the right end of the first line; a click shows them."""
+    """How many runs are running, and how many wait, at the right end of the first line; a click shows them."""
 
-    ROOM: ClassVar[int] = 23
+    ROOM: ClassVar[int] = 26
     """Cells that the line leaves for it."""
 
     ALLOW_SELECT = False
@@ -204,9 +204,9 @@ class RunsBadge(Widget):
         counts: tuple[int, int] | None = getattr(self.app, "run_counts", None)
         if counts is None:
             return Content("")
-        live, queued = counts
+        running, queued = counts
         return Content.assemble(
-            (f"● {numbers.compact(live)} live", "bold $primary" if live else "$text-disabled"),
+            (f"● {numbers.compact(running)} running", "bold $primary" if running else "$text-disabled"),
             (f"  ○ {numbers.compact(queued)} queued", "$text-warning" if queued else "$text-disabled"),
         )
 

@@ -284,7 +284,7 @@ def _key_content(key: CardKey, width: int) -> Content:
 def _status(run: RunSummary, state: RunState) -> str:
     """The status, with how far a live run is."""
     if run.status is Status.RUNNING and state.progress:
-        return f"training {numbers.percent(state.progress, 0)}"
+        return f"{run.status} {numbers.percent(state.progress, 0)}"
     return status_of(run)
 
 

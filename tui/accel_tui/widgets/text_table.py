@@ -181,6 +181,7 @@ class ResultTables(VerticalScroll):
     ResultTables {
         scrollbar-size: 1 1;
         _Section { height: auto; margin: 0 0 1 0; }
+        Label { max-width: 100%; text-wrap: nowrap; text-overflow: ellipsis; }
         Label, .note { padding: 0 1; }
         TextTable { height: auto; max-height: 100%; scrollbar-gutter: auto; }
         .note { height: auto; color: $text-muted; }

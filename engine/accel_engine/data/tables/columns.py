@@ -173,13 +173,14 @@ def sample_rows(table: Columns, inputs: Sequence[str], targets: Sequence[str]) -
     more = ", …" if len(inputs) > len(shown) else ""
     rows = []
     for row in range(min(_SAMPLES, table.rows)):
-        left = ", ".join(f"{name}={_cell(table.columns[name], row)}" for name in shown) + more
-        right = ", ".join(f"{name}={_cell(table.columns[name], row)}" for name in targets)
+        left = ", ".join(f"{name}={cell_text(table.columns[name], row)}" for name in shown) + more
+        right = ", ".join(f"{name}={cell_text(table.columns[name], row)}" for name in targets)
         rows.append((f"row {row + 1}", f"{left} → {right}" if right else left))
     return rows
 
 
-def _cell(column: TableColumn, row: int) -> str:
+def cell_text(column: TableColumn, row: int) -> str:
+    """A value as notes and samples show it, cut if it is long."""
     value: Any = column.values[row]
     if column.missing_rows[row]:
         return "missing"

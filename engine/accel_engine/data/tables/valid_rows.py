@@ -14,7 +14,7 @@ from accel_engine.data.roles import Roles
 from accel_engine.data.splits import Rows, SplitRows, split_by_values, split_rows
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.data.tables.column_reading import read_columns
-from accel_engine.data.tables.columns import Columns, TableColumn
+from accel_engine.data.tables.columns import Columns, TableColumn, cell_text
 from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
 from accel_engine.data.tables.targets import TargetColumnForm, target_arrays
 from accel_engine.errors import DataError, PlanError
@@ -78,8 +78,14 @@ def valid_rows(
     """
     rows = len(next(iter(columns.values())).values)
     targets, has_targets = target_arrays({name: columns[name] for name in roles.targets}, form, rows)
-    unknown = "a class that the training data does not have, or no value," if form.task != "regression" else "no number"
-    problems = [(~has_targets, f"{unknown} in the target, {_columns(roles.targets)}")]
+    has_values = ~np.any([columns[name].missing_rows for name in roles.targets], axis=0)
+    unknown = "no number" if form.task == "regression" else "a class that the training data does not have"
+    unseen = ~has_targets & has_values
+    if form.task != "regression" and unseen.any():
+        row = int(np.flatnonzero(unseen)[0])
+        unknown += f", such as {', '.join(cell_text(columns[name], row) for name in roles.targets)},"
+    target = f"in the target, {_columns(roles.targets)}"
+    problems = [(~has_targets & ~has_values, f"no value {target}"), (unseen, f"{unknown} {target}")]
     numbers = [name for name in (*roles.inputs, roles.weight) if name and columns[name].values.dtype != object]
     problems += [(np.isinf(columns[name].values), f"an infinite number in {_columns((name,))}") for name in numbers]
     weights = None

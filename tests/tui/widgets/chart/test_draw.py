@@ -349,7 +349,7 @@ def test_the_area_below_a_line_is_tinted_and_the_axis_is_not() -> None:
     frame = tinted(ChartSeries("loss", curve(*[1.0] * 20), style="loss"))
     assert tints(frame, 20) == ["", "", "", "loss-area", "loss-area", "loss-area", ""]  # the line is in an upper half
     assert "┈" not in frame.text(5)
-    assert frame.text(5)[6:58].strip("⠀") == " " * 8  # blank dots, so that the tint shows
+    assert frame.text(5)[6:58].strip("⠀") == " " * 12  # blank dots, so that the tint shows
     assert [style for _, style in frame.runs(5)][1:] == ["title on loss-area", "title"]
 
 
@@ -399,6 +399,13 @@ def test_a_chart_above_another_leaves_the_labels_of_the_steps_to_it() -> None:
     with_labels = lines(render(replace(view, has_step_labels=True)))
     assert with_labels[7].startswith("   0 └┬")
     assert with_labels[8].split() == ["0", "10", "20"]
+
+
+def test_charts_below_one_another_have_the_same_steps_in_the_same_columns() -> None:
+    training = ChartSeries("training", curve(1.0, 0.5))
+    rows = ((training,), (training, VALIDATIONS), (training,) * 9)
+    plots = {plot_region(ChartView(60, 9, Axis(0, 20), Axis(0, 2), each, has_end_values=True)) for each in rows}
+    assert len(plots) == 1
 
 
 def test_names_stand_at_the_ends_of_lines_in_their_order_and_arrows_where_a_line_is_not_seen() -> None:

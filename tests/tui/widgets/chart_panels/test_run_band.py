@@ -49,13 +49,12 @@ def test_the_best_the_selected_and_the_live_runs_are_in_colour() -> None:
     assert found.run.id == "r100"
     plot = band_plot(curves, Path("r7"), 20, has_tints=True)
     assert {each.name: each.style for each in plot.series} == {
-        "10-90%": "primary", "25-75%": "primary", "median": "axis", "live": "primary", "best": "success",
+        "10-90%": "primary", "25-75%": "primary", "median": "axis", "running": "primary", "best": "success",
         "selected": "secondary",
     }  # fmt: skip
-    assert plot.title == "val acc"
-    assert plot.note == "102 runs"
+    assert plot.title == "val acc of 102 runs"
     other = RunCurve(RunSummary("x", Path("x"), None), np.empty(0), np.empty(0))
-    assert band_plot([*curves, other], None, 20, has_tints=True).note == "102 runs, 1 without"
+    assert band_plot([*curves, other], None, 20, has_tints=True).title == "val acc of 102 runs"
     assert band_plot([], None, 20, has_tints=True).title == "no results yet"
 
 

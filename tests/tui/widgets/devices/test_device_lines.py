@@ -28,14 +28,9 @@ def test_the_range_can_be_another() -> None:
     assert sparkline([1, 2, 3, 4], 4, low=1, high=4) == "▁▃▆█"
 
 
-def test_a_history_is_a_line_in_colours_of_the_load_above_a_darker_area() -> None:
+def test_a_history_is_an_area_in_dark_colours_of_the_load() -> None:
     above, below = history([None, 0, 30, 50, 80, 100], 7, rows=2)
     assert (above.plain, below.plain) == ("     ▅█", "  ▁▅███")
-    assert [str(span.style) for span in above.spans] == ["$load-0", "$load-1", "$load-2", "$load-4"]
-    assert [str(span.style) for span in below.spans] == ["$load-0", "$load-1", "$load-2", "$load-4-area"]
+    colours = ["$load-0", "$load-1-area", "$load-2-area", "$load-4-area"]
+    assert [str(span.style) for span in above.spans] == [str(span.style) for span in below.spans] == colours
     assert [row.plain for row in history([100.0] * 3, 2)] == ["██"]
-
-
-def test_in_one_row_a_device_at_full_load_is_no_block_of_red() -> None:
-    (row,) = history([0.0, 30.0, 100.0], 3)
-    assert [str(span.style) for span in row.spans] == ["$load-0", "$load-1-area", "$load-4-area"]

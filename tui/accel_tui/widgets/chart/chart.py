@@ -200,8 +200,9 @@ class Chart(ChartMouse):
             and only_grew(drawn.view.series, series)
             and self._can_wait(drawn.view)
         ):
-            self._head = chart_header(drawn.view, drawn.legend, series)
-            self._repaint_changes()
+            if not drawn.view.has_ends:  # else it stays as the values at the ends of the lines do
+                self._head = chart_header(drawn.view, drawn.legend, series)
+                self._repaint_changes()
             self._wait()
         else:
             self._repaint()

@@ -15,6 +15,7 @@ from accel_tui.widgets.chart.axes import Axis, labels
 from accel_tui.widgets.chart.background import mark_legend
 from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
 from accel_tui.widgets.chart.draw_series import POINT
+from accel_tui.widgets.chart.draw_values import BEST
 from accel_tui.widgets.chart.raster import EDGE
 from accel_tui.widgets.styled_text import TextSpan
 
@@ -51,7 +52,8 @@ def legend_of(view: ChartView, width: int) -> Legend:
 
 def _ends(marks: Sequence[str], note: str) -> Sequence[str]:
     """Texts for the end of the header, the shortest first."""
-    return [note, *(f"{note}   {mark}" for mark in marks)] if note else marks
+    short = note.partition(f" {BEST}")[0]  # without the step of the best value
+    return [short, note, *(f"{note}   {mark}" for mark in marks)] if note else marks
 
 
 def chart_header(view: ChartView, legend: Legend, series: Sequence[ChartSeries]) -> list[TextSpan]:
@@ -96,9 +98,10 @@ def chart_header(view: ChartView, legend: Legend, series: Sequence[ChartSeries])
 
 
 def _end(legend: Legend, room: int) -> tuple[str, str]:
-    """The notes and the marks that fit: a note in any case, if in few words."""
+    """The notes and the marks that fit: a note in any case, if alone and in the fewest words."""
     marks = [f"   {mark}" if any(legend.notes) else mark for mark in reversed(legend.marks) if mark]
-    fitting = ((note, mark) for mark in (*marks, "") for note in legend.notes if len(note) + len(mark) <= room)
+    pairs = [(note, mark) for mark in (*marks, "") for note in legend.notes[:-1] or legend.notes]
+    fitting = (pair for pair in (*pairs, (legend.notes[-1], "")) if len("".join(pair)) <= room)
     return next(fitting, ("", ""))
 
 
@@ -188,9 +191,10 @@ def describe_hidden(series: Sequence[ChartSeries], x: Axis, y: Axis, *, clipped:
     if any(one.is_resampled for one in series):
         return [f"some hidden {sides}", "some hidden"]
     counts = [(each, name) for each, name in ((steps, "step"), (points, "point")) if each.above + each.below]
-    few = " and ".join(f"{_number(each)} {numbers.plural(each.above + each.below, name)}" for each, name in counts)
+    each_count = [f"{_number(each)} {numbers.plural(each.above + each.below, name)}" for each, name in counts]
+    few = " and ".join(each_count)
     shortest = f"{_number(counts[0][0])} hidden"  # only the steps, if points are hidden too
-    return [f"{few} hidden {sides}", f"{few} hidden", shortest]
+    return list(dict.fromkeys((f"{few} hidden {sides}", f"{few} hidden", f"{each_count[0]} hidden", shortest)))
 
 
 def _number(found: Hidden) -> str:

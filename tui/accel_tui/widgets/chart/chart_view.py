@@ -201,11 +201,15 @@ class ChartView:
 
     @property
     def end_width(self) -> int:
-        """Columns at the right for the last values of the series; 0 where there is no room for them."""
-        has_room = self.columns >= MIN_COLUMNS_WITH_ENDS and (self.has_end_names or len(self.series) <= MOST_ENDS)
-        if not self.has_end_values or not has_room:
+        """Columns at the right for last values, as many in all charts below one another; 0 where there is no room."""
+        if not self.has_end_values or self.columns < MIN_COLUMNS_WITH_ENDS:
             return 0
-        return END_WIDTH + NAME_WIDTH * self.has_end_names + len(VALIDATION_END) * self.has_validation_ends
+        return END_WIDTH + (NAME_WIDTH if self.has_end_names else len(VALIDATION_END))
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether the last values stand at the ends of lines."""
+        return self.end_width > 0 and (self.has_end_names or len(self.series) <= MOST_ENDS)
 
     @property
     def has_validation_ends(self) -> bool:

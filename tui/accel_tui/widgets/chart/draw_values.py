@@ -32,7 +32,7 @@ def draw_values(frame: Frame, view: ChartView, plot: Region) -> None:
         mark = frame.part(*cell, 1, 1)
         mark.characters[:] = ord(BEST)
         mark.restyle(np.ones((1, 1), bool), "title")
-    if not view.end_width:
+    if not view.has_ends:
         return
     labels = sorted(_labels(view, plot), key=lambda label: (label[0][0], -label[0][1]))
     last = plot.bottom - 2

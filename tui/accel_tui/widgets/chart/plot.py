@@ -243,7 +243,7 @@ def _sign(plot: Plot, series: PlotSeries) -> str:
 
 def _header(plot: Plot, columns: int) -> list[TextSpan]:
     """Title, note, legend, and the names of the axes, each as far as it fits."""
-    named = [each for each in plot.series if each.name]
+    named = sorted((each for each in plot.series if each.name), key=lambda each: each.kind == "band")
     looks = [f"{each.style}-band" if each.kind == "band" and not each.covers else each.style for each in named]
     legend = [
         [(f"  {_sign(plot, each)} ", look), (each.name, "label")] for each, look in zip(named, looks, strict=True)

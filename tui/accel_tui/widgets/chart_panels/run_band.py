@@ -99,24 +99,20 @@ def band_plot(curves: Sequence[RunCurve], selected: Path | None, rows: int, *, h
     drawn = [each for each in known if each.by_epoch is by_epoch]
     series = band_series(drawn)
     live = [each for each in drawn if each.run.status is not None and each.run.status.live][:_MOST_LIVE]
-    series += [PlotSeries(each.epochs, each.values, name="live" * (not number)) for number, each in enumerate(live)]
+    series += [PlotSeries(each.epochs, each.values, name="running" * (not number)) for number, each in enumerate(live)]
     if best := best_curve(drawn, metric):
         series.append(PlotSeries(best.epochs, best.values, style="success", name="best", covers=True))
     current = next((each for each in drawn if each.run.directory == selected), None)
     if current and current is not best:
         series.append(PlotSeries(current.epochs, current.values, style="secondary", name="selected", covers=True))
-    note = numbers.counted(len(drawn), "run")
-    if others := len(curves) - len(drawn):
-        note += f", {others:,} without"
     values = np.concatenate([each.values for each in drawn]) if drawn else np.zeros(1)
     low, high = np.percentile(values, (_OUTLIERS, 100 - _OUTLIERS))
     shown = [each.values for each in (best, current) if each]
     low, high = (min([low, *(each.min() for each in shown)]), max([high, *(each.max() for each in shown)]))
     last = max((float(each.epochs[-1]) for each in drawn), default=1.0)
     return Plot(
-        short_metric_name(metric) if metric else "no results yet",
+        f"{short_metric_name(metric)} of {numbers.counted(len(drawn), 'run')}" if metric else "no results yet",
         tuple(each for each in series if len(each.x)),
-        note=note,
         x=WholeAxis(0.0, max(last, 2.0)),
         y=value_axis(float(low), float(high), rows=max(rows - 3, 0)),
         x_name="epoch" if by_epoch else "step",

@@ -291,7 +291,7 @@ class RunCharts(ChartKeys, RunView):
 
     def _update_bar(self) -> None:
         at, axis = self.cursor, self._axis
-        step = "" if at is None else axis.label(at.step) if axis else describe_step(at.step, self._bucket, self.state)
+        step = "" if at is None else axis.label(at.step) if axis else self._step_text(at.step)
         visible = "" if axis else describe_window(self.window, self.steps)
         self._bar.items = self._bar_items(step, visible, len(self.shown), len(self._panels))
 
@@ -326,6 +326,14 @@ class RunCharts(ChartKeys, RunView):
             else self.state.throughput.width
         )
 
+    def _step_text(self, step: int) -> str:
+        """The step, or the steps of its bucket, the epoch unless the axis tells it, and the part of a script."""
+        width, state = self._bucket, self.state
+        first = step - step % width
+        steps = f"step {step:,}" if width == 1 else f"steps {first:,} to {min(first + width, state.step) - 1:,}"
+        epoch, part = state.epoch_of(step) if self.options.x != "epoch" else None, state.part_at(step)
+        return ", ".join(filter(None, (steps, f"epoch {epoch:,}" if epoch else "", part_title(part) if part else "")))
+
     def action_choose(self) -> None:
         """Ask which charts are shown."""
         self.is_full_screen = False
@@ -338,11 +346,3 @@ def _best(state: RunState) -> str:
         return ""
     step, value = state.best
     return f"best {numbers.metric(value)} {BEST} {step:,}"
-
-
-def describe_step(step: int, width: int, state: RunState) -> str:
-    """Text of the cursor: the step, or the steps of its bucket, the epoch, and the part of a script."""
-    first = step - step % width
-    steps = f"step {step:,}" if width == 1 else f"steps {first:,} to {min(first + width, state.step) - 1:,}"
-    epoch, part = state.epoch_of(step), state.part_at(step)
-    return ", ".join(filter(None, (steps, f"epoch {epoch:,}" if epoch else "", part_title(part) if part else "")))

@@ -1,4 +1,4 @@
-"""Classes: the confusion matrix of a report, and precision, recall, F1 and support, the worst class first."""
+"""Classes: the confusion matrix of a report, and precision, recall, F1 and examples, the worst class first."""
 
 import math
 from collections.abc import Hashable, Iterator
@@ -101,7 +101,7 @@ class ClassTable(TablePage):
         rows = list(_rows(*found, has_iou=isinstance(self.report, SegmentationReport))) if found else []
         columns = [_name_column(rows)] if rows else []
         for title in rows[0].figures if rows else ():
-            columns += [_figure_column(title), *([_bar_column(title)] if title != "support" else [])]
+            columns += [_figure_column(title), *([_bar_column(title)] if title != "examples" else [])]
         titles = [column.title for column in columns if column.sort_key]
         if rows and table.order.column not in titles:
             table.set_reactive(ClassList.order, SortOrder(titles[1]))
@@ -131,7 +131,7 @@ def _rows(names: tuple[str, ...], figures: ClassFigures, *, has_iou: bool) -> It
         "F1": figures.f1,
         "precision": figures.precision,
         "recall": figures.recall,
-        "support": figures.support,
+        "examples": figures.support,
     }
     for index, name in enumerate(names):
         yield ClassRow(name, {title: float(each[index]) for title, each in values.items()})
@@ -145,7 +145,7 @@ def _name_column(rows: list[ClassRow]) -> Column[ClassRow]:
 def _figure_column(title: str) -> Column[ClassRow]:
     def text(row: ClassRow, _: float) -> str:
         value = row.figures[title]
-        return "-" if math.isnan(value) else f"{value:,.0f}" if title == "support" else numbers.metric(value)
+        return "-" if math.isnan(value) else f"{value:,.0f}" if title == "examples" else numbers.metric(value)
 
     return Column(
         title,

@@ -36,7 +36,6 @@ _ROOM = 0.35
 
 _LINE_WITH_POINTS: tuple[Literal["line", "mark"], ...] = ("line", "mark")
 
-_GIB = float(1 << 30)
 _NOTHING = np.empty(0)
 
 
@@ -126,22 +125,24 @@ def _marks(chosen: ChosenSizes | None) -> list[tuple[MeasuredSize, Colour, str]]
 
 
 def memory_plot(measured: Sequence[MeasuredSize], memory: float | None, rows: int, cursor: float | None = None) -> Plot:
-    """Memory over the batch size, in GiB, with what there is of it if a size comes near it, in a plot of some rows."""
+    """Memory over the batch size, with what there is of it if a size comes near it, in a plot of some rows."""
     fitting = [each for each in measured if each.memory is not None]
-    values = np.array([(each.memory or math.nan) / _GIB for each in fitting])
+    found = np.array([each.memory or math.nan for each in fitting])
+    unit, name = (1 << 30, "GiB") if np.any(found >= 1000 << 20) else (1 << 20, "MiB")  # as in the table
+    values = found / unit
     failed = [each for each in measured if each.out_of_memory]
     high = float(values.max()) * 1.1 if len(values) else 1.0
     series = [*_cursor(cursor)]
     series += [PlotSeries(_sizes(fitting), values, kind, "primary") for kind in _LINE_WITH_POINTS]
-    if memory is not None and len(values) and high > memory / _GIB / 3:
-        limit, ends = memory / _GIB, size_axis(measured)
+    if memory is not None and len(values) and high > memory / unit / 3:
+        limit, ends = memory / unit, size_axis(measured)
         high = max(high, 1.1 * limit)
         across = np.array([ends.low, ends.high])
         series.append(PlotSeries(across, np.full(2, limit), "line", "error", f"available {limit:,.1f}"))
     if failed:
         series.append(PlotSeries(_sizes(failed), _NOTHING, "rule", "error", "out of memory"))
     return Plot(
-        "memory GiB",
+        f"memory {name}",
         tuple(series),
         x=size_axis(measured),
         y=value_axis(0.0, high, rows=max(rows - 3, 0)),

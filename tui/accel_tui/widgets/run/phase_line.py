@@ -84,7 +84,6 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
         return [("● starting", "bold $primary")]
     current = state.phase.phase
     sign, style = {
-        Phase.TRAINING: ("●", "$success"),
         Phase.PAUSED: ("‖", "$warning"),
         Phase.SCRIPT: ("▶", "$primary"),
     }.get(current, ("●", "$primary"))

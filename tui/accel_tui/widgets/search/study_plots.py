@@ -79,7 +79,7 @@ def slice_plots(state: StudyState, first: int, selected: int | None) -> list[Plo
     for parameter in (*state.parameters[first:], *state.parameters[:first]):
         at = positions(parameter, trials)
         series = (
-            PlotSeries(at[~is_final], values[~is_final], "dots", "axis", "not finished" if (~is_final).any() else ""),
+            PlotSeries(at[~is_final], values[~is_final], "dots", "axis", "unfinished" if (~is_final).any() else ""),
             PlotSeries(at[is_final], values[is_final], _kind(int(is_final.sum())), "primary"),
             *_best(state, trials, at, values),
             *_selected(trials, at, values, selected),
