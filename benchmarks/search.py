@@ -118,7 +118,7 @@ class FunctionRuns:
         self.plans[run] = plan
         return run
 
-    def find(self, study: str) -> Mapping[str, int | None]:  # noqa: ARG002
+    def find(self, study: str) -> Mapping[str, int | None]:
         """Find nothing: no process was killed."""
         return {}
 

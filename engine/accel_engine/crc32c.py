@@ -77,8 +77,7 @@ def _of_width(messages: list[bytes], width: int) -> _Numbers:
 def _followed_by_zeros(crc: _Numbers, count: int) -> _Numbers:
     """What numbers become by a power of two of zero bytes."""
     low, high = _zeros(count)
-    followed: _Numbers = low[crc & 0xFFFF] ^ high[crc >> 16]
-    return followed
+    return low[crc & 0xFFFF] ^ high[crc >> 16]
 
 
 @cache

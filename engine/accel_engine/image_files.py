@@ -415,5 +415,4 @@ def _resized_shades(shades: npt.NDArray[Any], height: int, width: int) -> npt.ND
     if shades.shape == (height, width):
         return shades.astype(np.uint16)
     resized = Image.fromarray(shades.astype(np.float32)).resize((width, height), Image.Resampling.BILINEAR)
-    rounded: npt.NDArray[np.uint16] = np.rint(np.asarray(resized)).astype(np.uint16)
-    return rounded
+    return np.rint(np.asarray(resized)).astype(np.uint16)

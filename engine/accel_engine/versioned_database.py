@@ -367,7 +367,6 @@ class VersionedDatabase:
 
     def _connect(self, *, read_only: bool) -> sqlite3.Connection:
         """Open the file."""
-        del read_only
         return connect(self.path)
 
     def _initialize(self) -> None:

@@ -22,11 +22,11 @@ from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory
-from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.errors import RunError, UsageError
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
-from accel_tui.app_protocol import AppProtocol, Screens
+from accel_tui.app_protocol import AppProtocol, Screens, errors_shown
 from accel_tui.appearance.theme import DARK, THEMES, counterpart, measure_colours
 from accel_tui.device_sampling import DeviceSampling, MakeSampler
 from accel_tui.palette import KeyCommands
@@ -252,7 +252,6 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         markup: bool = False,
     ) -> None:
         """Show a notification, always without markup."""
-        del markup
         super().notify(
             printable(message), title=printable_line(title), severity=severity, timeout=timeout, markup=False
         )
@@ -271,7 +270,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
                 timeout=4,
             )
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (the base's)
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer no key that opens the screen that is shown."""
         opened = _OPENED_BY.get(action)
         screen = next((screen for screen in reversed(self.screen_stack) if not screen.is_modal), None)
@@ -322,11 +321,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         from accel_tui.settings.user_settings import save_setting  # rarely needed
 
         file = self.settings.source.path or settings_path()
-        try:
+        with errors_shown(self, "Theme not saved"):
             save_setting(file, "theme", self.theme)
-        except AccelError as error:
-            self.notify(str(error), title="Theme not saved", severity="error")
-        else:
             self.notify(f"{self.theme}, in {file}", title="Theme saved")
 
     def open_screen(self, screen: Screens, *subject: Any) -> None:

@@ -1,6 +1,7 @@
 """The parts of the app that screens and widgets use without importing it, and the names of the screens."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from importlib import import_module
@@ -115,6 +116,15 @@ def open_screen(node: MessagePump, screen: Screens, *subject: Any) -> None:
     app_of(node).open_screen(screen, *subject)
 
 
+@contextmanager
+def errors_shown(node: MessagePump, title: str = "") -> Iterator[None]:
+    """Show an error for users, which ends the block, as a notification."""
+    try:
+        yield
+    except AccelError as error:
+        node.app.notify(str(error), title=title, severity="error", markup=False)
+
+
 def settings_of(node: MessagePump) -> Settings:
     """The user settings; the defaults for a widget in another app."""
     return getattr(node.app, "settings", None) or Settings()
@@ -127,8 +137,6 @@ def change_setting(node: MessagePump, name: str, value: str | tuple[str, ...]) -
     settings = settings_of(node)
     changed: dict[str, Any] = {ATTRIBUTES[name]: value}
     app_of(node).settings = replace(settings, **changed)
-    try:
+    with errors_shown(node, "Not saved"):
         file = settings.source.path or settings_path()
         save_setting(file, name, value if isinstance(value, str) else list(value) or "auto")
-    except AccelError as error:
-        node.app.notify(str(error), title="Not saved", severity="error", markup=False)

@@ -7,14 +7,7 @@ from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, mem
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import Rule
 from accel_engine.events import OUT_OF_MEMORY, Outcome, Recovered, RunEnded
-from accel_engine.plan import Plan
-from accel_engine.plan.array_bytes import (
-    FLOAT32_BYTES,
-    activation_bytes,
-    gradient_bytes,
-    slot_bytes_on_device,
-    weight_bytes,
-)
+from accel_engine.plan import Plan, array_bytes
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.memory_remedies import MIXED, MemoryFacts, advised
 from accel_engine.words.numbers import percent, size
@@ -138,9 +131,9 @@ def _contents(recorded: Recorded) -> Iterator[Evidence]:
         return
     trainable = built.parameters if built.trainable is None else built.trainable
     parts = {
-        "weights": weight_bytes(plan, built.parameters),
-        "gradients": gradient_bytes(plan, trainable),
-        "optimizer state": slot_bytes_on_device(plan, trainable, replicas=max(1, len(recorded.devices)))[0],
+        "weights": array_bytes.weight_bytes(plan, built.parameters),
+        "gradients": array_bytes.gradient_bytes(plan, trainable),
+        "optimizer state": array_bytes.slot_bytes_on_device(plan, trainable, replicas=max(1, len(recorded.devices)))[0],
     }
     layers = _outputs(recorded, plan, built.per_replica_batch or 0)
     if layers:
@@ -158,7 +151,7 @@ def _outputs(recorded: Recorded, plan: Plan, batch: int) -> dict[str, int]:
     for layer in table.layers if table and batch else ():
         shape = [side for side in layer.shape or () if side]
         if shape and not layer.inner:
-            found[layer.name] = activation_bytes(plan, FLOAT32_BYTES * prod(shape), batch)
+            found[layer.name] = array_bytes.activation_bytes(plan, array_bytes.FLOAT32_BYTES * prod(shape), batch)
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.file_kinds import cure_by_suffix, find_folder_reader
-from accel_engine.data.source import DatasetEntry, Source, parse_size
+from accel_engine.data.source import DatasetEntry, Source
 from accel_engine.errors import PlanError
 from accel_engine.files import regular
 from accel_engine.text import suggestion
@@ -18,18 +18,6 @@ from accel_engine.user_paths import exists, is_directory, no_file, user_path
 
 if TYPE_CHECKING:
     from accel_engine.data.dataset import Dataset
-
-__all__ = [
-    "CATALOGUE",
-    "CLOUD_STORAGE",
-    "DataOptions",
-    "DatasetEntry",
-    "find",
-    "load",
-    "parse_size",
-    "source_of",
-    "survey",
-]
 
 _KERAS = "built_in:KerasDataset"
 
@@ -171,8 +159,7 @@ def _open(entry: DatasetEntry, options: DataOptions) -> Source:
 def source_of(entry: DatasetEntry) -> type[Source]:
     """The class that describes and loads an entry."""
     module, _, name = entry.reader.partition(":")
-    source: type[Source] = getattr(import_module(f"accel_engine.data.{module}"), name)
-    return source
+    return getattr(import_module(f"accel_engine.data.{module}"), name)
 
 
 def _in_cloud_storage(url: str) -> DatasetEntry:

@@ -232,8 +232,7 @@ def _labels(targets: Structure, form: TargetForm) -> npt.NDArray[Any] | None:
     """The class of each example, for a stratified split."""
     if form.task != "classification":
         return None
-    labels: npt.NDArray[Any] = targets if form.labels else targets.argmax(axis=1)
-    return labels
+    return targets if form.labels else targets.argmax(axis=1)
 
 
 def _input_notes(inputs: Structure, name: str, add_channels: bool, declared: bool) -> list[str]:

@@ -35,7 +35,6 @@ class Digits(Source):
 
     def load(self, progress: Progress) -> "Dataset":
         """Read the digits; the split does not depend on the seed, so that results are comparable across seeds."""
-        del progress
         import numpy as np
 
         from accel_engine.data.arrays import make_dataset
@@ -56,7 +55,6 @@ class Synthetic(Source):
 
     def load(self, progress: Progress) -> "Dataset":
         """Generate the examples; in memory if they fit, lazily otherwise."""
-        del progress
         from accel_engine.data.synthetic import make
 
         return make(self.entry, self.options.seed)
@@ -93,7 +91,6 @@ class KerasDataset(Source):
         Raises:
             DataError: The dataset is not in the cache and cannot be downloaded, or the cached file is damaged.
         """
-        del progress
         from accel_engine.data.arrays import make_dataset
 
         name = self.entry.name

@@ -192,8 +192,7 @@ def _indices(targets: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 def _look_up(table: npt.NDArray[np.float32], labels: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
     inside = (labels >= 0) & (labels < len(table))
-    weights: npt.NDArray[np.float32] = np.where(inside, table[np.where(inside, labels, 0)], np.float32(1))
-    return weights
+    return np.where(inside, table[np.where(inside, labels, 0)], np.float32(1))
 
 
 def _multiplied(weights: Any, own: npt.NDArray[np.float32]) -> Any:

@@ -69,9 +69,8 @@ def or_skip(problem: DataError) -> DataError:
     return DataError(f"{problem} ({FieldValue('invalid_examples', 'skip')} leaves such examples out)")
 
 
-def no_progress(done: int, total: int) -> None:
+def no_progress(_done: int, _total: int) -> None:
     """Report nothing."""
-    del done, total
 
 
 PERCENT = "%"

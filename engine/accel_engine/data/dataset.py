@@ -92,8 +92,7 @@ class Split:
     @property
     def spec(self) -> Batch:
         """The :class:`ArraySpec` of every array."""
-        spec: Batch = map_structure(spec_of, self.batch)
-        return spec
+        return map_structure(spec_of, self.batch)
 
     @property
     def nbytes(self) -> int:
@@ -107,8 +106,7 @@ class Split:
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Batch:
         """Read the examples at ``rows``."""
-        batch: Batch = map_structure(lambda array: take_rows(array, rows), self.batch)
-        return batch
+        return map_structure(lambda array: take_rows(array, rows), self.batch)
 
 
 class Stream(Protocol):

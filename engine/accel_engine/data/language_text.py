@@ -119,7 +119,6 @@ class LanguageText(Source):
         return None if size > _COUNTED else sum(map(len, read_texts(path, replace=self._replaces)))
 
     def _read_bytes(self, validation: Path | None, progress: Progress) -> "_Read":
-        del progress
         try:
             tokens = np.fromfile(self.path, np.uint8)
             return tokens, np.fromfile(validation, np.uint8) if validation else None, BYTES, ()
@@ -166,8 +165,7 @@ class _TokenBlocks(LazyRows):
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
         """Copy some blocks, ``[len(rows), window]``."""
-        blocks: npt.NDArray[np.int32] = self._blocks[rows].astype(np.int32)
-        return blocks
+        return self._blocks[rows].astype(np.int32)
 
 
 def _tokens_per_example(options: DataOptions) -> int:

@@ -124,7 +124,6 @@ class ArraySource(Source):
 
     def load(self, progress: Progress) -> Dataset:
         """Read the arrays that are used, once they are found to fit in memory."""
-        del progress
         options = self._checked_options()
         with opened(self.path) as file:
             if options.window is not None:
@@ -166,8 +165,7 @@ class ArraySource(Source):
 
         def of_training(other: ArrayFile) -> Batch:
             own = _find_roles(other.headers, replace(self.options, ignore=()))
-            mapped: Batch = map_structure(partial(value, other), own.splits["train"])
-            return mapped
+            return map_structure(partial(value, other), own.splits["train"])
 
         arrays = {split: map_structure(partial(value, file), part) for split, part in splits.items()}
         names = {split: _labels(part) for split, part in splits.items()}

@@ -42,8 +42,7 @@ class Standardization:
 
     def restore(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Give an array whose last axis has the columns, or that has one column only, its units back."""
-        restored: npt.NDArray[np.float64] = values * self.scale + self.mean
-        return restored
+        return values * self.scale + self.mean
 
     def lost_by_float32(self, columns: Sequence[npt.NDArray[Any]]) -> list[bool]:
         """Whether each column would change noticeably as float32: a time in milliseconds, or coordinates in metres.

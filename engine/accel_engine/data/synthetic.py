@@ -68,8 +68,7 @@ class SyntheticExamples(LazyRows):
         coarse += self._prototypes[self._other[rows]].astype(np.uint16) * _OTHER
         fine = self._noises[self._noise[rows]].astype(np.uint16) * _NOISE
         fine += coarse[(slice(None), *self._blocks)]
-        made: npt.NDArray[np.uint8] = (fine >> 8).astype(np.uint8)
-        return made
+        return (fine >> 8).astype(np.uint8)
 
 
 def make(entry: DatasetEntry, seed: int) -> Dataset:

@@ -330,8 +330,7 @@ def _zero_or_one(rows: npt.NDArray[Any]) -> bool:
 
 def _one_hot(rows: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Whether each row ``[n, classes]`` is one-hot."""
-    valid: npt.NDArray[np.bool_] = ((rows == 0) | (rows == 1)).all(axis=1) & (rows.sum(axis=1) == 1)
-    return valid
+    return ((rows == 0) | (rows == 1)).all(axis=1) & (rows.sum(axis=1) == 1)
 
 
 def _is_sequence(x: Known, steps: int) -> bool:

@@ -109,8 +109,7 @@ def _hash_block(block: npt.NDArray[Any]) -> Hashes:
     # Numbers often differ in their highest bits only, which a product alone would not spread.
     mixed = (words ^ (words >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     mixed ^= mixed >> np.uint64(32)
-    total: Hashes = (mixed * factors).sum(axis=1, dtype=np.uint64)
-    return total
+    return (mixed * factors).sum(axis=1, dtype=np.uint64)
 
 
 MAX_EXAMPLES = 1000
@@ -176,8 +175,7 @@ def _nearest(values: npt.NDArray[np.float32], *, standardize: bool) -> npt.NDArr
     squares = np.einsum("ij,ij->i", centred, centred)
     distances = squares[:, np.newaxis] + squares - 2 * (centred @ centred.T)
     np.fill_diagonal(distances, np.inf)
-    nearest: npt.NDArray[np.intp] = np.argmin(distances, axis=1)
-    return nearest
+    return np.argmin(distances, axis=1)
 
 
 def _correlation(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float | None:

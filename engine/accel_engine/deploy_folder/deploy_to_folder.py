@@ -148,5 +148,4 @@ def _quantized(run: Path, options: DeployOptions, folder: Path, ask: Ask, tell: 
         for each in format_named("tflite").precisions[1:]
         if not each.missing
     )
-    found: Export = ask(ExportRequest(ModelReference.of(run), targets, options.checkpoint, folder=folder.parent))
-    return found
+    return ask(ExportRequest(ModelReference.of(run), targets, options.checkpoint, folder=folder.parent))

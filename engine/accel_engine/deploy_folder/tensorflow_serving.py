@@ -7,12 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine.deploy_folder.client_examples import (
-    plain,
-    read_both,
-    v1_request,
-    write_client_examples,
-)
+from accel_engine.deploy_folder import client_examples
 from accel_engine.deploy_folder.container import FILES, readme_values, write_file
 from accel_engine.deploy_folder.facts import Facts
 from accel_engine.deploy_folder.folder_options import FolderOptions
@@ -94,15 +89,15 @@ echo
 
 def _write_examples(folder: Path, servable: Path) -> None:
     """Write the example of the clients, and all examples with what may differ from the trained model's outputs."""
-    write_client_examples(servable, folder / "clients")
-    service, (inputs, outputs) = read_both(servable)
+    client_examples.write_client_examples(servable, folder / "clients")
+    service, (inputs, outputs) = client_examples.read_both(servable)
     compared = [each for each in service.scales if each in outputs]
     value = {
         "name": service.name,
         "examples": len(next(iter(outputs.values()))),
         "inputs": {each.name: each.dtype for each in service.inputs},
-        "request": v1_request(service, inputs),
-        "outputs": {name: plain(outputs[name].reshape(-1)) for name in compared},
+        "request": client_examples.v1_request(service, inputs),
+        "outputs": {name: client_examples.plain(outputs[name].reshape(-1)) for name in compared},
         "allowed": {name: _allowed_differences(service, name, outputs[name]) for name in compared},
     }
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)

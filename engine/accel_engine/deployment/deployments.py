@@ -36,10 +36,10 @@ RECORD, STATE, BESIDE, LOG, VERSIONS, CURRENT, LOCK = (
 log, the folders of its versions, the link to the one that is served, and the lock of whoever changes it."""
 
 SERVER = "accel_engine.model_server"
+"""The module of the server, by which its process is known."""
 
 _END_SECONDS = 10.0
 """How long a server may take to end before it is killed."""
-"""The module of the server, by which its process is known."""
 
 
 class DeployError(AccelError):

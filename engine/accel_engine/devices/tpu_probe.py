@@ -11,17 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from accel_engine import clock
+from accel_engine.devices import tpu_metrics
 from accel_engine.devices.device_types import Inventory, Reading, Sample, UnavailableKind
 from accel_engine.devices.tpu_chips import Chip, Holders, find_chips, find_holders
-from accel_engine.devices.tpu_metrics import (
-    DUTY_CYCLE,
-    MEMORY_TOTAL,
-    MEMORY_USED,
-    NOT_SERVED,
-    PORTS_VARIABLE,
-    MetricValues,
-    RuntimeMetrics,
-)
 
 HOLDERS_INTERVAL = 10.0
 """Seconds between searches for the processes that hold chips, which scan all processes."""
@@ -46,7 +38,9 @@ class TpuProbe:
     ) -> None:
         self._root = root
         self._clock = clock
-        self._metrics = RuntimeMetrics(os.environ.get(PORTS_VARIABLE, "") if ports is None else ports, clock)
+        self._metrics = tpu_metrics.RuntimeMetrics(
+            os.environ.get(tpu_metrics.PORTS_VARIABLE, "") if ports is None else ports, clock
+        )
         self._chips: tuple[Chip, ...] = ()
         self._holders = Holders({}, complete=False)
         self._holders_due = 0.0
@@ -76,7 +70,7 @@ class TpuProbe:
         self._metrics.close()
 
     def _read(
-        self, chip: Chip, metrics: Mapping[str, MetricValues], values: Mapping[str, _ChipValues | None]
+        self, chip: Chip, metrics: Mapping[str, tpu_metrics.MetricValues], values: Mapping[str, _ChipValues | None]
     ) -> dict[str, Reading]:
         def reading(name: str, unit: str, combine: Callable[[tuple[float, ...]], float]) -> Reading:
             by_chip = values[name]
@@ -85,20 +79,20 @@ class TpuProbe:
             return Reading.missing(self._reason(chip, metrics[name], mapped=by_chip is not None), unit)
 
         readings = {
-            "utilization": reading(DUTY_CYCLE, "%", lambda values: sum(values) / len(values)),
-            "memory_used": reading(MEMORY_USED, "B", sum),
-            "memory_total": reading(MEMORY_TOTAL, "B", sum),
+            "utilization": reading(tpu_metrics.DUTY_CYCLE, "%", lambda values: sum(values) / len(values)),
+            "memory_used": reading(tpu_metrics.MEMORY_USED, "B", sum),
+            "memory_total": reading(tpu_metrics.MEMORY_TOTAL, "B", sum),
         }
         if readings["memory_total"].value is None:
             readings["memory_total"] = Reading(chip.device.memory, "B")
-        cores = (values[DUTY_CYCLE] or {}).get(chip.device.id, ())
+        cores = (values[tpu_metrics.DUTY_CYCLE] or {}).get(chip.device.id, ())
         if len(cores) > 1:
             readings |= {f"core_{index}": Reading(value, "%") for index, value in enumerate(cores)}
         if (holders := self._holders.of(chip)) or self._holders.complete:
             readings["processes"] = Reading.counted(holders)
         return readings
 
-    def _reason(self, chip: Chip, metric: MetricValues, *, mapped: bool) -> str:
+    def _reason(self, chip: Chip, metric: tpu_metrics.MetricValues, *, mapped: bool) -> str:
         """Why a chip has no value."""
         holders = self._holders.of(chip)
         if metric.values and not mapped:
@@ -111,7 +105,7 @@ class TpuProbe:
             return f"{missing[0]} does not exist: the chip has no driver, or was not passed to this container"
         if holders:
             where = self._metrics.addresses
-            return f"{holders[0].name} ({holders[0].id}) holds the chip, but {NOT_SERVED} at {where}"
+            return f"{holders[0].name} ({holders[0].id}) holds the chip, but {tpu_metrics.NOT_SERVED} at {where}"
         return "no program uses the chip" if self._holders.complete else metric.reason
 
 

@@ -12,13 +12,7 @@ from accel_engine.events import Event, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import isolation
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.training.distributed.peers import (
-    LocalWorkers,
-    PeerMonitor,
-    ReadinessListener,
-    start_worker_run,
-    worker_environment,
-)
+from accel_engine.training.distributed import peers
 
 LOST_HINT = "the last checkpoint is kept: continue the run once all workers are reachable"
 
@@ -38,8 +32,8 @@ class ClusterProcesses:
         self._write_event = write_event
         self._warn = warn
         self.spec: ClusterSpec | None = None
-        self._local: LocalWorkers | None = None
-        self._monitor: PeerMonitor | None = None
+        self._local: peers.LocalWorkers | None = None
+        self._monitor: peers.PeerMonitor | None = None
 
     def start(self, directory: Path, resolved: ResolvedPlan, *, isolated: bool) -> ResolvedPlan:
         """Start the plan's local workers and monitor the cluster's processes; returns the plan with its cluster.
@@ -55,14 +49,14 @@ class ClusterProcesses:
         if cluster is None:
             if not isolated and (reachable := isolation.warning(resolved)):
                 self._warn(reachable)
-            plan, start = resolved.plan, partial(start_worker_run, directory, resolved.plan)
-            self._local = LocalWorkers(plan.local_workers, start, coordinated=resolved.strategy.coordinated)
+            plan, start = resolved.plan, partial(peers.start_worker_run, directory, resolved.plan)
+            self._local = peers.LocalWorkers(plan.local_workers, start, coordinated=resolved.strategy.coordinated)
             cluster = self._local.cluster
         if self._local or cluster.source != "TF_CONFIG":
-            os.environ |= worker_environment(cluster)  # where TensorFlow reads it
+            os.environ |= peers.worker_environment(cluster)  # where TensorFlow reads it
         self.spec = cluster
         if cluster.peers:
-            self._monitor = PeerMonitor(cluster, self._report_missing, self._warn)
+            self._monitor = peers.PeerMonitor(cluster, self._report_missing, self._warn)
         return replace(resolved, cluster=cluster)
 
     def wait_for_all(self) -> None:
@@ -73,7 +67,7 @@ class ClusterProcesses:
         if not (self._monitor and self.spec):
             return
         own = self.spec.workers[self.spec.index] if not self.spec.coordinated else None
-        with ReadinessListener(own) if own else nullcontext():
+        with peers.ReadinessListener(own) if own else nullcontext():
             self._monitor.wait_for_all()
 
     @property

@@ -106,8 +106,7 @@ class WarmServer:
     def _describe(self, request: ModelRequest) -> Description | Problem:
         if self._claims:
             return Problem("not available before training starts: describing the model would claim the TPU")
-        found: Description | Problem = answer(request, lambda _: None, self._tensorflow)
-        return found
+        return answer(request, lambda _: None, self._tensorflow)
 
     def _must_restart(self, model: str) -> bool:
         if self._claims or not self._tensorflow.imported:

@@ -201,8 +201,7 @@ def _places(source: RunReader) -> dict[str, Callable[[Steps], Steps]]:
 
     def epochs(steps: Steps) -> Steps:
         part = index(steps)
-        number: Steps = first_epochs[part] + (steps - first_steps[part]) // steps_per_epoch[part] + 1
-        return number
+        return first_epochs[part] + (steps - first_steps[part]) // steps_per_epoch[part] + 1
 
     places: dict[str, Callable[[Steps], Steps]] = {"epoch": epochs} if steps_per_epoch.all() else {}
     return {**places, "part": lambda steps: numbers[index(steps)]} if parts else places

@@ -110,8 +110,7 @@ def write_parquet(source: RunReader, table: str, path: Path) -> int:
 def _texts(column: Column) -> Sequence[Any]:
     if not isinstance(column, np.ndarray):
         return column
-    plain: list[Any] = (shortest_texts(column) if column.dtype.kind == "f" else column).tolist()
-    return plain
+    return (shortest_texts(column) if column.dtype.kind == "f" else column).tolist()
 
 
 def _write_items(stream: TextIO, name: str, items: Iterable[str]) -> None:

@@ -126,8 +126,7 @@ def smooth(values: Floats) -> Floats:
     width = _width(len(values))
     positions = np.arange(len(values))
     weights = np.exp(-0.5 * np.square((positions[:, np.newaxis] - positions) / width))
-    smoothed: Floats = weights @ values / weights.sum(axis=1)
-    return smoothed
+    return weights @ values / weights.sum(axis=1)
 
 
 def _width(count: int) -> float:

@@ -17,7 +17,6 @@ class _Keras(ModelFormat):
     by_tensorflow = True
 
     def write(self, model: ModelToWrite, precision: str, path: Path) -> None:
-        del precision
         from accel_engine.private_names.keras_names import whole_configs
 
         with model_errors("the model cannot be saved"), whole_configs(model.labelled):
@@ -27,7 +26,6 @@ class _Keras(ModelFormat):
     def open(self, path: Path, *, threads: int | None = None, jit_compile: bool = False) -> Runtime:
         from accel_engine.inference.keras_runtime import open_keras
 
-        del threads
         return open_keras(path, jit_compile=jit_compile)
 
 

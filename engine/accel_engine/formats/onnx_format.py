@@ -33,13 +33,11 @@ class _Onnx(ModelFormat):
     precisions = (Precision(about="ONNX Runtime", tolerance=1e-3, libraries=LIBRARIES, extra="onnx"),)
 
     def write(self, model: ModelToWrite, precision: str, path: Path) -> None:
-        del precision
         numeric, encodings = model.numeric
         write_onnx(numeric, path, {key: json.dumps(value) for key, value in model.described({}).items()})
         model.write_description(sidecar_of(path), encodings)
 
     def open(self, path: Path, *, threads: int | None = None, jit_compile: bool = False) -> Runtime:
-        del jit_compile
         return with_encodings(OnnxRuntime(path, threads=threads), path)
 
 

@@ -24,7 +24,6 @@ class _SavedModel(ModelFormat):
     def write(self, model: ModelToWrite, precision: str, path: Path) -> None:
         from accel_engine.formats.serving_warmup import write_warmup
 
-        del precision
         with model_errors("the model cannot be saved"):
             model.labelled.export(path, verbose=False)
         write_warmup(path, model.name, model.first_examples(WARM_UP_BATCHES))
@@ -33,14 +32,12 @@ class _SavedModel(ModelFormat):
     def open(self, path: Path, *, threads: int | None = None, jit_compile: bool = False) -> Runtime:
         from accel_engine.inference.savedmodel_runtime import SavedModelRuntime
 
-        del threads
         return SavedModelRuntime(path, jit_compile=jit_compile)
 
     def is_at(self, path: Path) -> bool:
         return path.is_dir()
 
     def default_name(self, run: str, precision: str) -> str:
-        del precision
         return f"{run}-savedmodel"
 
     def path_to_write(self, path: Path) -> Path:
@@ -55,7 +52,6 @@ class _SavedModel(ModelFormat):
             raise UsageError(f"{above} has other files than versions of a model: choose another path")
 
     def overwritten(self, path: Path) -> list[Path]:
-        del path
         return []  # each export is a new version
 
 

@@ -73,7 +73,6 @@ class _TFLite(ModelFormat):
         model.write_description(sidecar_of(path), encodings)
 
     def open(self, path: Path, *, threads: int | None = None, jit_compile: bool = False) -> Runtime:
-        del jit_compile
         return with_encodings(LiteRTRuntime(path, threads=threads), path)
 
 

@@ -70,9 +70,8 @@ RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 """The names of runs that cross a link; they are names of directories on both machines."""
 
 
-def pong(request: Ping, send: Send) -> Done:
+def pong(_request: Ping, _: Send) -> Done:
     """Answer that somebody is there."""
-    del request, send
     return Done()
 
 
@@ -164,9 +163,8 @@ def _queued(run: RunId) -> QueuedRun:
     return QueuedRun(run, why_waits(run))
 
 
-def news(request: NewsRequest, send: Send) -> HostNews:
+def news(request: NewsRequest, _: Send) -> HostNews:
     """Wait for news of all runs, and of the devices, which are read every two seconds."""
-    del send
     lists = _lists()
     before = lists.samples
     return _wait_for(
@@ -177,9 +175,8 @@ def news(request: NewsRequest, send: Send) -> HostNews:
     )
 
 
-def run_news(request: RunNewsRequest, send: Send) -> RunNews:
+def run_news(request: RunNewsRequest, _: Send) -> RunNews:
     """The rows that a mirror of a run lacks."""
-    del send
     directory = directory_of(request.run)
     with reading(directory) as database:
         return _wait_for(lambda: _run_news(database, request), lambda news: news.is_new, request.seconds)
@@ -217,9 +214,8 @@ def _wait_for(read: Callable[[], T], is_new: Callable[[T], bool], seconds: float
     return found
 
 
-def commands(request: CommandsRequest, send: Send) -> CommandAnswers:
+def commands(request: CommandsRequest, _: Send) -> CommandAnswers:
     """Give commands to a run's engine, and wait for an answer."""
-    del send
     directory = directory_of(request.run)
     with writing(directory) as database:
         is_live = read_info(database).status.live
@@ -253,30 +249,26 @@ def _answers(database: RunDatabase, numbers: dict[float, int]) -> CommandAnswers
     return CommandAnswers(tuple(CommandAnswer(sent, *answer) for sent, answer in answers.items() if answer))
 
 
-def answer_annotate(request: AnnotateRequest, send: Send) -> Done:
+def answer_annotate(request: AnnotateRequest, _: Send) -> Done:
     """Change a run's annotations."""
-    del send
     after = Annotations(validate_name(request.name), validate_note(request.note), validate_tags(request.tags))
     write_annotations(directory_of(request.run), lambda _: after)
     return Done()
 
 
-def contents(request: ContentsRequest, send: Send) -> Contents:
+def contents(request: ContentsRequest, _: Send) -> Contents:
     """Count what deleting a run would delete."""
-    del send
     return count_contents(directory_of(request.run))
 
 
-def answer_remove(request: RemoveRequest, send: Send) -> Done:
+def answer_remove(request: RemoveRequest, _: Send) -> Done:
     """Delete a run."""
-    del send
     remove_run(directory_of(request.run))
     return Done()
 
 
-def answer_cancel(request: CancelRequest, send: Send) -> Done:
+def answer_cancel(request: CancelRequest, _: Send) -> Done:
     """Take a run out of the queue."""
-    del send
     from accel_engine.run_queue import queue  # seldom needed
 
     queue.cancel(directory_of(request.run).name)

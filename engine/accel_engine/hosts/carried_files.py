@@ -227,15 +227,13 @@ def _content(name: str) -> Path:
     return _folder() / "contents" / name
 
 
-def missing(request: MissingRequest, send: Send) -> MissingFiles:
+def missing(request: MissingRequest, _: Send) -> MissingFiles:
     """Which contents are not here."""
-    del send
     return MissingFiles(tuple({file.hash for file in request.files if not _content(file.hash).is_file()}))
 
 
-def take(request: ContentRequest, send: Send) -> Done:
+def take(request: ContentRequest, _: Send) -> Done:
     """Take a part of a content, and check it when it is whole."""
-    del send
     path = _content(request.hash)
     part = path.with_suffix(".part")
     with file_errors(f"{path.parent} cannot be written"):
@@ -253,9 +251,8 @@ def take(request: ContentRequest, send: Send) -> Done:
     return Done()
 
 
-def make_folder(request: FolderOfFilesRequest, send: Send) -> Done:
+def make_folder(request: FolderOfFilesRequest, _: Send) -> Done:
     """Make a folder of links to contents."""
-    del send
     listed = sorted((file.path, file.hash) for file in request.files)
     folder = _folder() / hashlib.sha256(repr(listed).encode("utf-8", "surrogatepass")).hexdigest()[:20]
     if folder.is_dir():

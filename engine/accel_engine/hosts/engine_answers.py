@@ -9,28 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, file_errors
 from accel_engine.files import private_directory, regular
+from accel_engine.hosts import host_requests
 from accel_engine.hosts.answers import directory_of
 from accel_engine.hosts.encoded_message import from_text, to_text
-from accel_engine.hosts.host_requests import (
-    FOLDER,
-    PLAN,
-    RUNS,
-    AskedMessage,
-    AskedResult,
-    AskRequest,
-    CommandEnded,
-    CommandRequest,
-    Done,
-    EndAskRequest,
-    FilePart,
-    FilePartRequest,
-    PrintedLine,
-    RunFile,
-    RunFiles,
-    RunFilesRequest,
-)
 from accel_engine.process.engine_call import EngineCall
 from accel_engine.process.polled_command import PolledCommand
 from accel_engine.requests.export_model import ExportTarget
@@ -51,10 +34,10 @@ _ended: set[str] = set()
 _changing = threading.Lock()
 
 
-def answer(request: AskRequest, send: Send) -> AskedResult:
+def answer(request: host_requests.AskRequest, send: Send) -> host_requests.AskedResult:
     """Ask an engine process of this machine, and pass on what it sends."""
     folder = _new_folder(request.key)
-    there = {FOLDER: _in_json(folder), RUNS: _in_json(runs_directory().absolute())}
+    there = {host_requests.FOLDER: _in_json(folder), host_requests.RUNS: _in_json(runs_directory().absolute())}
     asked = from_text(_replaced(request.line, there), {}, find_request(request.name))
     if isinstance(asked, Problem):
         raise RunError(asked.text)
@@ -65,31 +48,33 @@ def answer(request: AskRequest, send: Send) -> AskedResult:
 
     def pass_on(part: object) -> None:
         line, arrays = to_text(part)
-        send(AskedMessage(_replaced(line, back), arrays))
+        send(host_requests.AskedMessage(_replaced(line, back), arrays))
 
     with placed(asked) as on_device, EngineCall(on_device) as call, _ended_by(request.key, call.cancel):
         result = call.result(pass_on, lambda what: send(Doing(what)))
     line, arrays = to_text(result)
     files = tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()))
-    return AskedResult(_replaced(line, back), arrays, files)
+    return host_requests.AskedResult(_replaced(line, back), arrays, files)
 
 
-def run_command(request: CommandRequest, send: Send) -> CommandEnded:
+def run_command(request: host_requests.CommandRequest, send: Send) -> host_requests.CommandEnded:
     """Run a command of the program, and pass on what it prints."""
     from accel_engine.places.place import program_command  # seldom needed
 
     folder = _new_folder(request.key)
     if request.plan is not None:
-        (folder / PLAN).write_text(json.dumps(request.plan), "utf-8")
+        (folder / host_requests.PLAN).write_text(json.dumps(request.plan), "utf-8")
     command = PolledCommand()
-    command.start(program_command([_replaced(word, {FOLDER: str(folder)}) for word in request.words]), str(folder))
+    command.start(
+        program_command([_replaced(word, {host_requests.FOLDER: str(folder)}) for word in request.words]), str(folder)
+    )
     with _ended_by(request.key, command.end):
         while True:
             lines, status = command.news()
             for is_error, line in lines:
-                send(PrintedLine(line, is_error))
+                send(host_requests.PrintedLine(line, is_error))
             if status is not None:
-                return CommandEnded(status)
+                return host_requests.CommandEnded(status)
             time.sleep(_POLL_SECONDS)
 
 
@@ -111,9 +96,8 @@ def _targets(asked: object) -> Sequence[ExportTarget]:
     return getattr(asked, "targets", ())
 
 
-def end(request: EndAskRequest, send: Send) -> Done:
+def end(request: host_requests.EndAskRequest, _: Send) -> host_requests.Done:
     """End what is asked, and delete its files."""
-    del send
     with _changing:
         _ended.add(request.key)
         if cancel := _calls.get(request.key):
@@ -121,7 +105,7 @@ def end(request: EndAskRequest, send: Send) -> Done:
         folder = _folders.pop(request.key, None)
     if folder:
         shutil.rmtree(folder, ignore_errors=True)
-    return Done()
+    return host_requests.Done()
 
 
 def delete_folders() -> None:
@@ -130,28 +114,25 @@ def delete_folders() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run_files(request: RunFilesRequest, send: Send) -> RunFiles:
+def run_files(request: host_requests.RunFilesRequest, _: Send) -> host_requests.RunFiles:
     """The files of a run but its database and its locks."""
-    del send
     directory = directory_of(request.run)
     paths = (path for path in sorted(directory.rglob("*")) if path.is_file() and not path.is_symlink())
     wanted = [path for path in paths if not path.name.startswith(DATABASE) and path.suffix != ".lock"]
-    return RunFiles(tuple(RunFile(path.relative_to(directory).as_posix(), path.stat().st_size) for path in wanted))
+    return host_requests.RunFiles(
+        tuple(host_requests.RunFile(path.relative_to(directory).as_posix(), path.stat().st_size) for path in wanted)
+    )
 
 
-def file_part(request: FilePartRequest, send: Send) -> FilePart:
+def file_part(request: host_requests.FilePartRequest, _: Send) -> host_requests.FilePart:
     """Read a part of a file of a run, or of a request's folder."""
-    del send
     root = directory_of(request.run) if request.run else _folders.get(request.key)
     relative = PurePosixPath(request.path)
     if root is None or relative.is_absolute() or ".." in relative.parts or not relative.parts:
         raise RunError(f"{request.path!r} was not asked for")
-    try:
-        with regular(root / relative).open("rb") as file:
-            file.seek(request.offset)
-            return FilePart(file.read(_PART), (root / relative).stat().st_size)
-    except OSError as error:
-        raise RunError(f"{request.path} cannot be read: {error.strerror}") from error
+    with file_errors(f"{request.path} cannot be read"), regular(root / relative).open("rb") as file:
+        file.seek(request.offset)
+        return host_requests.FilePart(file.read(_PART), (root / relative).stat().st_size)
 
 
 def _new_folder(key: str) -> Path:

@@ -9,16 +9,9 @@ from typing import Any, Generic, TypeVar, cast
 
 from accel_engine.errors import RunError, file_errors
 from accel_engine.files import replacing
+from accel_engine.hosts import host_requests
 from accel_engine.hosts.carried_files import carried_value
 from accel_engine.hosts.encoded_message import from_text, to_text
-from accel_engine.hosts.host_requests import (
-    FOLDER,
-    RUNS,
-    AskedMessage,
-    AskRequest,
-    EndAskRequest,
-    FilePartRequest,
-)
 from accel_engine.hosts.link import HostLink, link_to
 from accel_engine.requests.protocol.request import Doing, EngineRequest, request_name
 
@@ -49,19 +42,19 @@ class HostCall(Generic[ResultT]):
             RunError: There is no result; the message says why.
         """
         kind = type(self._request)
-        ask = AskRequest(self._key, request_name(kind), self._line())
+        ask = host_requests.AskRequest(self._key, request_name(kind), self._line())
         try:
 
             def take(part: Any) -> None:
                 if isinstance(part, Doing):
                     on_doing(part.what)
-                elif isinstance(part, AskedMessage):
+                elif isinstance(part, host_requests.AskedMessage):
                     on_part(from_text(self._here(part.line), part.arrays, *kind.parts))
 
             answer = self._link.ask(ask, take)
             for path in answer.files:
                 if (target := self._target(path)) is not None:
-                    fetch_file(self._link, FilePartRequest(path, 0, key=self._key), target)
+                    fetch_file(self._link, host_requests.FilePartRequest(path, 0, key=self._key), target)
             return cast("ResultT", from_text(self._here(answer.line), answer.arrays, kind.result))
         finally:
             self.cancel()
@@ -69,7 +62,7 @@ class HostCall(Generic[ResultT]):
     def cancel(self) -> None:
         """End it, from any thread; what waits for a result raises."""
         with suppress(RunError):
-            self._link.ask(EndAskRequest(self._key))
+            self._link.ask(host_requests.EndAskRequest(self._key))
 
     def _line(self) -> str:
         """The request as the host understands it."""
@@ -77,7 +70,7 @@ class HostCall(Generic[ResultT]):
         message = json.loads(line)
         message["fields"] = self._there(message["fields"])
         text = json.dumps(message)
-        return text.replace(_in_json(self._link.host.directory / "runs"), RUNS) + "\n"
+        return text.replace(_in_json(self._link.host.directory / "runs"), host_requests.RUNS) + "\n"
 
     def _there(self, value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
@@ -87,18 +80,18 @@ class HostCall(Generic[ResultT]):
         if name in _READ:
             return carried_value(self._link, name, value)
         if name == "folder":
-            return FOLDER if value else value
+            return host_requests.FOLDER if value else value
         if isinstance(value, str):
             for number, output in enumerate(self._outputs):
                 if value == str(output) or value.startswith(f"{output}/"):
-                    return f"{FOLDER}/{number}{value.removeprefix(str(output))}"
+                    return f"{host_requests.FOLDER}/{number}{value.removeprefix(str(output))}"
         return value
 
     def _here(self, line: str) -> str:
         """A message of the host with the paths of this machine."""
         for number, output in enumerate(self._outputs):
-            line = line.replace(f"{FOLDER}/{number}", _in_json(output))
-        return line.replace(RUNS, _in_json(self._link.host.directory / "runs"))
+            line = line.replace(f"{host_requests.FOLDER}/{number}", _in_json(output))
+        return line.replace(host_requests.RUNS, _in_json(self._link.host.directory / "runs"))
 
     def _target(self, path: str) -> Path | None:
         """Where a file of the folder there belongs here; ``None`` for one that was not asked for."""
@@ -121,7 +114,7 @@ def _in_json(path: Path) -> str:
     return json.dumps(str(path))[1:-1]
 
 
-def fetch_file(link: HostLink, request: FilePartRequest, target: Path) -> int:
+def fetch_file(link: HostLink, request: host_requests.FilePartRequest, target: Path) -> int:
     """Bring a file here, and return its size.
 
     Args:
@@ -137,7 +130,7 @@ def fetch_file(link: HostLink, request: FilePartRequest, target: Path) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as unfinished, unfinished.open("wb") as file:
             while True:
-                part = link.ask(FilePartRequest(request.path, offset, request.run, request.key))
+                part = link.ask(host_requests.FilePartRequest(request.path, offset, request.run, request.key))
                 file.write(part.data)
                 offset += len(part.data)
                 if offset >= part.size:

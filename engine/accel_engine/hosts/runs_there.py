@@ -11,21 +11,10 @@ from typing import Any
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.files import private_directory
+from accel_engine.hosts import host_requests
 from accel_engine.hosts.carried_files import carried_value
 from accel_engine.hosts.engine_requests import fetch_file
 from accel_engine.hosts.host_list import read_hosts
-from accel_engine.hosts.host_requests import (
-    FOLDER,
-    PLAN,
-    CommandRequest,
-    CureRequest,
-    CureResult,
-    EndAskRequest,
-    FilePartRequest,
-    RunFilesRequest,
-    StartedThere,
-    StartRequest,
-)
 from accel_engine.hosts.link import HostLink, link_to
 from accel_engine.hosts.mirrored_runs import list_runs_of
 from accel_engine.hosts.reading import HostReading, read_all
@@ -58,7 +47,7 @@ def start(host: str, values: Mapping[str, Any], *, queued: bool = False) -> tupl
     """
     link = link_to(host)
     carried = {name: _carried(link, name, value) for name, value in values.items()}
-    return _started(link, link.ask(StartRequest(carried, queued=queued)))
+    return _started(link, link.ask(host_requests.StartRequest(carried, queued=queued)))
 
 
 def continue_there(
@@ -67,7 +56,7 @@ def continue_there(
     """Continue a mirrored run on its host; see :func:`start`."""
     link = link_to(host_of_run(directory))
     carried = {name: _carried(link, name, value) for name, value in (changes or {}).items()}
-    return _started(link, link.ask(StartRequest(carried, directory.name, queued)))
+    return _started(link, link.ask(host_requests.StartRequest(carried, directory.name, queued)))
 
 
 def command_there(
@@ -95,7 +84,9 @@ def command_there(
     """
     link, key, is_over = link_to(host), secrets.token_hex(8), threading.Event()
     carried = None if plan is None else {name: _carried(link, name, value) for name, value in plan.items()}
-    request = CommandRequest(key, (*words, *(() if plan is None else (f"{FOLDER}/{PLAN}",))), carried)
+    request = host_requests.CommandRequest(
+        key, (*words, *(() if plan is None else (f"{host_requests.FOLDER}/{host_requests.PLAN}",))), carried
+    )
 
     def watch() -> None:
         sent = 0
@@ -103,8 +94,8 @@ def command_there(
             while not is_over.wait(_POLL_SECONDS):
                 if interrupts() > sent:
                     sent += 1
-                    link.ask(EndAskRequest(key))
-            link.ask(EndAskRequest(key))  # which deletes its files
+                    link.ask(host_requests.EndAskRequest(key))
+            link.ask(host_requests.EndAskRequest(key))  # which deletes its files
 
     watching = threading.Thread(target=watch)
     watching.start()
@@ -115,18 +106,17 @@ def command_there(
         watching.join()
 
 
-def cure_there(directory: Path, changes: Mapping[str, Any], finding: str = "") -> CureResult:
+def cure_there(directory: Path, changes: Mapping[str, Any], finding: str = "") -> host_requests.CureResult:
     """Apply a cure to a mirrored run, on its host; without changes, take its last cure back.
 
     Raises:
         RunError: The host cannot apply it; the message says why.
     """
-    return link_to(host_of_run(directory)).ask(CureRequest(directory.name, dict(changes), finding))
+    return link_to(host_of_run(directory)).ask(host_requests.CureRequest(directory.name, dict(changes), finding))
 
 
-def answer_cure(request: CureRequest, send: Send) -> CureResult:
+def answer_cure(request: host_requests.CureRequest, _: Send) -> host_requests.CureResult:
     """Apply a cure to a run on this machine, or take its last cure back."""
-    del send
     from accel_engine.advice.cures import apply_cure  # these are slow to import, and seldom needed
     from accel_engine.hosts.answers import directory_of
     from accel_engine.process.detached import leave
@@ -139,10 +129,10 @@ def answer_cure(request: CureRequest, send: Send) -> CureResult:
         done = apply_cure.undo(directory)
     if done.process:
         leave(done.process)
-    return CureResult(done.method.value, dict(done.changes), dict(done.before), done.text)
+    return host_requests.CureResult(done.method.value, dict(done.changes), dict(done.before), done.text)
 
 
-def _started(link: HostLink, answer: StartedThere) -> tuple[Path, Sequence[str]]:
+def _started(link: HostLink, answer: host_requests.StartedThere) -> tuple[Path, Sequence[str]]:
     if answer.refusal:
         raise UsageError(f"{link.host.name}: {answer.refusal}")
     list_runs_of(link.host.name)
@@ -199,13 +189,13 @@ def fetch_files(directory: Path, folder: Path) -> tuple[int, int]:
         RunError: The host cannot be reached, or a file cannot be read or written.
     """
     link = link_to(host_of_run(directory))
-    files = link.ask(RunFilesRequest(directory.name)).files
+    files = link.ask(host_requests.RunFilesRequest(directory.name)).files
     size = 0
     for file in files:
         relative = PurePosixPath(file.path)
         if relative.is_absolute() or ".." in relative.parts or not relative.parts:
             raise RunError(f"{run_name(directory)} has a file with the invalid name {file.path!r}")
-        size += fetch_file(link, FilePartRequest(file.path, 0, directory.name), folder / relative)
+        size += fetch_file(link, host_requests.FilePartRequest(file.path, 0, directory.name), folder / relative)
     return len(files), size
 
 
@@ -234,9 +224,8 @@ def accelerators(reading: HostReading) -> int:
     return max(1, sum(1 for device in reading.devices if device.kind != "cpu"))
 
 
-def answer_start(request: StartRequest, send: Send) -> StartedThere:
+def answer_start(request: host_requests.StartRequest, _: Send) -> host_requests.StartedThere:
     """Start or continue a run on this machine."""
-    del send
     from accel_engine.hosts.answers import directory_of  # these are slow to import, and seldom needed
     from accel_engine.plan import Plan
     from accel_engine.process.detached import leave
@@ -256,7 +245,7 @@ def answer_start(request: StartRequest, send: Send) -> StartedThere:
             plan = Plan.from_mapping(dict(request.values))
             directory = prepare_run(plan, None, warnings.append, queued=request.queued)
     except UsageError as error:
-        return StartedThere(refusal=str(error))
+        return host_requests.StartedThere(refusal=str(error))
     try:
         if request.queued:
             enqueue(directory, QueueRequest())
@@ -267,4 +256,4 @@ def answer_start(request: StartRequest, send: Send) -> StartedThere:
             if not request.run:
                 remove(directory)
         raise
-    return StartedThere(directory.name, warnings=tuple(warnings))
+    return host_requests.StartedThere(directory.name, warnings=tuple(warnings))

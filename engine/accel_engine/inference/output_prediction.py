@@ -73,8 +73,7 @@ def step_columns(output: OutputPrediction) -> tuple[str, ...]:
 
 def forecast_steps(output: OutputPrediction, row: int) -> npt.NDArray[Any]:
     """A forecast, ``[horizon, columns]``."""
-    matrix: npt.NDArray[Any] = output.values[row].reshape(-1, len(step_columns(output)))
-    return matrix
+    return output.values[row].reshape(-1, len(step_columns(output)))
 
 
 def shares(labels: npt.NDArray[Any], classes: tuple[str, ...]) -> dict[str, float]:

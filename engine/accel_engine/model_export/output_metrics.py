@@ -104,8 +104,7 @@ class OutputMetrics:
 
         def run(raw: Batch, outputs: Arrays) -> Values:
             tensors = [tf.convert_to_tensor(outputs[name]) for name in names]
-            values: Values = function(map_structure(tf.convert_to_tensor, raw), tensors).numpy()
-            return values
+            return function(map_structure(tf.convert_to_tensor, raw), tensors).numpy()
 
         return run
 

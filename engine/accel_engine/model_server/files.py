@@ -16,13 +16,8 @@ from accel_engine.data.characters import decoded, tokens_of_text
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.folders.sound_files import read_sound, resampled_length, sound_header, sound_window_starts
 from accel_engine.data.structure import ArraySpec
+from accel_engine.data.tables import rows_to_predict
 from accel_engine.data.tables.raw_inputs import arrays_of
-from accel_engine.data.tables.rows_to_predict import (
-    last_windows,
-    read_rows_to_predict,
-    read_texts_to_predict,
-    table_columns,
-)
 from accel_engine.errors import AccelError
 from accel_engine.image_files import parse_header, read_example
 from accel_engine.inference.output_prediction import OutputPrediction, prediction, rows_not_finite
@@ -122,9 +117,9 @@ def _read(content: bytes, name: str, media_type: str, service: Service) -> FileE
                 return _rows(path, name, form, specs)
         case "series":
             with _temporary(content, suffix or ".csv", name) as path:
-                columns = table_columns(path, form.columns)
+                columns = rows_to_predict.table_columns(path, form.columns)
             options = DataOptions(time=form.time, group=form.group, window=form.window)
-            names, windows, problems = last_windows(name, columns, form.features, options)
+            names, windows, problems = rows_to_predict.last_windows(name, columns, form.features, options)
             found = np.empty((0, *(side or 0 for side in spec.shape))) if windows is None else windows
             return FileExamples(names, {single: found.astype(spec.dtype)}, problems)
         case "text":
@@ -170,7 +165,7 @@ def _check_rows(content: bytes, suffix: str) -> None:
 
 def _rows(path: Path, file_name: str, form: UploadForm, specs: Mapping[str, ArraySpec]) -> FileExamples:
     """The rows of a table, as the raw columns that the model takes."""
-    found = read_rows_to_predict(path, form.columns, form.categories)
+    found = rows_to_predict.read_rows_to_predict(path, form.columns, form.categories)
     inputs = arrays_of(found.inputs, {key: spec.dtype for key, spec in specs.items()})
     kept = {key: np.delete(array, list(found.problems), axis=0) for key, array in inputs.items()}
     problems = {row: text.replace(path.name, file_name) for row, text in found.problems.items()}
@@ -183,7 +178,7 @@ def _texts(content: bytes, suffix: str, file_name: str, single: str, form: Uploa
     """The texts of a table's column, or the lines of a file."""
     if suffix:
         with _temporary(content, suffix, file_name) as path:
-            texts = read_texts_to_predict(path, form.features)
+            texts = rows_to_predict.read_texts_to_predict(path, form.features)
     else:
         lines = [line for line in decoded(content, "the text")[0].splitlines() if line.strip()]
         texts = np.array(lines, object)

@@ -59,5 +59,4 @@ class ServerMetrics:
 
     def text(self) -> bytes:
         """All metrics as text."""
-        text: bytes = generate_latest(self._registry)
-        return text
+        return generate_latest(self._registry)

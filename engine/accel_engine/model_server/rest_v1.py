@@ -7,21 +7,12 @@ import numpy as np
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import AccelError
 from accel_engine.inference.runtime import Arrays
+from accel_engine.model_server import tensors
 from accel_engine.model_server.back_end_process import Outputs
 from accel_engine.model_server.files import picture
 from accel_engine.model_server.protocols import METADATA, TENSORFLOW_TYPES
 from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.service import Service
-from accel_engine.model_server.tensors import (
-    Array,
-    array_of,
-    bytes_of,
-    check_names,
-    check_same_length,
-    is_base64,
-    plain_texts,
-    to_json,
-)
 from accel_engine.models.model_files import SIGNATURE
 
 
@@ -46,9 +37,9 @@ def inputs_of(body: Any, service: Service) -> tuple[Arrays, bool]:
         raise RequestError('the body must have "instances", a list of examples, or "inputs", whole columns, not both')
     specs, is_by_row = service.specs, "instances" in body
     given = _columns(body["instances"], specs) if is_by_row else _named(body["inputs"], specs)
-    check_names(given, specs)
+    tensors.check_names(given, specs)
     found = {name: _array(name, given[name], spec, service) for name, spec in specs.items()}
-    check_same_length(found)
+    tensors.check_same_length(found)
     return found, is_by_row
 
 
@@ -56,7 +47,7 @@ def _columns(instances: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]:
     """The values of each input, of all instances."""
     if not isinstance(instances, list) or not instances:
         raise RequestError("instances is a list with at least one example")
-    are_named = [isinstance(each, dict) and not is_base64(each) for each in instances]
+    are_named = [isinstance(each, dict) and not tensors.is_base64(each) for each in instances]
     if not any(are_named):
         if len(specs) > 1:
             raise RequestError(f"each of the instances is an object with the inputs {', '.join(specs)}")
@@ -66,33 +57,33 @@ def _columns(instances: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]:
     for place, each in enumerate(instances):
         if each.keys() != specs.keys():
             try:
-                check_names(each, specs)
+                tensors.check_names(each, specs)
             except RequestError as error:
                 raise RequestError(f"instance {place}: {error}") from None
     return {name: [each[name] for each in instances] for name in specs}
 
 
 def _named(inputs: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]:
-    if isinstance(inputs, dict) and not is_base64(inputs):
+    if isinstance(inputs, dict) and not tensors.is_base64(inputs):
         return inputs
     if len(specs) > 1:
         raise RequestError(f"inputs is an object with {', '.join(specs)}")
     return {next(iter(specs)): inputs}
 
 
-def _array(name: str, values: Any, spec: ArraySpec, service: Service) -> Array:
-    if spec.dtype != "string" and isinstance(values, list) and any(map(is_base64, values)):
+def _array(name: str, values: Any, spec: ArraySpec, service: Service) -> tensors.Array:
+    if spec.dtype != "string" and isinstance(values, list) and any(map(tensors.is_base64, values)):
         return np.stack([_image(name, each, spec, service) for each in values])
-    return array_of(name, values, spec)
+    return tensors.array_of(name, values, spec)
 
 
-def _image(name: str, value: Any, spec: ArraySpec, service: Service) -> Array:
+def _image(name: str, value: Any, spec: ArraySpec, service: Service) -> tensors.Array:
     """An example from the bytes of an image file."""
     form = service.files
-    if form.kind != "images" or not is_base64(value):
+    if form.kind != "images" or not tensors.is_base64(value):
         raise RequestError(f"input {name} takes numbers ({spec}), not bytes")
     try:
-        return picture(bytes_of(name, value), spec, form)[0]
+        return picture(tensors.bytes_of(name, value), spec, form)[0]
     except RequestError:
         raise
     except AccelError as error:
@@ -108,11 +99,14 @@ def answer(outputs: Outputs, *, is_by_row: bool) -> dict[str, Any]:
     """
     single = next(iter(outputs.values())) if len(outputs) == 1 else None
     if not is_by_row:
-        columns = {name: to_json(each) for name, each in outputs.items()}
+        columns = {name: tensors.to_json(each) for name, each in outputs.items()}
         return {"outputs": columns if single is None else next(iter(columns.values()))}
     if single is not None:
-        return {"predictions": to_json(single)}
-    rows = {name: plain_texts(each) if each.dtype.kind in "OUS" else to_json(each) for name, each in outputs.items()}
+        return {"predictions": tensors.to_json(single)}
+    rows = {
+        name: tensors.plain_texts(each) if each.dtype.kind in "OUS" else tensors.to_json(each)
+        for name, each in outputs.items()
+    }
     count = len(next(iter(rows.values())))
     return {"predictions": [{name: each[row] for name, each in rows.items()} for row in range(count)]}
 

@@ -228,8 +228,7 @@ def _kind_of(array: Array) -> str:
 def plain_texts(array: Array) -> list[Any]:
     """Texts as JSON has them, in nested lists."""
     texts = [text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text) for text in array.reshape(-1)]
-    nested: list[Any] = texts_array(texts).reshape(array.shape).tolist()
-    return nested
+    return texts_array(texts).reshape(array.shape).tolist()
 
 
 def to_json(array: Array) -> Any:

@@ -94,8 +94,7 @@ def _build_entry(entry: ModelEntry, data: DataDescription, options: BuildOptions
         raise ModelError(f"the size of model {entry.name} is known once the data is read")
     if options.pretrained:
         return build_pretrained(entry.name, data.shape or (), data.classes, download=options.download)
-    model: keras.Model = pkgutil.resolve_name(entry.builder)(data)
-    return model
+    return pkgutil.resolve_name(entry.builder)(data)
 
 
 def _saved(path: str, data: DataDescription, options: BuildOptions) -> keras.Model:

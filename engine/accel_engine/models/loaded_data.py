@@ -41,8 +41,7 @@ def describe_data(dataset: Dataset, task: str) -> DataDescription:
 
 def _texts(examples: Split) -> Iterable[str | bytes]:
     """The texts of examples, the first :data:`_MOST_TEXTS`."""
-    texts: list[str | bytes] = take_rows(examples.inputs, np.arange(min(len(examples), _MOST_TEXTS))).ravel().tolist()
-    return texts
+    return take_rows(examples.inputs, np.arange(min(len(examples), _MOST_TEXTS))).ravel().tolist()
 
 
 def _moments(examples: Examples) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -108,5 +108,4 @@ def mel_matrix(bins: int, bands: int, rate: int) -> npt.NDArray[np.float64]:
     """
     mels = 2595 * np.log10(1 + np.linspace(0, rate / 2, bins)[:, np.newaxis] / 700)
     edges = np.linspace(0, mels[-1, 0], bands + 2)
-    filters: npt.NDArray[np.float64] = np.maximum(0.0, 1 - np.abs(mels - edges[1:-1]) / edges[1])
-    return filters
+    return np.maximum(0.0, 1 - np.abs(mels - edges[1:-1]) / edges[1])

@@ -121,11 +121,11 @@ class Place(ABC):
         nodes = None if request.nodes == self.nodes(PlaceRequest()) else request.nodes
         return ("--on", str(self.name), *command_words(replace(request, nodes=nodes)))
 
-    def room(self, request: PlaceRequest) -> int:  # noqa: ARG002 (others look at it)
+    def room(self, request: PlaceRequest) -> int:
         """How many such runs it could train at the same time, by what :meth:`describe` has found."""
         return 1
 
-    def has_run_here(self, request: PlaceRequest) -> bool:  # noqa: ARG002 (others look at it)
+    def has_run_here(self, request: PlaceRequest) -> bool:
         """Whether the run is made here, in a directory that the place's machines see under the same path."""
         return True
 
@@ -133,7 +133,7 @@ class Place(ABC):
         """The command that prints what a job prints, for a run that is not here."""
         raise UsageError(f"{self.name} shows no log of {job}")
 
-    def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:  # noqa: ARG002
+    def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:
         """Run a command of this program on one of its machines, with what it prints shown here.
 
         Args:

@@ -64,7 +64,7 @@ class RayCluster(LaunchedPlace):
         self._room = room_on(len(nodes), gpus[wanted - 1], request)
         return machine_devices(gpus[wanted - 1] if request.gpus is None else request.gpus)
 
-    def room(self, request: PlaceRequest) -> int:  # noqa: ARG002 (it was asked about)
+    def room(self, request: PlaceRequest) -> int:
         """See :meth:`Place.room`."""
         return self._room
 

@@ -132,7 +132,7 @@ class SshHosts(LaunchedPlace):
             for name in self.hosts
         ]
 
-    def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:  # noqa: ARG002 (the host is named)
+    def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:
         """See :meth:`Place.run`."""
         if len(self.hosts) > 1:
             raise UsageError(f"{self.name} names {len(self.hosts)} machines: give one")

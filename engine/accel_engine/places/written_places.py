@@ -71,7 +71,7 @@ class WrittenPlace(Place):
         """
         raise NotImplementedError
 
-    def has_run_here(self, request: PlaceRequest) -> bool:  # noqa: ARG002 (others look at it)
+    def has_run_here(self, request: PlaceRequest) -> bool:
         """See :meth:`Place.has_run_here`: the job makes it."""
         return False
 
@@ -88,7 +88,7 @@ class WrittenPlace(Place):
         }
         return {file: rendered(file, {**common, **values}, f"places/{file}")}
 
-    def submit(self, job: PlacedJob) -> str:  # noqa: ARG002 (nothing takes it)
+    def submit(self, job: PlacedJob) -> str:
         """See :meth:`Place.submit`."""
         raise self._only_writes()
 

@@ -16,7 +16,7 @@ from accel_engine.data.pixel_scaling import SCALES
 from accel_engine.data.source import parse_size
 from accel_engine.devices.preemption import OFF, PROVIDERS
 from accel_engine.errors import FieldValue
-from accel_engine.plan import purposes
+from accel_engine.plan import interval, purposes, task_choices
 from accel_engine.plan.field_rules import (
     Alternatives,
     Contradiction,
@@ -29,36 +29,6 @@ from accel_engine.plan.field_rules import (
     one_of,
 )
 from accel_engine.plan.field_spec import AUTO, ChangedBy, Effect, FieldSpec, FieldUse, FieldWords
-from accel_engine.plan.interval import (
-    check_drops,
-    check_share_or_steps,
-    check_step_numbers,
-    parse_duration,
-    parse_interval,
-)
-from accel_engine.plan.task_choices import (
-    AUGMENTATIONS,
-    DECAYING,
-    LAST_BATCHES,
-    LOSS_ALIASES,
-    LOSSES,
-    METRIC_ALIASES,
-    METRICS,
-    NOT_A_NUMBER_ACTIONS,
-    OPTIMIZERS,
-    OUT_OF_MEMORY_ACTIONS,
-    PRECISIONS,
-    RATE_SCALINGS,
-    REDUCTIONS,
-    REMAT_MODES,
-    SCHEDULES,
-    SMOOTHED,
-    STATE_PLACES,
-    VALIDATIONS,
-    WITH_MOMENTUM,
-    XLA_MODES,
-    is_of_training,
-)
 
 
 def _field(default: Any, spec: FieldSpec, words: FieldWords, use: FieldUse, **rules: Any) -> Any:
@@ -83,12 +53,12 @@ def _check_size(_: str, value: str | None) -> None:
 
 def _check_time_limit(name: str, value: str) -> None:
     if value:
-        parse_duration(name, value)
+        interval.parse_duration(name, value)
 
 
 def _check_checkpoints(name: str, value: str) -> None:
     if value != AUTO:
-        parse_interval(name, value)
+        interval.parse_interval(name, value)
 
 
 def _ends_at_zero(plan: Any) -> bool:
@@ -99,7 +69,7 @@ _SERIES = either(is_set("time", what="time"), is_set("window", what="window"), w
 _DROPS = one_of("schedule", "steps", what="the schedule steps")
 _MIRRORED = FieldValue("strategy", "mirrored")
 _TRAINING_METRIC = Need(
-    lambda plan: is_of_training(plan.monitor), "a metric of training", (FieldValue("monitor", "loss"),)
+    lambda plan: task_choices.is_of_training(plan.monitor), "a metric of training", (FieldValue("monitor", "loss"),)
 )
 
 CLIPPED_ONCE = Alternatives("gradients are clipped once")
@@ -170,7 +140,7 @@ class PlanFields:
             "Task, inputs",
             "no detail is lost; smaller images train faster",
             placeholder="original size",
-            synonyms=("resize", "resolution"),
+            synonyms=("resize", "resolution", "img"),
         ),
         _of_model("data", "speed", "memory"),
         check_form=_check_size,
@@ -391,7 +361,7 @@ class PlanFields:
         FieldWords(
             "Epochs, batches",
             "fits most memories; raise it to keep a GPU or TPU busy",
-            synonyms=("bs", "global batch", "minibatch"),
+            synonyms=("bs", "batch", "global batch", "minibatch"),
             first=(1, 2),
         ),
         _of_model("speed", "memory", "learning", "steps"),
@@ -411,14 +381,16 @@ class PlanFields:
             "Epochs, batches",
             "the batch is not split unless memory or the strategy asks",
             label="micro-batches",
-            synonyms=("gradient_accumulation_steps", "accumulate"),
+            synonyms=("gradient_accumulation_steps", "accumulate", "grad"),
         ),
         _of_training("memory", "speed", "steps", changed_by="continuation", is_autotuned=True),
     )
     remat: str = _field(
         "auto",
         FieldSpec(
-            "Recompute activations for the gradients, to save memory (rematerialization)", str, choices=REMAT_MODES
+            "Recompute activations for the gradients, to save memory (rematerialization)",
+            str,
+            choices=task_choices.REMAT_MODES,
         ),
         FieldWords(
             "Epochs, batches",
@@ -453,7 +425,7 @@ class PlanFields:
         FieldSpec(
             "Where the optimizer's state is: on each device, divided, or in host memory",
             str,
-            choices=STATE_PLACES,
+            choices=task_choices.STATE_PLACES,
         ),
         FieldWords(
             "Epochs, batches",
@@ -468,7 +440,7 @@ class PlanFields:
     )
     last_batch: str = _field(
         "keep",
-        FieldSpec("The last, smaller batch of an epoch", str, choices=LAST_BATCHES),
+        FieldSpec("The last, smaller batch of an epoch", str, choices=task_choices.LAST_BATCHES),
         FieldWords("Epochs, batches", "no example is left out", synonyms=("drop_remainder", "drop_last")),
         _of_training("learning", "speed", "memory", "steps"),
         only_for=purposes.OWN_WORK,
@@ -515,8 +487,8 @@ class PlanFields:
         FieldSpec(
             "Loss; auto is the compiled model's own, else it follows from the task",
             str,
-            choices=LOSSES,
-            aliases=LOSS_ALIASES,
+            choices=task_choices.LOSSES,
+            aliases=task_choices.LOSS_ALIASES,
         ),
         FieldWords(
             "Loss, metrics",
@@ -531,7 +503,7 @@ class PlanFields:
         FieldSpec("Label smoothing of a crossentropy loss", float, minimum=0, maximum=0.9, example="0.1"),
         FieldWords("Loss, metrics", "targets stay as they are", synonyms=("regularization",), next=11),
         _of_model("learning", "loss", "speed", changed_by="continuation", replaced_by="train_step", fits_tasks=True),
-        needs=one_of("loss", *SMOOTHED, "auto", what=f"the loss {' or '.join(SMOOTHED)}"),
+        needs=one_of("loss", *task_choices.SMOOTHED, "auto", what=f"the loss {' or '.join(task_choices.SMOOTHED)}"),
         only_for=purposes.CLASSES,
     )
     class_weight: tuple[str, ...] = _field(
@@ -558,8 +530,8 @@ class PlanFields:
         FieldSpec(
             "Metrics to measure besides the model's own",
             tuple,
-            choices=METRICS,
-            aliases=METRIC_ALIASES,
+            choices=task_choices.METRICS,
+            aliases=task_choices.METRIC_ALIASES,
             optional=True,
             none_word="none",
             has_words=True,
@@ -614,8 +586,8 @@ class PlanFields:
 
     optimizer: str = _field(
         "auto",
-        FieldSpec("Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS),
-        FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver"), next=0),
+        FieldSpec("Optimizer; auto is the compiled model's own, else adam", str, choices=task_choices.OPTIMIZERS),
+        FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver", "opt"), next=0),
         _of_training("learning", "speed", "memory", replaced_by="optimizers"),
     )
     learning_rate: float | None = _field(
@@ -631,7 +603,7 @@ class PlanFields:
     )
     rate_scaling: str = _field(
         "none",
-        FieldSpec("Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS),
+        FieldSpec("Scale the learning rate with the number of replicas", str, choices=task_choices.RATE_SCALINGS),
         FieldWords("Optimizer", "the learning rate is used as you give it", synonyms=("lr", "scale_lr")),
         _of_training("learning"),
         only_for=purposes.SEVERAL_DEVICES,
@@ -658,7 +630,9 @@ class PlanFields:
         FieldSpec("Momentum of sgd or rmsprop; default: 0", float, minimum=0, below=1, optional=True, example="0.9"),
         FieldWords("Optimizer", "plain gradient descent, as in Keras; 0.9 is usual", placeholder="0"),
         _of_training("learning", "memory", argument="momentum", replaced_by="optimizers"),
-        needs=one_of("optimizer", *WITH_MOMENTUM, what=f"the optimizer {' or '.join(WITH_MOMENTUM)}"),
+        needs=one_of(
+            "optimizer", *task_choices.WITH_MOMENTUM, what=f"the optimizer {' or '.join(task_choices.WITH_MOMENTUM)}"
+        ),
     )
     nesterov: str = _field(
         "off",
@@ -755,7 +729,11 @@ class PlanFields:
 
     schedule: str = _field(
         "auto",
-        FieldSpec("Learning-rate schedule; auto is the compiled model's own, else constant", str, choices=SCHEDULES),
+        FieldSpec(
+            "Learning-rate schedule; auto is the compiled model's own, else constant",
+            str,
+            choices=task_choices.SCHEDULES,
+        ),
         FieldWords(
             "LR schedule",
             "the simplest; cosine often gives better results in long runs",
@@ -789,8 +767,8 @@ class PlanFields:
             synonyms=("lr", "warmup_steps", "ramp"),
         ),
         _of_training("learning"),
-        check_form=check_share_or_steps,
-        needs=one_of("schedule", "cosine", *SCHEDULES[1:], what="a schedule"),
+        check_form=interval.check_share_or_steps,
+        needs=one_of("schedule", "cosine", *task_choices.SCHEDULES[1:], what="a schedule"),
     )
     final_rate: float | None = _field(
         None,
@@ -810,7 +788,7 @@ class PlanFields:
             synonyms=("lr", "alpha", "end_learning_rate", "eta_min", "decay"),
         ),
         _of_training("learning"),
-        needs=one_of("schedule", "cosine", *DECAYING, what="a schedule other than constant and steps"),
+        needs=one_of("schedule", "cosine", *task_choices.DECAYING, what="a schedule other than constant and steps"),
         contradictions=(Contradiction(_ends_at_zero, ("must be above 0 for an exponential schedule",)),),
     )
     rate_drops: tuple[str, ...] = _field(
@@ -827,7 +805,7 @@ class PlanFields:
             synonyms=("lr", "milestones", "boundaries", "PiecewiseConstantDecay", "MultiStepLR"),
         ),
         _of_training("learning"),
-        check_form=check_drops,
+        check_form=interval.check_drops,
         needs=_DROPS,
     )
     rate_drop_factor: float = _field(
@@ -849,7 +827,7 @@ class PlanFields:
         FieldSpec(
             "Random changes of training images: light, strong, or their parts",
             tuple,
-            choices=AUGMENTATIONS,
+            choices=task_choices.AUGMENTATIONS,
             optional=True,
             none_word="none",
             has_words=True,
@@ -944,7 +922,7 @@ class PlanFields:
 
     validation: str = _field(
         "epoch",
-        FieldSpec("Validate during training, at the end or never", str, choices=VALIDATIONS),
+        FieldSpec("Validate during training, at the end or never", str, choices=task_choices.VALIDATIONS),
         FieldWords(
             "Validation",
             "shows overfitting as soon as it begins",
@@ -959,7 +937,7 @@ class PlanFields:
             "Validation", "once per pass over the data", label="val every", synonyms=("validation_freq", "eval", "val")
         ),
         _of_training("intervals", changed_by="command", fixed=_OTHER_FIGURE),
-        check_form=parse_interval,
+        check_form=interval.parse_interval,
         needs=one_of("validation", "epoch", what="validation during training"),
     )
     validation_steps: int | None = _field(
@@ -1068,7 +1046,7 @@ class PlanFields:
         FieldSpec(
             "Out of memory: adapt splits batches or recomputes layers; fail ends the run",
             str,
-            choices=OUT_OF_MEMORY_ACTIONS,
+            choices=task_choices.OUT_OF_MEMORY_ACTIONS,
         ),
         FieldWords(
             "Checkpoints",
@@ -1082,7 +1060,7 @@ class PlanFields:
         FieldSpec(
             "NaN or exploding loss: return to a checkpoint, skip the batch, stop or go on",
             str,
-            choices=NOT_A_NUMBER_ACTIONS,
+            choices=task_choices.NOT_A_NUMBER_ACTIONS,
         ),
         FieldWords(
             "Checkpoints",
@@ -1098,7 +1076,7 @@ class PlanFields:
         ),
         FieldWords("Checkpoints", "every batch trains the model", synonyms=("skip batch", "bad batch")),
         _of_training(changed_by="continuation"),
-        check_form=check_step_numbers,
+        check_form=interval.check_step_numbers,
         contradictions=(
             contradicts("strategy", "parameter-server", "parameter-server takes steps in no order: leave it empty"),
         ),
@@ -1175,7 +1153,7 @@ class PlanFields:
             "what the strategy can use",
             placeholder="auto",
             metavar="ID",
-            synonyms=("gpu", "cpu", "CUDA_VISIBLE_DEVICES"),
+            synonyms=("device", "gpu", "gpus", "cpu", "CUDA_VISIBLE_DEVICES"),
             first=(1, 5),
         ),
         _of_training("speed", "memory", "steps", changed_by="continuation", fixed=_SET_BY_QUEUE),
@@ -1211,11 +1189,13 @@ class PlanFields:
     )
     precision: str = _field(
         "auto",
-        FieldSpec("Numeric precision; auto is mixed_bfloat16 on a TPU, else float32", str, choices=PRECISIONS),
+        FieldSpec(
+            "Numeric precision; auto is mixed_bfloat16 on a TPU, else float32", str, choices=task_choices.PRECISIONS
+        ),
         FieldWords(
             "Devices",
             "float32 is safest; mixed precision is faster on GPUs",
-            synonyms=("dtype_policy", "fp16", "bf16", "amp", "mixed precision"),
+            synonyms=("dtype", "dtype_policy", "fp16", "bf16", "amp", "mixed precision"),
             next=6,
         ),
         _of_model("speed", "memory", "learning"),
@@ -1247,12 +1227,14 @@ class PlanFields:
     )
     xla: str = _field(
         "auto",
-        FieldSpec("Compile the steps with XLA; auto: if that is measured to be faster", str, choices=XLA_MODES),
+        FieldSpec(
+            "Compile the steps with XLA; auto: if that is measured to be faster", str, choices=task_choices.XLA_MODES
+        ),
         FieldWords(
             "Devices",
             "it is not always faster, and compiling takes time",
             label="XLA",
-            synonyms=("jit_compile", "compile"),
+            synonyms=("jit", "jit_compile", "compile"),
             next=7,
         ),
         _of_training("speed", "memory", changed_by="continuation", is_autotuned=True),
@@ -1289,7 +1271,7 @@ class PlanFields:
     )
     reduction: str = _field(
         "auto",
-        FieldSpec("All-reduce algorithm for gradients", str, choices=REDUCTIONS),
+        FieldSpec("All-reduce algorithm for gradients", str, choices=task_choices.REDUCTIONS),
         FieldWords("Devices", "TensorFlow chooses for the devices", synonyms=("all-reduce", "cross_device_ops")),
         _of_training("speed", "memory", changed_by="continuation"),
         only_for=purposes.REDUCTIONS,
@@ -1297,7 +1279,7 @@ class PlanFields:
     local_workers: int = _field(
         0,
         FieldSpec("Number of worker processes on this machine", int, minimum=0, maximum=64),
-        FieldWords("Devices", "no further processes", synonyms=("processes", "TF_CONFIG")),
+        FieldWords("Devices", "no further processes", synonyms=("workers", "processes", "TF_CONFIG")),
         _of_training("speed", "memory", "steps", changed_by="continuation", fixed=_SET_BY_QUEUE),
         only_for=purposes.LOCAL_WORKERS,
     )
@@ -1365,6 +1347,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
 def affecting(effect: Effect) -> frozenset[str]:
     """The fields that change something of each step."""
     return frozenset(name for name, use in USES.items() if effect in use.affects)
+
+
+def fields_called(word: str) -> list[str]:
+    """The fields for which Keras or others have this word."""
+    return [name for name, words in WORDS.items() if word in words.synonyms]
 
 
 PATH_FIELDS = tuple(name for name, words in WORDS.items() if words.takes_files)

@@ -10,7 +10,7 @@ from accel_engine import data, models, strategies
 from accel_engine.data.data_options import PLAN_FIELDS, DataOptions
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.plan.field_spec import AUTO
-from accel_engine.plan.fields import DEFAULTS, SPECS, USES, WORDS, PlanFields
+from accel_engine.plan.fields import DEFAULTS, SPECS, USES, PlanFields, fields_called
 from accel_engine.plan.plan_checks import errors_of_plan
 from accel_engine.plan.task_choices import WEIGHT_FILES
 from accel_engine.text import shell_command
@@ -140,7 +140,7 @@ def _text(value: Any) -> str:
 def unknown_field(name: str, value: object) -> PlanError:
     """The error of a name that is not a field."""
     near = difflib.get_close_matches(name.replace("-", "_"), SPECS, n=1)
-    near = near or [field for field, words in WORDS.items() if name.replace("-", "_") in words.synonyms]
+    near = near or fields_called(name.replace("-", "_"))
     hint = f"did you mean {near[0]}?" if near else "accel-tui train --help lists all fields"
     if isinstance(value, dict):
         fields_of = ", ".join(value) or "its fields"

@@ -310,8 +310,7 @@ class EngineCall(Generic[ResultT]):
             RunError: There is no result; the message says why.
         """
         if self._there:
-            result: ResultT = self._there.result(on_part, on_doing)
-            return result
+            return self._there.result(on_part, on_doing)
         with contextlib.suppress(OSError):  # it has exited; there will be no answer
             self.connection.channel.send(self._request)
         for message, _ in self.connection.messages():

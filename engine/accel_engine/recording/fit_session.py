@@ -6,18 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine import clock
-from accel_engine.events import (
-    EpochEnded,
-    LearningRateChanged,
-    ModelBuilt,
-    Outcome,
-    Phase,
-    PhaseChanged,
-    RunEnded,
-    Validated,
-    Warned,
-)
+from accel_engine import clock, events
 from accel_engine.recording import keras_logs, model_description
 from accel_engine.recording.batch_series import RUNNING, BatchSeries
 from accel_engine.recording.error_guard import value_or_none, warn
@@ -77,7 +66,7 @@ class FitSession:
         self._last_epoch, self._total_epochs = epochs, 0
         self._steps = steps
         self._first = self.step
-        self._built: ModelBuilt | None = None
+        self._built: events.ModelBuilt | None = None
         self._traced: tuple[float, float] | None = None
         self._timed_steps, self._timed_seconds = 0, 0.0
         self._warned: set[str] = set()
@@ -104,7 +93,7 @@ class FitSession:
         self._recorder.begin()
         for fault in faults:
             self._warn_once(fault, fault)
-        self._enter_phase(Phase.TRACING)
+        self._enter_phase(events.Phase.TRACING)
 
     @property
     def written(self) -> int:
@@ -153,12 +142,12 @@ class FitSession:
         self.update(epoch_ended=True)
         self._epoch_seconds = clock.now() - self._epoch_began
         self._chunk_started = clock.now()
-        self._enter_phase(Phase.VALIDATING)
+        self._enter_phase(events.Phase.VALIDATING)
 
     def end_validation(self) -> None:
         """Measure the validation time; its metrics are logged at the epoch's end."""
         self._validation_seconds = clock.now() - self._chunk_started
-        self._enter_phase(Phase.TRAINING)
+        self._enter_phase(events.Phase.TRAINING)
 
     def end_epoch(self, epoch_logs: Mapping[str, Any]) -> None:
         """Record the epoch's means, and validation's."""
@@ -170,13 +159,13 @@ class FitSession:
         self.epochs += 1
         now, epoch, step = clock.now(), self.epochs, self.step
         if not self._commands.stopped:  # else the epoch is incomplete
-            self._recorder.put(EpochEnded(time=now, epoch=epoch, step=step, metrics=means, seconds=seconds))
+            self._recorder.put(events.EpochEnded(time=now, epoch=epoch, step=step, metrics=means, seconds=seconds))
             unknown, self._steps = self._steps is None, self._steps or self.step - self._first
             if self._built and (unknown or self._built.parameters is None):
                 self._report_model(self._built.series)
         if validated:
             seconds = self._validation_seconds
-            self._recorder.put(Validated(time=now, epoch=epoch, step=step, metrics=validated, seconds=seconds))
+            self._recorder.put(events.Validated(time=now, epoch=epoch, step=step, metrics=validated, seconds=seconds))
         self.metrics = means | {f"validation_{name}": value for name, value in validated.items()}
 
     def end(self) -> None:
@@ -187,7 +176,9 @@ class FitSession:
         """
         self.update(epoch_ended=True)
         stopped = self._commands.stopped
-        done = self._recorder.finish(self._result(Outcome.STOPPED if stopped else Outcome.FINISHED, stopped))
+        done = self._recorder.finish(
+            self._result(events.Outcome.STOPPED if stopped else events.Outcome.FINISHED, stopped)
+        )
         self._release_watch()
         self._recorder.check()
         if not done:
@@ -212,7 +203,7 @@ class FitSession:
         if self._watch:
             self._watch.release()
 
-    def _end_if_aborted(self, certain: bool) -> RunEnded | None:
+    def _end_if_aborted(self, certain: bool) -> events.RunEnded | None:
         """The run's end if ``fit`` was left by an exception; called by the recorder thread."""
         aborted = self._watch is not None and self._watch.left
         if not certain and not aborted:
@@ -242,7 +233,7 @@ class FitSession:
         )
         if not series:  # only the first batch, which traced the graph
             self._traced = (self._chunk_started, now)
-            self._enter_phase(Phase.TRAINING)
+            self._enter_phase(events.Phase.TRAINING)
             return True
         taken = len(next(iter(series.values())))
         rates = value_or_none(lambda: self.rates.take(model, taken)) or {}
@@ -265,7 +256,7 @@ class FitSession:
         elif not self._built:
             first = taken
             self._recorder.put(PendingSteps(self._chunk_started, now, taken, series))
-            self._enter_phase(Phase.TRAINING)
+            self._enter_phase(events.Phase.TRAINING)
         if taken > first:
             self._recorder.put(PendingSteps(self._chunk_started, now, taken - first, _slice(series, first, taken)))
             self._timed_steps += taken - first
@@ -279,11 +270,11 @@ class FitSession:
             rate = rounded_rate(values[0])
             if rate != self._commands.learning_rate:
                 self._commands.learning_rate = rate
-                self._recorder.put(LearningRateChanged(time=now, step=self.step, learning_rate=rate))
+                self._recorder.put(events.LearningRateChanged(time=now, step=self.step, learning_rate=rate))
 
     def _report_notes(self) -> None:
         for note in self.names.take_notes():
-            self._recorder.put(Warned(time=clock.now(), message=note))
+            self._recorder.put(events.Warned(time=clock.now(), message=note))
 
     def _warn(self, series: Mapping[str, Values]) -> None:
         for name, values in series.items():
@@ -299,7 +290,7 @@ class FitSession:
     def _warn_once(self, about: str, message: str) -> None:
         if about not in self._warned:
             self._warned.add(about)
-            self._recorder.put(Warned(time=clock.now(), message=message))
+            self._recorder.put(events.Warned(time=clock.now(), message=message))
 
     def _report_model(self, series: tuple[str, ...]) -> None:
         model = self._model()
@@ -308,15 +299,15 @@ class FitSession:
         )
         self._recorder.put(self._built)
 
-    def _enter_phase(self, phase: Phase) -> None:
-        self._recorder.put(PhaseChanged(time=clock.now(), phase=phase))
+    def _enter_phase(self, phase: events.Phase) -> None:
+        self._recorder.put(events.PhaseChanged(time=clock.now(), phase=phase))
 
-    def _result_of(self, error: BaseException | None) -> RunEnded:
+    def _result_of(self, error: BaseException | None) -> events.RunEnded:
         value_or_none(lambda: self._record(epoch_ended=False, fit_ended=True))
         return self._result(*outcome_of(error))
 
-    def _result(self, outcome: Outcome, reason: str) -> RunEnded:
-        return RunEnded(
+    def _result(self, outcome: events.Outcome, reason: str) -> events.RunEnded:
+        return events.RunEnded(
             time=clock.now(),
             outcome=outcome,
             steps=self.step,

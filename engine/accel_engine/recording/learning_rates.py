@@ -100,10 +100,7 @@ def _vectorized(schedule: Callable[[Any], Any], dtype: str) -> Callable[[Any], A
     if tensorflow.config.functions_run_eagerly():
         raise RuntimeError("in eager mode, TensorFlow would vectorize on each call, and change the mode while it does")
     # Compiled once for arrays of any length: vectorizing takes a quarter of a second.
-    compiled: Callable[[Any], Any] = tensorflow.function(
-        function, input_signature=[tensorflow.TensorSpec([None], dtype)]
-    )
-    return compiled
+    return tensorflow.function(function, input_signature=[tensorflow.TensorSpec([None], dtype)])
 
 
 FIRST_READS = 10
@@ -266,8 +263,7 @@ def _optimizers(model: Any) -> dict[str, Any]:
 
 
 def _iterations(optimizer: Any) -> np.integer[Any]:
-    number: np.integer[Any] = keras.ops.convert_to_numpy(iterations_of(optimizer))[()]
-    return number
+    return keras.ops.convert_to_numpy(iterations_of(optimizer))[()]
 
 
 def _rate(optimizer: Any) -> float:

@@ -4,16 +4,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from accel_engine import clock
+from accel_engine import clock, events
 from accel_engine.errors import format_error
-from accel_engine.events import (
-    ModelBuilt,
-    Outcome,
-    Phase,
-    PhaseChanged,
-    RunEnded,
-    Warned,
-)
 from accel_engine.recording import script
 from accel_engine.recording.loop_steps import LoggedRow, LoopSteps
 from accel_engine.recording.recorder_thread import PendingAnswer, PendingMedia, QueueItem, RecorderThread
@@ -56,7 +48,7 @@ class LoopSession:
         self._commands: deque[Command] = deque()
         self._takes_commands = False
         self._paused_at: float | None = None
-        self._outcome: tuple[Outcome, str] | None = None
+        self._outcome: tuple[events.Outcome, str] | None = None
         self._exception_before = script.last_exception()
         self._steps = LoopSteps(link.step, link.epochs)
         self._began = clock.now()
@@ -72,7 +64,7 @@ class LoopSession:
         self._thread.begin()
         if self._built:
             self._thread.put(self._built)
-        self._thread.put(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))
+        self._thread.put(events.PhaseChanged(time=clock.now(), phase=events.Phase.TRAINING))
 
     @property
     def writing(self) -> bool:
@@ -118,7 +110,7 @@ class LoopSession:
 
     def warn(self, message: str) -> None:
         """Record a warning."""
-        self._thread.put(Warned(time=clock.now(), message=message))
+        self._thread.put(events.Warned(time=clock.now(), message=message))
 
     def command(self) -> Command | None:
         """Take the next command for the script; ``None`` if there is none."""
@@ -130,13 +122,13 @@ class LoopSession:
         self._thread.put(self._answer(command, "passed to the script, which decides what to do"))
         if command.name in ("pause", "resume"):
             self._paused_at = clock.now() if command.name == "pause" else None
-            phase = Phase.PAUSED if command.name == "pause" else Phase.TRAINING
-            self._thread.put(PhaseChanged(time=clock.now(), phase=phase))
+            phase = events.Phase.PAUSED if command.name == "pause" else events.Phase.TRAINING
+            self._thread.put(events.PhaseChanged(time=clock.now(), phase=phase))
         return command
 
     def leave(self) -> None:
         """End the run without waiting, as nobody can log any more."""
-        self._outcome = self._outcome or (Outcome.FINISHED, "")
+        self._outcome = self._outcome or (events.Outcome.FINISHED, "")
         self._thread.put(None)
 
     def end(self, error: BaseException | None) -> bool:
@@ -148,7 +140,7 @@ class LoopSession:
         Raises:
             Exception: The end could not be written.
         """
-        self._outcome = script.outcome_of(error) if error else (Outcome.FINISHED, "")
+        self._outcome = script.outcome_of(error) if error else (events.Outcome.FINISHED, "")
         done = self._thread.finish(None)
         self.check()
         return done
@@ -160,7 +152,7 @@ class LoopSession:
         logged = [self._logged.popleft() for _ in range(len(self._logged))]
         if logged and self._paused_at is not None and logged[-1][1] > self._paused_at:
             self._paused_at = None
-            yield PhaseChanged(time=clock.now(), phase=Phase.TRAINING)
+            yield events.PhaseChanged(time=clock.now(), phase=events.Phase.TRAINING)
         yield from self._steps.items(logged)
         for _ in range(len(self._media)):
             step, time, name, make = self._media.popleft()
@@ -195,21 +187,21 @@ class LoopSession:
     def _answer(self, command: Command, answer: str, *, obeyed: bool = True) -> PendingAnswer:
         return PendingAnswer(command, answered(command, clock.now(), self._thread.steps, answer, obeyed=obeyed))
 
-    def _end_if_left(self, certain: bool) -> RunEnded | None:
+    def _end_if_left(self, certain: bool) -> events.RunEnded | None:
         """The run's end, once the loop or the script has ended; called by the recorder thread."""
         if not certain:
             return None
         outcome, reason = self._outcome or script.outcome_at_exit(self._exception_before)
-        if outcome is Outcome.FINISHED and self._stopped:
-            outcome, reason = Outcome.STOPPED, self._stopped
-        if outcome is Outcome.FINISHED:  # else the last epoch is incomplete
+        if outcome is events.Outcome.FINISHED and self._stopped:
+            outcome, reason = events.Outcome.STOPPED, self._stopped
+        if outcome is events.Outcome.FINISHED:  # else the last epoch is incomplete
             for event in self._steps.end_epoch():
                 self._thread.put(event)
         if self._dropped > self._reported_drops:
             self._report_drops()
         for warned in self._steps.take_warnings():
             self._thread.put(warned)
-        return RunEnded(
+        return events.RunEnded(
             time=clock.now(),
             outcome=outcome,
             steps=self._thread.steps,
@@ -221,9 +213,9 @@ class LoopSession:
         )
 
 
-def _built(steps: int) -> ModelBuilt:
+def _built(steps: int) -> events.ModelBuilt:
     """The event that tells how many steps the run will have; nothing is known of the model."""
-    return ModelBuilt(
+    return events.ModelBuilt(
         time=clock.now(),
         parameters=None,
         trainable=None,

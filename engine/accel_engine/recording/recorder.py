@@ -50,7 +50,6 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
     @guarded
     def on_train_begin(self, logs: Any = None) -> None:
         """Start or continue the run."""
-        del logs
         call = fit_calls.current()
         if self._recorded and self._call and self._call is not call and self._call.running:
             raise RunError("the recorder is already in use by another call of fit: give each call its own")
@@ -82,21 +81,18 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
     @guarded
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Start an epoch."""
-        del logs
         if self._recorded:
             self._recorded.begin_epoch(epoch)
 
     @guarded
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Read the learning rate if it may have changed since the previous batch."""
-        del batch, logs
         if (fit := self._recorded) and fit.rates.due:
             fit.begin_batch()
 
     @guarded
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Add the batch's logs; update the run a few times a second."""
-        del batch
         if fit := self._recorded:
             fit.batches.add(logs or {})
             # At an epoch's end, other callbacks may change the learning rate before the recorder is called.
@@ -106,28 +102,24 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
     @guarded
     def on_test_begin(self, logs: Any = None) -> None:
         """Start a validation."""
-        del logs
         if self._recorded:  # not for a separate call of evaluate
             self._recorded.begin_validation()
 
     @guarded
     def on_test_end(self, logs: Any = None) -> None:
         """End a validation."""
-        del logs
         if self._recorded:
             self._recorded.end_validation()
 
     @guarded
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Record the end of an epoch, with its logs."""
-        del epoch
         if self._recorded:
             self._recorded.end_epoch(logs or {})
 
     @guarded
     def on_train_end(self, logs: Any = None) -> None:
         """End the run."""
-        del logs
         if self._recorded:
             self._recorded.end()
         self._recorded = None

@@ -20,6 +20,7 @@ from accel_engine.plan.task_choices import metric_name
 from accel_engine.process.engine_process import require_installation
 from accel_engine.run.directory.run_paths import make_private
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, infer_monitor
+from accel_engine.search import study_paths
 from accel_engine.search.definition import (
     DIRECTION_OF_MODE,
     FIGURES,
@@ -31,13 +32,6 @@ from accel_engine.search.definition import (
 from accel_engine.search.launch import require_optuna, resume_study
 from accel_engine.search.ranges import check_grid, check_several
 from accel_engine.search.study_database import StudyDatabase, create_study_database, exists_already
-from accel_engine.search.study_paths import (
-    DATABASE,
-    absolute_storage,
-    check_journal,
-    studies_directory,
-    study_directory,
-)
 from accel_engine.search.trial_plan import plans_to_check
 
 if TYPE_CHECKING:  # the first frame does not need it
@@ -71,7 +65,7 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
     own = ("name", "seed", "monitor", "monitor_mode", *(each.name for each in parameters))
     kept = {name: values[name] for name in ({*plan.changed()} | {*given}) if name not in own and name in values}
     name = options.name or default_study_name(resolved.with_chosen_model().plan)
-    study_directory(name)
+    study_paths.study_directory(name)
     return StudyDefinition(
         name=name,
         plan=kept,
@@ -84,7 +78,7 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
         seed=plan.seed,
         at_once=options.at_once,
         confirm=options.confirm,
-        storage=absolute_storage(options.storage),
+        storage=study_paths.absolute_storage(options.storage),
         patience=options.patience,
     )
 
@@ -107,11 +101,11 @@ def begin_study(definition: StudyDefinition, devices: Sequence[Device], place: "
         RunError: The storage cannot be reached, or the search cannot be written.
         DataError: The data cannot be read.
     """
-    directory = study_directory(definition.name)
-    if (directory / DATABASE).exists():
+    directory = study_paths.study_directory(definition.name)
+    if (directory / study_paths.DATABASE).exists():
         raise exists_already(definition.name)
     if definition.storage:
-        check_journal(definition.storage)
+        study_paths.check_journal(definition.storage)
     _check_plans(definition, devices, place)
     require_optuna()
     from accel_engine.search.storage import create_study
@@ -165,10 +159,10 @@ def join_study(
     require_optuna()
     from accel_engine.search.storage import load_definition
 
-    storage = absolute_storage(storage)
+    storage = study_paths.absolute_storage(storage)
     definition = load_definition(storage, name)
-    directory = study_directory(definition.name)
-    if (directory / DATABASE).exists():
+    directory = study_paths.study_directory(definition.name)
+    if (directory / study_paths.DATABASE).exists():
         with StudyDatabase(directory) as database:
             if database.part.storage != storage:
                 raise UsageError(
@@ -213,7 +207,7 @@ def default_study_name(plan: Plan) -> str:
     """A name of the model and the data that no search has yet; the model must be chosen."""
     base = re.sub(r"[^a-z0-9]+", "-", plan.title.lower().replace(" on ", "-")).strip("-")[:40] or "search"
     number, name = 1, base
-    while (studies_directory() / name).exists():
+    while (study_paths.studies_directory() / name).exists():
         number += 1
         name = f"{base}-{number}"
     return name

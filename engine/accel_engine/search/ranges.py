@@ -167,7 +167,7 @@ def _end(name: str, text: str, word: str) -> float:
     value = SPECS[name].parse(name, word)
     if value is None:
         raise PlanError(name, text, f"ends in {word}: a range needs two numbers")
-    return value  # type: ignore[no-any-return]  # an int or a float, by its specification
+    return value  # an int or a float, by its specification
 
 
 def _step(name: str, text: str, word: str, spec: FieldSpec) -> float:

@@ -9,17 +9,8 @@ from typing import Any
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import DataError, RunError, UsageError
-from accel_engine.places import HOST, PlaceName, PlaceRequest
+from accel_engine.places import HOST, PlaceName, PlaceRequest, placed_runs
 from accel_engine.places.place import ArrayPlace, JobState, Place
-from accel_engine.places.placed_runs import (
-    check_at_place,
-    cluster_environment,
-    end_job,
-    hand_over_together,
-    open_place,
-    starts_again,
-    state_of,
-)
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import Status, read_run, runs_directory
@@ -60,13 +51,13 @@ class RunsAtPlace(EngineRuns):
     def __init__(self, name: PlaceName, request: PlaceRequest, at_once: int = 0) -> None:
         if name.kind == HOST:
             raise UsageError(f"{name} has its own directory of runs: search there with accel-tui search --on {name}")
-        place = open_place(name)
+        place = placed_runs.open_place(name)
         request = replace(request, nodes=place.nodes(request))
         if not place.has_run_here(request):
             raise UsageError(f"the runs of {name} would not be in {runs_directory()}, where a search reads them")
         devices = place.describe(request)
         super().__init__(_PlaceStarter(place, request, devices, at_once or place.room(request)), devices)
-        self.environment = cluster_environment(request.nodes or 1)
+        self.environment = placed_runs.cluster_environment(request.nodes or 1)
         self._place, self._request = place, request
         self._lost_since: dict[str, float] = {}
 
@@ -82,7 +73,7 @@ class RunsAtPlace(EngineRuns):
             PlanError: The plan does not fit the place.
             UsageError: The place cannot start such a run.
         """
-        check_at_place(self._place, self._request, plan, self.devices)
+        placed_runs.check_at_place(self._place, self._request, plan, self.devices)
 
     def slots(self) -> int:
         """How many runs the place can train at the same time."""
@@ -97,7 +88,7 @@ class RunsAtPlace(EngineRuns):
         found, directory = super().observe(run), runs_directory() / run
         if found.status.live:
             self._lost_since.pop(run, None)
-        elif starts_again(directory) is not False:
+        elif placed_runs.starts_again(directory) is not False:
             return replace(found, status=Status.QUEUED)
         elif found.status in (Status.STOPPED, Status.LOST):
             with suppress(RunError, UsageError):
@@ -107,7 +98,7 @@ class RunsAtPlace(EngineRuns):
     def _explained(self, run: str, found: Observation) -> Observation:
         """The end of a run that was stopped or lost, as its job reports it, once that has ended."""
         info = read_run(runs_directory() / run, watched=False)
-        state = state_of(info.place) if info.place else JobState()
+        state = placed_runs.state_of(info.place) if info.place else JobState()
         if state.is_cancelled:
             return replace(found, status=Status.STOPPED, reason=state.reason)
         if found.status is not Status.LOST:
@@ -122,7 +113,7 @@ class RunsAtPlace(EngineRuns):
         with suppress(RunError):
             info = read_run(runs_directory() / run, watched=False)
             if info.place and not info.status.live:
-                end_job(info.place)
+                placed_runs.end_job(info.place)
         super().reopen(run, changes)
 
 
@@ -158,14 +149,14 @@ class _PlaceStarter:
         if info.plan is None:
             raise DataError(f"run {directory.name} has no plan that can be trained here")
         is_new = directory not in self._gathered
-        self._gathered[directory] = check_at_place(self._place, self._request, info.plan, self._devices)
+        self._gathered[directory] = placed_runs.check_at_place(self._place, self._request, info.plan, self._devices)
         if is_new and isinstance(self._place, ArrayPlace):
             return ""
         together = {each: plan for each, plan in self._gathered.items() if _is_to_start(each)}
         self._gathered.clear()
         try:
             folder = study_directory(info.study) / ARRAYS
-            hand_over_together(self._place, self._request, together, folder, self._at_once)
+            placed_runs.hand_over_together(self._place, self._request, together, folder, self._at_once)
         except RunError as error:
             tries, left = failure.tries + 1, [each for each in together if _is_to_start(each)]
             self._failures |= dict.fromkeys(left, _Failure(tries, time.monotonic(), str(error)))

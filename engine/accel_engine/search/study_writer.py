@@ -12,17 +12,9 @@ from optuna.trial import TrialState as OptunaState
 from accel_engine import clock
 from accel_engine.json_values import to_plain
 from accel_engine.private_names.optuna_names import completed_rungs, last_rung, set_constraint
+from accel_engine.search import samplers
 from accel_engine.search.definition import AUTO
 from accel_engine.search.progress import trials_counted
-from accel_engine.search.samplers import (
-    STARTUP_TRIALS,
-    as_categorical,
-    distributions,
-    field_values,
-    pruner_name,
-    pruner_of,
-    sampler_of,
-)
 from accel_engine.search.storage import Members
 from accel_engine.search.study_reader import REPORT, TRIAL, StudyReader
 from accel_engine.search.trial import Trial, TrialReport, TrialState
@@ -46,7 +38,7 @@ class StudyWriter(StudyReader):
         with self._reaching():
             self._id = self._storage.get_study_id_from_name(directory.name)
         self._members = Members(self._study, self.member)
-        self._study.pruner = pruner_of(self.definition)
+        self._study.pruner = samplers.pruner_of(self.definition)
         self.sync()
 
     @property
@@ -81,7 +73,7 @@ class StudyWriter(StudyReader):
     @property
     def uses_rungs(self) -> bool:
         """Whether a pruned trial may be continued: where the pruner compares trials at rungs."""
-        return pruner_name(self.definition) in ("hyperband", "asha")
+        return samplers.pruner_name(self.definition) in ("hyperband", "asha")
 
     def sync(self) -> None:
         """Of a shared study, say that this machine runs, and read what the others have done."""
@@ -94,12 +86,12 @@ class StudyWriter(StudyReader):
         before = self.definition
         self.refresh()
         if self.definition != before:
-            self._study.pruner = pruner_of(self.definition)
+            self._study.pruner = samplers.pruner_of(self.definition)
 
     def redefine(self, **changes: Any) -> None:
         """Change what is searched, and propose by that from now on."""
         super().redefine(**changes)
-        self._study.pruner = pruner_of(self.definition)
+        self._study.pruner = samplers.pruner_of(self.definition)
 
     def claim_confirmation(self, trial: int) -> bool:
         """Claim to confirm a trial unless another member has that is not lost; returns whether this one confirms it.
@@ -120,15 +112,15 @@ class StudyWriter(StudyReader):
         Args:
             values: The values to propose; by default the sampler's.
         """
-        ranges = distributions(self.definition.parameters)
+        ranges = samplers.distributions(self.definition.parameters)
         with self._reaching():
             if values is None:
                 before = self._study.get_trials(deepcopy=False)
-                self._study.sampler = sampler_of(self.definition, _count_proposals(before))
+                self._study.sampler = samplers.sampler_of(self.definition, _count_proposals(before))
                 number = self._study.ask(ranges).number
                 self._study.sampler = RandomSampler()  # does nothing after a trial, where a grid's stops the study
             else:
-                params = {name: as_categorical(values[name]) for name in ranges}
+                params = {name: samplers.as_categorical(values[name]) for name in ranges}
                 number = self._add(create_trial(state=OptunaState.RUNNING, params=params, distributions=ranges))
             return self._new_trial(self._proposal(number))
 
@@ -146,7 +138,7 @@ class StudyWriter(StudyReader):
                     self._study.tell(each.number, state=OptunaState.FAIL)
 
     def _new_trial(self, proposal: FrozenTrial) -> Trial:
-        values = field_values(self.definition.parameters, proposal.params)
+        values = samplers.field_values(self.definition.parameters, proposal.params)
         return Trial(proposal.number, "", TrialState.WAITING, values, started=clock.now(), member=self.member)
 
     def put(self, trial: Trial) -> Trial:
@@ -190,14 +182,14 @@ class StudyWriter(StudyReader):
         """Whether too few trials have a result for the automatic choice of a pruner to end one."""
         if self.definition.pruner != AUTO:
             return False
-        return len(self._study.get_trials(deepcopy=False, states=(OptunaState.COMPLETE,))) < STARTUP_TRIALS
+        return len(self._study.get_trials(deepcopy=False, states=(OptunaState.COMPLETE,))) < samplers.STARTUP_TRIALS
 
     def _would_prune(self, trial: FrozenTrial, rung: str) -> bool:
         """The pruner's answer in a copy in memory, in which the trial has not completed a rung."""
         copy = optuna.create_study(
             study_name=self.definition.name,
             directions=self._study.directions,
-            pruner=pruner_of(self.definition),
+            pruner=samplers.pruner_of(self.definition),
         )
         for each in self._study.get_trials(deepcopy=True):
             if each.number == trial.number:
@@ -236,7 +228,7 @@ class StudyWriter(StudyReader):
                 distributions=before.distributions,
                 intermediate_values=before.intermediate_values,
                 user_attrs={**before.user_attrs, TRIAL: to_plain(trial)},
-                system_attrs=dict(completed_rungs(before)) if pruner_name(self.definition) == "asha" else {},
+                system_attrs=dict(completed_rungs(before)) if samplers.pruner_name(self.definition) == "asha" else {},
             )
             self._proposals[trial.number] = self._add(again)
         self._set(trial)

@@ -163,7 +163,7 @@ class _ServiceBench(RuntimeBench):
         found = measure(loop, self._settings.seconds, timer=self._timer)
         return found, found.throughput, None
 
-    def _server(self, size: int) -> tuple[Measured, float, float | None]:  # noqa: ARG002 (single examples)
+    def _server(self, size: int) -> tuple[Measured, float, float | None]:
         """Find the highest rate within the bound; returns its measurements and the rate."""
         settings, bound = self._settings, self._settings.target_latency
         assert bound is not None  # noqa: S101 (which the command checks)

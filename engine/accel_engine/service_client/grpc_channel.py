@@ -74,8 +74,7 @@ class GrpcChannel:
 
     def request(self, service: str, method: str, **fields: Any) -> bytes:
         """The encoded message of a call with some fields."""
-        encoded: bytes = self._messages.methods(service)[method][0](**fields).SerializeToString()
-        return encoded
+        return self._messages.methods(service)[method][0](**fields).SerializeToString()
 
     def parsed(self, service: str, method: str, answer: bytes) -> Any:
         """The message of an answer.

@@ -187,8 +187,7 @@ def _max_pool(inputs: tf.Tensor, windows: tuple[int, ...], first: int) -> tf.Ten
 
         return tf.squeeze(largest, axes), gradient
 
-    pooled: tf.Tensor = tf.custom_gradient(pool)(inputs)
-    return pooled
+    return tf.custom_gradient(pool)(inputs)
 
 
 CPU_KERNELS: dict[str, Sequence[Kernel]] = {"call": (_fast_batch_norm, _fast_convolution)}

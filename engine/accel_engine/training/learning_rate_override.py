@@ -23,7 +23,6 @@ class _GivenRate(schedules.LearningRateSchedule):  # type: ignore[misc]  # Keras
         self._variable = variable
 
     def __call__(self, step: Any) -> Any:
-        del step
         return tf.convert_to_tensor(self._variable)
 
 

@@ -180,8 +180,7 @@ def _size(variables: Sequence[keras.Variable]) -> str:
 
 def _copies(variable: keras.Variable) -> Sequence[tf.Variable]:
     """A variable on each replica, or the only one, in the scope of a strategy."""
-    found: Sequence[tf.Variable] = tf.distribute.get_strategy().experimental_local_results(variable.value)
-    return found
+    return tf.distribute.get_strategy().experimental_local_results(variable.value)
 
 
 _ASSIGNMENTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {

@@ -178,8 +178,7 @@ def _states(cell: _Cell, known: tf.Tensor | None, *arguments: tf.Tensor) -> tf.T
 
         return every, gradients
 
-    states: tf.Tensor = tf.custom_gradient(scan)(*arguments)
-    return states
+    return tf.custom_gradient(scan)(*arguments)
 
 
 def _loop(step: Callable[..., Any], steps: int, carried: tf.Tensor, made: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -16,6 +16,7 @@ from accel_engine.run import Chunk, RunReader, RunWriter, create
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.runs.creation import reopen
+from accel_engine.training.checkpoints import run_saver
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core import compiled_chunk, device_visibility
 from accel_engine.training.trainer import Trainer
@@ -43,7 +44,8 @@ MACHINE = Inventory((Device("cpu:0", "cpu", "a processor", 8 << 30, 2),))
 
 @pytest.fixture(autouse=True)
 def placed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the logical CPUs: TensorFlow lets a process configure them only once."""
+    """Keep the logical CPUs, which TensorFlow configures once; however slow a machine is, no run here is a long one."""
+    monkeypatch.setattr(run_saver, "PROVEN_AFTER", float("inf"))
     monkeypatch.setattr(device_visibility, "place_on_visible", lambda resolved, _: resolved)
     monkeypatch.setattr(
         device_visibility,

@@ -491,7 +491,14 @@ def test_the_trained_model_is_told_as_a_path_that_can_be_pasted(engines, run_com
 
 @pytest.mark.parametrize(
     ("option", "near"),
-    [("--lr", "--learning-rate"), ("--lr-decay", "--learning-rate"), ("--gpu", "--devices"), ("--epoch", "--epochs")],
+    [
+        ("--lr", "--learning-rate"),
+        ("--lr-decay", "--learning-rate"),
+        ("--gpu", "--devices"),
+        ("--amp", "--precision"),
+        ("--grad-accum", "--micro-batches"),
+        ("--epoch", "--epochs"),
+    ],
 )
 def test_the_usual_names_of_options_are_suggested(run_command, option, near):
     result = run_command(f"train {option} 1")

@@ -10,11 +10,12 @@ import pytest
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.formats import Precision, savedmodel_format
+from accel_engine.model_export import export_options
 from accel_engine.model_export.export_options import FORMATS
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_tui.app_protocol import Screens
-from accel_tui.screens import export_screen, job
+from accel_tui.screens import job
 from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.export_screen import ExportScreen
 from accel_tui.widgets.jobs.option_inputs import Checklist
@@ -240,7 +241,7 @@ async def test_a_key_that_is_pressed_twice_starts_one_export(
         may_end.wait()
         return Path.cwd()
 
-    monkeypatch.setattr(export_screen, "existing_folder", existing_folder)
+    monkeypatch.setattr(export_options, "existing_folder", existing_folder)
     if is_there:
         folder = Path(f"{run.directory.name}-models")
         folder.mkdir()

@@ -9,36 +9,10 @@ from difflib import get_close_matches
 import click
 
 from accel_engine import hangup
-from accel_engine.errors import AccelError
+from accel_engine.errors import AccelError, FieldValue
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.root import root
 from accel_tui.cli.signals import INTERRUPTED
-
-__all__ = ["main"]
-
-USUAL_NAMES = {
-    "--lr": "--learning-rate",
-    "--bs": "--batch-size",
-    "--batch": "--batch-size",
-    "--dataset": "--data",
-    "--gpu": "--devices",
-    "--gpus": "--devices",
-    "--device": "--devices",
-    "--distribute": "--strategy",
-    "--optim": "--optimizer",
-    "--opt": "--optimizer",
-    "--dtype": "--precision",
-    "--amp": "--precision",
-    "--fp16": "--precision",
-    "--bf16": "--precision",
-    "--jit": "--xla",
-    "--grad": "--micro-batches",
-    "--accumulate": "--micro-batches",
-    "--val": "--validation",
-    "--img": "--image-size",
-    "--workers": "--local-workers",
-}
-"""Names of options in other programs, and ours."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,6 +60,8 @@ def _path(error: click.UsageError) -> str:
 
 def _no_such_option(error: click.NoSuchOption) -> str:
     """The message with the nearest options, also for the short names of other programs such as ``--lr``."""
+    from accel_engine.plan.fields import fields_called  # slow to import
+
     parameters = error.ctx.command.params if error.ctx else []
     options = [
         name
@@ -94,9 +70,10 @@ def _no_such_option(error: click.NoSuchOption) -> str:
         for name in option.opts
         if name.startswith("--")
     ]
-    head = error.option_name.split("-")[2] if error.option_name.startswith("--") else ""
-    usual = USUAL_NAMES.get(error.option_name) or USUAL_NAMES.get(f"--{head}", "")
-    near = [usual] if usual in options else get_close_matches(error.option_name, options, n=2, cutoff=0.7)
+    word = error.option_name.removeprefix("--").replace("-", "_")
+    called = [str(FieldValue(field)) for field in fields_called(word) or fields_called(word.partition("_")[0])]
+    usual = [option for option in called if option in options][:1]
+    near = usual or get_close_matches(error.option_name, options, n=2, cutoff=0.7)
     return f"no such option {error.option_name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 

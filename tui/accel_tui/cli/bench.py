@@ -91,8 +91,7 @@ def bench(targets: tuple[str, ...], options: BenchOptions, service: CheckOptions
         raise
     finally:
         runs = _save(saved) if save else ()
-    for note in notes:
-        print_to_stderr(note)
+    print_to_stderr(*notes)
     _report(candidates, options, runs, as_json=as_json)
 
 

@@ -83,8 +83,7 @@ def cluster(
         if here not in places:
             raise click.UsageError(f"--here must be one of {', '.join(places)}")
         os.environ["TF_CONFIG"] = places[here].to_tf_config()
-        status: int = train.main(train_arguments, prog_name="accel-tui train", standalone_mode=False)
-        return status
+        return train.main(train_arguments, prog_name="accel-tui train", standalone_mode=False)
     for part, address in zip(processes, addresses, strict=True):
         chief = ", the chief" * (part.chief and not servers)
         write(f"# {part.name}{chief}, on {address.rpartition(':')[0]}")

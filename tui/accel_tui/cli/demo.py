@@ -67,8 +67,7 @@ def demo(seconds: float, as_json: bool) -> int:
     show = bars.show if bars else (lambda _: None) if as_json else StateLines().show
     with interruptible() as interrupted:
         raced = Race(resolved, devices, RaceOptions(kinds=KINDS), show, interrupted.is_set)
-        for warning in device_warnings(raced.devices, can_choose=False):
-            print_to_stderr(warning)
+        print_to_stderr(*device_warnings(raced.devices, can_choose=False))
         configurations = sum(each.state is not ConfigurationState.REFUSED for each in raced.results)
         raced.set_seconds(
             max(

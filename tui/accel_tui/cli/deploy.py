@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,9 @@ from accel_engine.service_client.transport import read_client_token
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import json_option, print_to_stderr, table, write, write_json
 from accel_tui.cli.signals import interruptible, signal_handlers
+
+if TYPE_CHECKING:
+    from accel_engine.deployment.deploy import Deployer
 
 EPILOG = """\b
 Examples:
@@ -94,7 +97,7 @@ class DeployGroup(click.Group):
             click.Command.format_options(self.commands[self.DEFAULT], context, formatter)
         self.format_commands(ctx, formatter)
 
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """How it is called."""
         return ["[OPTIONS] RUN", "|", "COMMAND ..."]
 
@@ -134,11 +137,7 @@ def start(run: str, options: DeployOptions, folder: FolderOptions, foreground: b
             flag = (given or ["foreground"])[0].replace("_", "-")
             raise click.UsageError(f"--{flag} is for a server that is started here: leave out --to")
         return _write_folder(directory, options, folder, as_json=as_json)
-    require_server()
-    from accel_engine.deployment.deploy import Deployer
-
-    deployer = Deployer(_ask, lambda step: print_to_stderr(step.words))
-    with _ended_by_signals():
+    with _deployer() as deployer:
         found = deployer.deploy(directory, options)
     _show(found, as_json=as_json)
     return _stay(found.deployment) if foreground else 0
@@ -162,11 +161,7 @@ def update(name: str, run: str | None, options: DeployOptions, back: bool, as_js
         raise click.UsageError("--back serves the version of before as it is: leave out the other options")
     deployment = find_deployment(name)
     directory = find_run(run) if run else None
-    require_server()
-    from accel_engine.deployment.deploy import Deployer
-
-    deployer = Deployer(_ask, lambda step: print_to_stderr(step.words))
-    with _ended_by_signals():
+    with _deployer() as deployer:
         found = deployer.update(deployment.name, directory, options) if directory else deployer.back(deployment.name)
     _show(found, as_json=as_json)
 
@@ -177,11 +172,8 @@ def update(name: str, run: str | None, options: DeployOptions, back: bool, as_js
 def restart(name: str, as_json: bool) -> None:
     """Start the server of NAME again, as after a restart of the machine; one that runs is ended first."""
     find_deployment(name)
-    require_server()
-    from accel_engine.deployment.deploy import Deployer
-
-    with _ended_by_signals():
-        found = Deployer(_ask, lambda step: print_to_stderr(step.words)).restart(name)
+    with _deployer() as deployer:
+        found = deployer.restart(name)
     _show(found, as_json=as_json)
 
 
@@ -200,8 +192,7 @@ def list_(as_json: bool) -> None:
     if any(each.total for each in found):
         time.sleep(LIST_SECONDS)
         found = reader.read()
-    for problem in reader.problems:
-        print_to_stderr(problem)
+    print_to_stderr(*reader.problems)
     if as_json:
         write_json(*map(status_values, found))
     elif found:
@@ -258,8 +249,7 @@ def check(url: str, run: str, options: CheckOptions, as_json: bool) -> int:
     request.check()
     find_service_of_run(directory, url, options, request.token)  # errors come before TensorFlow starts
     found = ask(request)
-    for note in found.notes:
-        print_to_stderr(note)
+    print_to_stderr(*found.notes)
     if as_json:
         from accel_tui.formatting.deployment import check_values
 
@@ -277,8 +267,7 @@ def _write_folder(directory: Path, options: DeployOptions, folder: FolderOptions
     from accel_tui.formatting.deployment import folder_lines, folder_values
 
     found = deploy_to_folder(directory, options, folder, _ask, lambda step: print_to_stderr(step.words))
-    for note in found.notes:
-        print_to_stderr(note)
+    print_to_stderr(*found.notes)
     if as_json:
         write_json(folder_values(found))
     else:
@@ -287,14 +276,19 @@ def _write_folder(directory: Path, options: DeployOptions, folder: FolderOptions
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the block as Ctrl-C does, so that no server is left behind that nobody lists."""
+def _deployer() -> Iterator["Deployer"]:
+    """What deploys, and tells each step.
+
+    SIGTERM and SIGHUP end the block as Ctrl-C does, so that no server is left behind that nobody lists.
+    """
+    require_server()
+    from accel_engine.deployment.deploy import Deployer
 
     def end(*_: object) -> None:
         raise KeyboardInterrupt
 
     with signal_handlers({signal.SIGTERM: end, signal.SIGHUP: end}):
-        yield
+        yield Deployer(_ask, lambda step: print_to_stderr(step.words))
 
 
 def _ask(request: EngineRequest[Any]) -> Any:
@@ -307,8 +301,7 @@ def _show(found: Any, *, as_json: bool) -> None:
     """Print what was deployed."""
     from accel_tui.formatting.deployment import SIZING_HEADER, deployed_lines, deployed_values, sizing_rows
 
-    for note in found.notes:
-        print_to_stderr(note)
+    print_to_stderr(*found.notes)
     if as_json:
         write_json(deployed_values(found))
     else:

@@ -12,15 +12,7 @@ import click
 from accel_engine.errors import ModelError, UsageError, file_errors
 from accel_engine.files import replacing
 from accel_engine.formats import all_formats
-from accel_engine.model_export.export_options import (
-    STANDARD_OUTPUT,
-    ExportOptions,
-    check_target,
-    chosen_targets,
-    existing_folder,
-    overwritten,
-    refused_for_tables,
-)
+from accel_engine.model_export import export_options
 from accel_engine.models.model_files import is_model_file
 from accel_engine.plan import Plan
 from accel_engine.process.engine_call import ask
@@ -32,14 +24,7 @@ from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import find_model
-from accel_tui.formatting.model_export import (
-    SIGNATURE,
-    export_headline,
-    model_header,
-    model_rows,
-    problems,
-    signature_rows,
-)
+from accel_tui.formatting import model_export
 from accel_tui.formatting.runs import device_warnings
 
 _ABOUT_FORMATS = "\n".join(f"  {each.name:<12} {each.about}" for each in all_formats())
@@ -71,10 +56,10 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @click.argument("run", metavar="RUN|MODEL")
-@takes(ExportOptions, "options")
+@takes(export_options.ExportOptions, "options")
 @click.option("--data", default="", metavar="DATA", help="The data of a MODEL (a FILE.keras or FILE.h5), as in train.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per model.")
-def export(run: str, options: ExportOptions, data: str, as_json: bool) -> None:
+def export(run: str, options: export_options.ExportOptions, data: str, as_json: bool) -> None:
     """Export RUN, live or ended, to a file: its tables, or its trained model; or a MODEL, with --data.
 
     Steps are numbered from 0; values are exact. Memory use does not grow with the length of the run. The path of the
@@ -90,7 +75,7 @@ def export(run: str, options: ExportOptions, data: str, as_json: bool) -> None:
         return
     (file_format,), table = options.formats, options.table or "steps"
     if as_json:
-        raise refused_for_tables("--json", file_format)
+        raise export_options.refused_for_tables("--json", file_format)
     if data or is_model_file(run):
         raise click.UsageError(f"{file_format} contains the tables of a run: leave out --data, and name a run")
     _export_tables(find_run(run), file_format, table, options)
@@ -110,7 +95,7 @@ def _model(run: str, data: str, checkpoint: str) -> Path | Plan:
     return model
 
 
-def _export_model(model: Path | Plan, options: ExportOptions, *, as_json: bool) -> None:
+def _export_model(model: Path | Plan, options: export_options.ExportOptions, *, as_json: bool) -> None:
     """Export a trained model, and print what was measured.
 
     Args:
@@ -122,18 +107,17 @@ def _export_model(model: Path | Plan, options: ExportOptions, *, as_json: bool) 
         ModelError: Nothing was written; the message says why.
         UsageError: The output cannot be written there.
     """
-    targets = chosen_targets(Path(model.model).stem if isinstance(model, Plan) else model.name, options)
+    targets = export_options.chosen_targets(Path(model.model).stem if isinstance(model, Plan) else model.name, options)
     for target in targets:
-        check_target(target)
+        export_options.check_target(target)
         if isinstance(model, Plan) and Path(target.path).resolve() == Path(model.model).resolve():
             raise UsageError(f"{target.path} is the model that is exported: choose another path with --output")
-        if not options.force and (there := overwritten(target)):
+        if not options.force and (there := export_options.overwritten(target)):
             raise UsageError(
                 f"{there[0]} already exists: choose another path with --output, or overwrite it with --force"
             )
-    folder = existing_folder(Path(targets[0].path).parent)
-    for warning in device_warnings(("cpu",), can_choose=False):
-        print_to_stderr(warning)
+    folder = export_options.existing_folder(Path(targets[0].path).parent)
+    print_to_stderr(*device_warnings(("cpu",), can_choose=False))
     reference = ModelReference.of(model)
     asked = ExportRequest(
         reference,
@@ -145,23 +129,22 @@ def _export_model(model: Path | Plan, options: ExportOptions, *, as_json: bool) 
     )
     with placed(asked) as request:
         found = ask(request)
-    for note in found.notes:
-        print_to_stderr(note)
+    print_to_stderr(*found.notes)
     if as_json:
         for each in (found.original, *found.exported):
             write_json(_model_values(found, each))
     elif found.written:
         write("\n\n".join(_export_page(found)))
     if not found.written:
-        raise ModelError("nothing was written: " + "; ".join(problems(found)))
+        raise ModelError("nothing was written: " + "; ".join(model_export.problems(found)))
 
 
 def _export_page(found: Export) -> Iterator[str]:
-    yield export_headline(found)
-    yield table(SIGNATURE, list(signature_rows(found.written[0])))
+    yield model_export.export_headline(found)
+    yield table(model_export.SIGNATURE, list(model_export.signature_rows(found.written[0])))
     metrics = list(found.original.metrics)
-    yield table(model_header(metrics), model_rows(found, metrics))
-    if reasons := list(problems(found)):
+    yield table(model_export.model_header(metrics), model_export.model_rows(found, metrics))
+    if reasons := list(model_export.problems(found)):
         yield "\n".join(("not written:", *(f"  {reason}" for reason in reasons)))
     yield "\n".join(found.paths)
 
@@ -189,9 +172,9 @@ def _model_values(found: Export, model: MeasuredModel) -> dict[str, object]:
     }
 
 
-def _export_tables(directory: Path, file_format: str, table: str, options: ExportOptions) -> None:
+def _export_tables(directory: Path, file_format: str, table: str, options: export_options.ExportOptions) -> None:
     """Write the tables of a run, and the path."""
-    if options.output == STANDARD_OUTPUT:
+    if options.output == export_options.STANDARD_OUTPUT:
         stream = cast(TextIO, _Terminal()) if sys.stdout.isatty() else sys.stdout
         _write(file_format, table, directory, stream)
         return

@@ -198,6 +198,5 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
         return resolved.with_chosen_model().plan
 
     plan = with_chosen_plan(load_settings(), read_plan_file(plan_file) if plan_file else None, flags, check)
-    for warning in filter(None, (*device_warnings(devices_of(plan)), isolation.warning(resolved_plan.resolve(plan)))):
-        print_to_stderr(warning)
+    print_to_stderr(*filter(None, (*device_warnings(devices_of(plan)), isolation.warning(resolved_plan.resolve(plan)))))
     return plan

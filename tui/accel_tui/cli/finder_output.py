@@ -25,18 +25,8 @@ from accel_engine.words import numbers
 from accel_tui.cli.live import StatusLine
 from accel_tui.cli.output import print_to_stderr, readable, table, terminal_columns, write, write_json
 from accel_tui.cli.signals import INTERRUPTED, interruptible
+from accel_tui.formatting import finders
 from accel_tui.formatting.advice import capitalized
-from accel_tui.formatting.finders import (
-    SIZE_HEADER,
-    ramp_progress,
-    rate_header,
-    rate_notes,
-    rate_rows,
-    size_notes,
-    size_problem,
-    size_progress,
-    size_rows,
-)
 from accel_tui.settings.user_settings import load_settings
 
 if TYPE_CHECKING:
@@ -96,7 +86,7 @@ def _find_rate(
         if progress.seed not in begun:
             begun.add(progress.seed)
             status.begin(f"ramp {progress.seed} of {progress.seeds}" if progress.seed else progress.detail)
-        status.show(ramp_progress(progress))
+        status.show(finders.ramp_progress(progress))
 
     found = _measure(partial(find, show, options=options), status, (lambda: _NO_RATE) if as_json else None)
     if found is None:
@@ -134,7 +124,7 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
             begun.add((progress.size, progress.confirms))
             _begin_size(progress, status, as_json=as_json)
         if not as_json:
-            status.show(size_progress(progress))
+            status.show(finders.size_progress(progress))
 
     scale = recorded_noise_scale(run) if run else None
     find = partial(find_batch_size, plan, show, options=options, noise_scale=scale)
@@ -149,7 +139,7 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
     else:
         write("\n".join(_size_page(found)))
         if found.batch_size is None:
-            print_to_stderr(size_problem(found))
+            print_to_stderr(finders.size_problem(found))
     return int(found.batch_size is None)
 
 
@@ -213,7 +203,7 @@ def _rate_values(found: FoundRate, command: Callable[[FoundRate], str]) -> dict[
         "step": found.step,
         "rate_before": found.rate,
         "problem": found.suggestions.problem or None,
-        "notes": list(rate_notes(found)),
+        "notes": list(finders.rate_notes(found)),
         "command": None if found.best is None else command(found),
     }
 
@@ -225,9 +215,9 @@ def _rate_page(found: FoundRate, options: RampOptions, command: Callable[[FoundR
     yield from _plot_lines(rate_plot(found.ramps, found.suggestions, ends, RATE_PLOT_ROWS), RATE_PLOT_ROWS)
     if found.best is not None:
         yield ""
-        yield table(rate_header(found), rate_rows(found))
+        yield table(finders.rate_header(found), finders.rate_rows(found))
     yield ""
-    yield from (f"{capitalized(note)}." for note in rate_notes(found))
+    yield from (f"{capitalized(note)}." for note in finders.rate_notes(found))
     if found.best is not None:
         yield f"\n{command(found)}"
 
@@ -249,8 +239,8 @@ def _begin_size(progress: SizeProgress, status: StatusLine, *, as_json: bool) ->
 
 def _show_interrupted(measured: Iterable[MeasuredSize]) -> None:
     """Show what was measured before Ctrl-C, as a table."""
-    if rows := size_rows(_rising(measured)):
-        write(f"\n{table(SIZE_HEADER, rows)}")
+    if rows := finders.size_rows(_rising(measured)):
+        write(f"\n{table(finders.SIZE_HEADER, rows)}")
     print_to_stderr("interrupted: no batch size was chosen")
 
 
@@ -282,7 +272,7 @@ def _size_values(found: FoundSize) -> dict[str, Any]:
         "largest": chosen.largest.batch_size if chosen else None,
         "memory": found.memory,
         "stopped": found.stopped,
-        "problem": size_problem(found) or None,
+        "problem": finders.size_problem(found) or None,
         "measured": found.measured,
         "effects": found.effects,
         "command": _size_command(found),
@@ -296,9 +286,9 @@ def _size_page(found: FoundSize) -> Iterator[str]:
         yield ""
         yield from _plot_lines(throughput_plot(found.measured, found.chosen, SIZE_PLOT_ROWS), SIZE_PLOT_ROWS)
         yield ""
-    yield table(SIZE_HEADER, size_rows(found.measured, found.chosen))
+    yield table(finders.SIZE_HEADER, finders.size_rows(found.measured, found.chosen))
     yield ""
-    yield from (f"{capitalized(note)}." for note in size_notes(found))
+    yield from (f"{capitalized(note)}." for note in finders.size_notes(found))
     if command := _size_command(found):
         yield f"\n{command}"
 

@@ -66,8 +66,7 @@ def train_on_host(
             return start(reading.host, values, queued=queued or busy)
 
         directory, warnings = with_plan_there(reading, read_plan_file(plan_file) if plan_file else None, fields, begin)
-    for warning in warnings:
-        print_to_stderr(warning)
+    print_to_stderr(*warnings)
     if detach or queued:
         write(f"{host_of_run(directory)}:{directory.name}")
         return 0
@@ -181,8 +180,7 @@ def with_plan_there(
     if file:
         file = PlanFile(file.path, {name: each for name, each in file.values.items() if name not in there}, file.lines)
 
-    def use_plan(plan: Plan, devices: Sequence[Device]) -> Result:
-        del devices
+    def use_plan(plan: Plan, _: Sequence[Device]) -> Result:
         return use(plan.changed() | there)
 
     return with_chosen_plan(load_settings(), file, here, use_plan, reading.devices)

@@ -198,7 +198,7 @@ class _Console(Console):
         """The command has found a terminal that it can draw on."""
         return False
 
-    def show_cursor(self, show: bool = True) -> bool:  # noqa: ARG002
+    def show_cursor(self, show: bool = True) -> bool:
         """Leave the cursor visible: a command that is killed could not show it again."""
         return False
 

@@ -38,9 +38,10 @@ def write_json(*values: object) -> None:
         write(json.dumps(to_plain(value)))
 
 
-def print_to_stderr(message: str) -> None:
-    """Write a message to standard error, prefixed with the program's name."""
-    click.echo(f"accel-tui: {printable(message)}", err=True)  # noqa: TID251 (as above)
+def print_to_stderr(*messages: str) -> None:
+    """Write messages to standard error, each prefixed with the program's name."""
+    for message in messages:
+        click.echo(f"accel-tui: {printable(message)}", err=True)  # noqa: TID251 (as above)
 
 
 def terminal_columns() -> int:

@@ -151,8 +151,7 @@ def _predict(
             write_json({"run": found.name, "step": found.step, "device": found.device.id, **values})
     elif output is None and found.readable:
         write(_prediction_table(found, options.top))
-    for problem in found.problems.values():
-        print_to_stderr(problem)
+    print_to_stderr(*found.problems.values())
     return int(bool(found.problems))
 
 
@@ -160,8 +159,7 @@ def _print_notes(device: ComputeDevice, notes: Iterable[str]) -> None:
     """Print notes, first of all the device; not on a machine without GPUs."""
     if device.is_notable:
         print_to_stderr(f"computed {device.text}")
-    for note in notes:
-        print_to_stderr(note)
+    print_to_stderr(*notes)
 
 
 @contextmanager

@@ -62,13 +62,12 @@ def profile(plan_or_run: str | None, options: ProfileOptions, as_json: bool, **f
     _print(_ask(ProfileRequest(plan, options.seconds)), None, as_json=as_json)
 
 
-def _checked(plan: Plan, devices: Sequence[Device]) -> Plan:
+def _checked(plan: Plan, _: Sequence[Device]) -> Plan:
     """Check that a plan can be trained as a new run, and its steps can be profiled.
 
     Raises:
         AccelError: The plan does not fit the machine, the data or the model.
     """
-    del devices
     return check_profile_plan(plan).plan
 
 

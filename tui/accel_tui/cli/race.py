@@ -103,8 +103,7 @@ def race(
     show: Show = bars.show if bars else show_json if as_json else StateLines().show
     with interruptible() as interrupted:
         raced = Race(resolved, devices, options, show, interrupted.is_set)
-        for warning in filter(None, (*device_warnings(raced.devices), isolation.warning(resolved))):
-            print_to_stderr(warning)
+        print_to_stderr(*filter(None, (*device_warnings(raced.devices), isolation.warning(resolved))))
         raced.run()
     if bars:
         bars.end()

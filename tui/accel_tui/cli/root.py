@@ -136,11 +136,11 @@ Runs are in ACCEL_TUI_HOME, by default the platform's user data directory (accel
 class CommandGroup(click.Group):
     """The subcommands by name; their modules are imported on use, so that ``--help`` is quick."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of completion."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command; return ``None`` for an unknown name."""
         if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
@@ -173,7 +173,7 @@ class CommandGroup(click.Group):
             raise click.UsageError(f"no such command {args[0]!r}; {suggestion(args[0], COMMANDS)}", ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by section, without loading them."""
         for section, names in SECTIONS.items():
             with formatter.section(section):

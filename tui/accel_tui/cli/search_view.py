@@ -63,13 +63,13 @@ class SearchNow:
 class SearchLines:
     """Shows a search as JSON lines."""
 
-    def show(self, events: Sequence[Event], now: SearchNow) -> None:  # noqa: ARG002 (all is in the events)
+    def show(self, events: Sequence[Event], now: SearchNow) -> None:
         """Write a line for each event."""
         write_json(*events)
         if events:
             sys.stdout.flush()
 
-    def end(self, ended: Mapping[str, Any], now: SearchNow) -> None:  # noqa: ARG002
+    def end(self, ended: Mapping[str, Any], now: SearchNow) -> None:
         """Write the last line."""
         write_json(dict(ended))
 
@@ -80,7 +80,7 @@ class SearchLines:
 class SearchLog:
     """Shows a search as a line for each trial that starts or ends."""
 
-    def show(self, events: Sequence[Event], now: SearchNow) -> None:  # noqa: ARG002 (all is in the events)
+    def show(self, events: Sequence[Event], now: SearchNow) -> None:
         """Write a line for each event."""
         for event in events:
             if line := event_line(event):

@@ -107,12 +107,12 @@ class DashboardServer(Server):
         logger.addFilter(_is_mistake)
         return web.AppRunner(await self.make_app(), access_log=None, logger=logger, shutdown_timeout=SHUTDOWN_SECONDS)
 
-    async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002
+    async def on_shutdown(self, app: web.Application) -> None:
         """Close all pages, which stops their dashboards."""
         for page in tuple(self._pages):
             await page.close()
 
-    async def handle_index(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002
+    async def handle_index(self, request: web.Request) -> web.StreamResponse:
         """Return the page."""
         nonce = secrets.token_urlsafe(16)
         headers = {"Content-Security-Policy": POLICY.format(nonce)}

@@ -191,8 +191,7 @@ def pixels(output: OutputPrediction, row: int, limits: tuple[float, float] | Non
     """
     values = output.values[row]
     if output.task == "segmentation":
-        coloured: npt.NDArray[np.uint8] = palette(len(output.classes))[values.reshape(values.shape[:2])]
-        return coloured
+        return palette(len(output.classes))[values.reshape(values.shape[:2])]
     low, high = limits or (0.0, 255.0 if output.values.max(initial=0) > 2 else 1.0)
     shown: npt.NDArray[np.floating[Any]] = np.clip((np.nan_to_num(values) - low) / (high - low or 1), 0, 1)
     return np.asarray(np.rint(255 * shown), np.uint8)

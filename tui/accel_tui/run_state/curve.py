@@ -260,8 +260,7 @@ def run_starts(values: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
 
 def divide_steps(total: Floats, number: npt.NDArray[np.int64]) -> Floats:
     """Divide sums by their number of terms; NaN where that is 0."""
-    quotient: Floats = total / np.where(number > 0, number, np.nan)
-    return quotient
+    return total / np.where(number > 0, number, np.nan)
 
 
 def _latest(means: Floats) -> float:

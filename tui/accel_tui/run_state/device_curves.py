@@ -168,5 +168,4 @@ def forward_fill(positions: Floats, low: Floats, high: Floats, mean: Floats, cou
 def _merged(kept: Floats, number: int) -> Floats:
     """Merge every ``number`` neighbours into one."""
     time, low, high, mean = kept.reshape(4, -1, number)
-    merged: Floats = np.array([time[:, -1], low.min(axis=1), high.max(axis=1), mean.mean(axis=1)])
-    return merged
+    return np.array([time[:, -1], low.min(axis=1), high.max(axis=1), mean.mean(axis=1)])

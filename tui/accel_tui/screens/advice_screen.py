@@ -12,11 +12,10 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from accel_engine.advice import Cure, Finding
-from accel_engine.errors import AccelError
 from accel_engine.plan.changed_plan import changed_plan, options_text
 from accel_engine.run.directory.run_paths import run_name
 from accel_engine.text import printable_line
-from accel_tui.app_protocol import Screens, app_of, open_screen
+from accel_tui.app_protocol import Screens, app_of, errors_shown, open_screen
 from accel_tui.follower import Unreadable
 from accel_tui.formatting.advice import change_command, coverage_text, cure_text, failures_text, missing_text
 from accel_tui.run_state.advice import Advice, AdviceFollower
@@ -169,21 +168,16 @@ class AdviceScreen(WorkingScreen):
 
     def action_new_run(self) -> None:
         if (cure := self._cure) and self.advice and self.advice.info.plan:
-            try:
+            with errors_shown(self):
                 open_screen(self, Screens.NEW_RUN, changed_plan(self.advice.info.plan, cure.changes))
-            except AccelError as error:
-                self.notify(str(error), severity="error", markup=False)
 
     def action_copy(self) -> None:
         """Copy the command that trains with the cure, or its words where no command does it."""
         if (cure := self._cure) and self.advice:
-            try:
+            with errors_shown(self):
                 command = change_command(self.advice.info, cure.changes)
-            except AccelError as error:
-                self.notify(str(error), severity="error", markup=False)
-                return
-            self.app.copy_to_clipboard(command or cure_text(cure, self.advice.info))
-            self.notify("Command copied" if command else "Text copied", timeout=2)
+                self.app.copy_to_clipboard(command or cure_text(cure, self.advice.info))
+                self.notify("Command copied" if command else "Text copied", timeout=2)
 
     def action_chart(self) -> None:
         finding = self._finding

@@ -18,10 +18,9 @@ from textual.events import Resize
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Label
 
-from accel_engine.errors import AccelError
 from accel_engine.text import printable
 from accel_engine.words import numbers
-from accel_tui.app_protocol import Screens, open_screen
+from accel_tui.app_protocol import Screens, errors_shown, open_screen
 from accel_tui.terminal.textual_private import bind, is_being_removed
 
 _Answer = TypeVar("_Answer")
@@ -151,10 +150,8 @@ class AskingScreen(BackScreen):
     async def make_changes(self, *changes: Callable[[], object]) -> None:
         """Make changes in a thread, one after the other; notify of each that fails."""
         for change in changes:
-            try:
+            with errors_shown(self):
                 await asyncio.to_thread(change)
-            except AccelError as error:
-                self.notify(str(error), severity="error", markup=False)
 
     def withdraw_question(self) -> None:
         """Close the dialog that was opened last, if it is still open: what it is about has ended by itself."""

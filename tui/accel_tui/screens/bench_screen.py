@@ -14,7 +14,6 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.reactive import reactive
 
-from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import LiveWindow
 from accel_engine.process.inference_bench import InferenceBench
@@ -22,6 +21,7 @@ from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.request import Doing, ExamplesDone
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.words import numbers
+from accel_tui.app_protocol import errors_shown
 from accel_tui.formatting.bench import bench_notes, conclusions, setup_tables
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.run_state.curve import RecordedCurve
@@ -275,11 +275,7 @@ class BenchScreen(JobScreen):
 
 def _save(saved: BenchRuns, app: App[Any]) -> None:
     """Save what was measured, and tell the user, also after the screen was closed."""
-    try:
-        runs = saved.save()
-    except RunError as error:
-        app.notify(str(error), title="Bench not saved", severity="error", markup=False)
-    else:
-        if runs:
+    with errors_shown(app, "Bench not saved"):
+        if runs := saved.save():
             title = f"Saved as {numbers.counted(len(runs), 'run')}"
             app.notify("\n".join(runs), title=title, markup=False)

@@ -66,9 +66,7 @@ class Line:
 class CompareTable(Table[Line]):
     """Differences between plans, and results; the labels stay in place while the rest scrolls."""
 
-    DEFAULT_CSS = """
-    CompareTable > .table--header { text-style: bold; }
-    """
+    DEFAULT_CSS = "CompareTable > .table--header { text-style: bold; }"
     opens = False
     sideways = True
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -80,8 +80,7 @@ class DeploymentBenchScreen(JobScreen):
 
     def run(self, job: Job, prepared: BenchServiceRequest) -> ServiceLoads:
         """Measure the server."""
-        found: ServiceLoads = job.ask(prepared)
-        return found
+        return job.ask(prepared)
 
     def begin(self, prepared: BenchServiceRequest) -> None:
         """Forget what was measured before."""

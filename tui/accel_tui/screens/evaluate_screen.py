@@ -112,8 +112,7 @@ class EvaluateScreen(JobScreen):
         return options
 
     def run(self, job: Job, prepared: EvaluationOptions) -> Evaluation:
-        found: Evaluation = job.ask(EvaluationRequest(tuple(map(ModelReference.of, self._directories)), prepared))
-        return found
+        return job.ask(EvaluationRequest(tuple(map(ModelReference.of, self._directories)), prepared))
 
     def take(self, part: ExamplesDone) -> None:
         """Tell the number of examples."""

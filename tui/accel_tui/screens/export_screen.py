@@ -9,15 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from accel_engine.formats import format_named, target_name
-from accel_engine.model_export.export_options import (
-    FORMATS,
-    ExportOptions,
-    all_targets,
-    check_target,
-    default_folder,
-    existing_folder,
-    overwritten,
-)
+from accel_engine.model_export import export_options
 from accel_engine.plan.options import specs_of
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
@@ -25,16 +17,7 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run.directory.run_paths import run_name
 from accel_engine.user_paths import user_path
 from accel_tui.app_protocol import Screens, open_screen
-from accel_tui.formatting.model_export import (
-    FASTEST,
-    FASTEST_EXPORT,
-    NOT_WRITTEN,
-    WRITTEN,
-    ExportProgress,
-    drawn_export_tables,
-    export_headline,
-    model_header,
-)
+from accel_tui.formatting import model_export
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.formatting.table_columns import ResultTable
 from accel_tui.plan.form import FieldChoice
@@ -49,8 +32,8 @@ _AWAITED = """Each format with its metrics on the same examples, its difference
 from the trained model, its size and its latency."""
 
 _COLOURS = {
-    **dict.fromkeys((FASTEST, FASTEST_EXPORT, WRITTEN), "success"),
-    NOT_WRITTEN: "error",
+    **dict.fromkeys((model_export.FASTEST, model_export.FASTEST_EXPORT, model_export.WRITTEN), "success"),
+    model_export.NOT_WRITTEN: "error",
     **dict.fromkeys(("waiting", "to be compared"), "note"),
     **dict.fromkeys(("writing", "comparing", "measuring"), "accent"),
 }
@@ -82,17 +65,17 @@ class ExportScreen(JobScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__(f"Export {run_name(directory)}")
         self._directory = directory
-        self._progress, self._targets = ExportProgress(()), tuple[ExportTarget, ...]()
+        self._progress, self._targets = model_export.ExportProgress(()), tuple[ExportTarget, ...]()
 
     def make_form(self) -> OptionForm:
         """A list of formats, and where to write them."""
-        precisions = {target_name(*kind): format_named(kind[0]).precision(kind[1]) for kind in FORMATS}
+        precisions = {target_name(*kind): format_named(kind[0]).precision(kind[1]) for kind in export_options.FORMATS}
         formats = [FieldChoice(name, each.missing or each.about, not each.missing) for name, each in precisions.items()]
-        specs = specs_of(ExportOptions)
+        specs = specs_of(export_options.ExportOptions)
         return OptionForm(
-            ExportOptions,
+            export_options.ExportOptions,
             ("formats", "checkpoint", "output", "tolerance", "target_latency", "device"),
-            texts={"output": default_folder(self._directory.name)},
+            texts={"output": export_options.default_folder(self._directory.name)},
             specs={
                 "formats": replace(
                     specs["formats"], doc="What to write.", choices=tuple(precisions), is_required=False
@@ -116,23 +99,23 @@ class ExportScreen(JobScreen):
     def compose_result(self) -> ComposeResult:
         yield ResultTables(colours=_COLOURS, awaited=_AWAITED, id="result")
 
-    def prepare(self, options: ExportOptions) -> PreparedExport:
+    def prepare(self, options: export_options.ExportOptions) -> PreparedExport:
         """The targets, each with a path that can be written."""
         check_steps((self._directory,), options.checkpoint)
         folder = user_path(options.output).absolute()
-        chosen = [kind for kind in FORMATS if target_name(*kind) in options.formats]
-        targets = tuple(all_targets(self._directory.name, folder, options.tolerance, chosen))
+        chosen = [kind for kind in export_options.FORMATS if target_name(*kind) in options.formats]
+        targets = tuple(export_options.all_targets(self._directory.name, folder, options.tolerance, chosen))
         for target in targets:
-            check_target(target)
+            export_options.check_target(target)
         request = ExportRequest(
             ModelReference.of(self._directory),
             targets,
             options.checkpoint,
             options.target_latency,
             wanted_device=options.device,
-            folder=existing_folder(folder),
+            folder=export_options.existing_folder(folder),
         )
-        return PreparedExport(request, tuple(path for target in targets for path in overwritten(target)))
+        return PreparedExport(request, tuple(path for target in targets for path in export_options.overwritten(target)))
 
     def question(self, prepared: PreparedExport) -> QuestionScreen | None:
         """Whether files are overwritten."""
@@ -142,13 +125,12 @@ class ExportScreen(JobScreen):
     def run(self, job: Job, prepared: PreparedExport) -> Export:
         """Write the formats, compare and measure them."""
         self.warn(device_warnings(("cpu",), can_choose=False))
-        found: Export = job.ask(prepared.request)
-        return found
+        return job.ask(prepared.request)
 
     def begin(self, prepared: PreparedExport) -> None:
         """Show that all formats wait."""
         self._targets = prepared.request.targets
-        self._progress = ExportProgress(tuple(target.name for target in self._targets))
+        self._progress = model_export.ExportProgress(tuple(target.name for target in self._targets))
         self.draw()
 
     def take(self, part: ExamplesDone | WritingFormat | MeasuredModel) -> None:
@@ -170,12 +152,12 @@ class ExportScreen(JobScreen):
         """Show what was measured."""
         models = self._progress.models
         metrics = tuple(models[0].metrics) if models else ()
-        self._tables.show([ResultTable(model_header(metrics), list(self._progress.rows(metrics)))])
+        self._tables.show([ResultTable(model_export.model_header(metrics), list(self._progress.rows(metrics)))])
 
     async def finish(self, found: Export | None) -> Sequence[str]:
         """Show the exports, and why some were not written."""
         if found is None:
             written = [each.name for each in self._progress.models[1:] if not each.problem]
             return (f"written before: {', '.join(written)}" if written else "nothing written",)
-        self._tables.show(drawn_export_tables(found, self._targets))
-        return export_headline(found), *found.notes
+        self._tables.show(model_export.drawn_export_tables(found, self._targets))
+        return model_export.export_headline(found), *found.notes

@@ -7,14 +7,7 @@ from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions
 from accel_engine.plan import Plan
 from accel_engine.plan.options import specs_of
 from accel_engine.words import numbers
-from accel_tui.formatting.finders import (
-    SIZE_HEADER,
-    effect_notes,
-    size_notes,
-    size_plan,
-    size_problem,
-    size_rows,
-)
+from accel_tui.formatting import finders
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.widgets.jobs.finder_plots import FinderPlot, memory_plot, throughput_plot
@@ -71,7 +64,7 @@ class FindSizeScreen(FinderScreen):
         self._measured, self._found = result.measured, result
         confirmed = result.confirmed
         if confirmed is None:
-            return size_problem(result)
+            return finders.size_problem(result)
         return f"knee: batch size {confirmed.batch_size:,}, {numbers.compact(confirmed.throughput)} examples/s"
 
     @property
@@ -111,20 +104,20 @@ class FindSizeScreen(FinderScreen):
     def draw(self) -> None:
         """Show the sizes, and what the one at the cursor means; before there are any, how they are measured."""
         if not self._measured:
-            self.show_found(SIZE_HEADER, (), self._notes(None))
+            self.show_found(finders.SIZE_HEADER, (), self._notes(None))
             return
         cursor = None if self.at is None else self.values[self.at]
         found, measured = self._found, self._measured
         chosen, memory = (found.chosen, found.memory) if found else (None, None)
         self.query_one("#throughput", FinderPlot).show(lambda rows: throughput_plot(measured, chosen, rows, cursor))
         self.query_one("#memory", FinderPlot).show(lambda rows: memory_plot(measured, memory, rows, cursor))
-        self.show_found(SIZE_HEADER, size_rows(measured, chosen), self._notes(cursor))
+        self.show_found(finders.SIZE_HEADER, finders.size_rows(measured, chosen), self._notes(cursor))
 
     def _notes(self, cursor: float | None) -> list[str]:
         found = self._found
         if found is None:
-            return list(size_plan(self.options or SizeOptions()))
+            return list(finders.size_plan(self.options or SizeOptions()))
         if cursor is None or found.batch_size == cursor:
-            return list(size_notes(found))
+            return list(finders.size_notes(found))
         effects = found.effects_of(round(cursor))
-        return [f"batch size {cursor:,.0f}: {note}" for note in effect_notes(effects)] if effects else []
+        return [f"batch size {cursor:,.0f}: {note}" for note in finders.effect_notes(effects)] if effects else []

@@ -13,14 +13,13 @@ from textual.widget import Widget
 from textual.widgets import Button
 
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import AccelError
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter, SearchOptions
 from accel_engine.search.ranges import format_values
 from accel_engine.text import printable, printable_line
 from accel_engine.words import numbers
-from accel_tui.app_protocol import Screens, app_of, open_screen
+from accel_tui.app_protocol import Screens, app_of, errors_shown, open_screen
 from accel_tui.places.place_state import PlaceState
 from accel_tui.plan import field_labels, form
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user
@@ -212,8 +211,7 @@ async def ask_where(screen: Screen[None], now: "Where | None") -> "Where | None"
     texts = {name: text_of(getattr(where, name)) for name in ROWS}
     texts = {name: f"{text}{specs_of(Where)[name].unit if text else ''}" for name, text in texts.items()}
     form = OptionForm(Where, ROWS, specs=form_specs(), texts=texts, editors={"place": picker}, does="takes it")
-    chosen: Where | None = await ask_user(screen, OptionsScreen("Where to train?", form, picker))
-    return chosen
+    return await ask_user(screen, OptionsScreen("Where to train?", form, picker))
 
 
 async def start_plan_elsewhere(
@@ -308,12 +306,9 @@ async def ask_to_search(
         return
     options = chosen.with_parameters(parameters)
     plan = filled.plan.replace(monitor=options.monitor)
-    try:
+    with errors_shown(screen, "The search was not started"):
         fixed = {*given} - {each.name for each in parameters}
         directory = await asyncio.to_thread(_start_search, plan, fixed, options, where)
-    except AccelError as error:
-        screen.notify(str(error), title="The search was not started", severity="error", markup=False)
-    else:
         open_screen(screen, Screens.SEARCH, directory)
 
 

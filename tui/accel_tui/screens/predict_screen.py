@@ -54,9 +54,7 @@ class GrowingText(ScrollView):
         id: The widget's id.
     """
 
-    DEFAULT_CSS = """
-    GrowingText { scrollbar-gutter: stable; }
-    """
+    DEFAULT_CSS = "GrowingText { scrollbar-gutter: stable; }"
 
     def __init__(
         self,

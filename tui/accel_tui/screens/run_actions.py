@@ -21,21 +21,14 @@ from accel_engine.run.runs.removal import Contents, count_contents, remove
 from accel_engine.run.store.annotations import TagChanges, set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
-from accel_tui.app_protocol import Screens, app_of, open_screen
+from accel_tui.app_protocol import Screens, app_of, errors_shown, open_screen
 from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.columns import has_model
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, MOST_RUNS_OF_BAND, find_mixed_kinds
 from accel_tui.run_state.state import RunState
+from accel_tui.screens import run_questions
 from accel_tui.screens.asking import CANCEL, DELETE, AskingScreen, QuestionScreen, awaiting
 from accel_tui.screens.entry_screen import OptionsScreen
-from accel_tui.screens.run_questions import (
-    CANCEL_RUN,
-    LearningRateScreen,
-    TrainLongerScreen,
-    cancel_question,
-    stop_command,
-    stop_question,
-)
 from accel_tui.widgets.jobs.option_form import OptionForm
 
 SIMILAR_RUNS = 4
@@ -288,16 +281,16 @@ async def _stop(screen: RunActionsScreen, runs: Runs) -> None:
     """Ask how to stop, then stop; cancel a run that waits."""
     run = runs[0]
     if run.state.is_queued:
-        if await screen.ask(cancel_question(run.id, "s")) == CANCEL_RUN:
+        if await screen.ask(run_questions.cancel_question(run.id, "s")) == run_questions.CANCEL_RUN:
             from accel_engine.run_queue.queue import cancel  # seldom needed
 
             await screen.change(partial(cancel, run.id))
-    elif (answer := await screen.ask(stop_question(run.state))) in ("stop", "stop_now"):
-        await screen.send(run, *stop_command(str(answer), run.state))
+    elif (answer := await screen.ask(run_questions.stop_question(run.state))) in ("stop", "stop_now"):
+        await screen.send(run, *run_questions.stop_command(str(answer), run.state))
 
 
 async def _change_rate(screen: RunActionsScreen, runs: Runs) -> None:
-    rate = await screen.ask(LearningRateScreen(runs[0].state.learning_rate))
+    rate = await screen.ask(run_questions.LearningRateScreen(runs[0].state.learning_rate))
     if rate is not None:
         await screen.send(runs[0], "learning_rate", rate)
 
@@ -316,7 +309,7 @@ async def _train_longer(screen: RunActionsScreen, runs: Runs) -> None:
     """Ask for the number of epochs, then continue from the last checkpoint."""
     run = printable_fields(await asyncio.to_thread(summarize, runs[0].directory))
     if run.info and run.info.plan and screen.is_active:
-        epochs = await screen.ask(TrainLongerScreen(TrainedRun(run.info, run.info.plan, run.epochs)))
+        epochs = await screen.ask(run_questions.TrainLongerScreen(TrainedRun(run.info, run.info.plan, run.epochs)))
         if epochs is not None:
             app_of(screen).launcher.continue_run(run.directory, epochs)
 
@@ -442,11 +435,8 @@ async def _report(screen: RunActionsScreen, runs: Runs) -> None:
 
         write_report(directory, path)
 
-    try:
+    with errors_shown(screen, "No report"):
         await asyncio.to_thread(write)
-    except AccelError as error:
-        screen.notify(str(error), title="No report", severity="error", markup=False)
-    else:
         screen.notify(str(path), title="Report written", markup=False)
 
 

@@ -14,13 +14,12 @@ from textual.notifications import SeverityLevel
 from textual.timer import Timer
 from textual.widgets import Tab, Tabs
 
-from accel_engine.errors import AccelError
 from accel_engine.run import runs_directory
 from accel_engine.search import launch
 from accel_engine.search.trial import Trial
 from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.text import printable_line
-from accel_tui.app_protocol import Screens, open_screen
+from accel_tui.app_protocol import Screens, errors_shown, open_screen
 from accel_tui.follower import Unreadable
 from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
 from accel_tui.screens.run_actions import SEARCH, RunActionsScreen, TargetRun
@@ -299,10 +298,8 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     @work(exclusive=True, exit_on_error=False, group="resume")
     async def action_resume_search(self) -> None:
         """Continue the search, in another process."""
-        try:
+        with errors_shown(self, "Not continued"):
             await asyncio.to_thread(launch.resume_study, self.directory)
-        except AccelError as error:
-            self.app.notify(str(error), title="Not continued", severity="error", markup=False)
 
     def action_take(self) -> None:
         """Take the plan of the trial under the cursor into the form."""
@@ -319,12 +316,8 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     def _take(self, trial: Trial | None) -> None:
         if trial is None or self.state.definition is None:
             return
-        try:
-            plan = plan_to_train(self.state.definition, trial)
-        except AccelError as error:
-            self.notify(str(error), title=f"Trial {trial.number} has no valid plan", severity="error", markup=False)
-        else:
-            open_screen(self, Screens.NEW_RUN, plan)
+        with errors_shown(self, f"Trial {trial.number} has no valid plan"):
+            open_screen(self, Screens.NEW_RUN, plan_to_train(self.state.definition, trial))
 
 
 def _run_of(trial: Trial) -> Path | None:

@@ -74,7 +74,6 @@ class FrameUpdate(CompositorUpdate):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render nothing: apps use :meth:`render_segments`."""
-        del console, options
         return ()
 
 
@@ -293,7 +292,6 @@ class FrameApp(App[None]):
 
     def frame(self, screen: "Screen[object]", update: ScreenUpdate) -> RenderableType | None:
         """The update to send to the terminal instead; ``None`` to send nothing."""
-        del screen
         return update
 
     def send(self, words: str) -> None:

@@ -133,9 +133,7 @@ def _number(figure: _Figure, figures: ServerFigures | None) -> float:
 class DeploymentCard(Static):
     """The current deployment: what it does, as bars, its versions, and how it is asked."""
 
-    DEFAULT_CSS = """
-    DeploymentCard { width: 43; height: 1fr; padding: 0 1; }
-    """
+    DEFAULT_CSS = "DeploymentCard { width: 43; height: 1fr; padding: 0 1; }"
 
     def __init__(self) -> None:
         super().__init__(markup=False)

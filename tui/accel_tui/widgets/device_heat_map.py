@@ -65,9 +65,7 @@ class DeviceHeatMap(ContentLines):
     A host that does not answer has the reason in place of its devices.
     """
 
-    DEFAULT_CSS = """
-    DeviceHeatMap { height: auto; }
-    """
+    DEFAULT_CSS = "DeviceHeatMap { height: auto; }"
 
     @dataclass
     class Chosen(Message):

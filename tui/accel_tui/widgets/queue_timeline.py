@@ -32,9 +32,7 @@ _Block = tuple[int, int, PlannedRun]
 class QueueTimeline(Widget):
     """Devices as rows, runs as blocks from now to their expected ends; a run without an end has an open block."""
 
-    DEFAULT_CSS = """
-    QueueTimeline { height: auto; max-height: 60%; padding: 0 1; }
-    """
+    DEFAULT_CSS = "QueueTimeline { height: auto; max-height: 60%; padding: 0 1; }"
 
     def __init__(self) -> None:
         super().__init__(classes="panel")

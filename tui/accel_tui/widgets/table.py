@@ -69,9 +69,7 @@ class Heading:
 class RowDetails(Static):
     """Below a table: what is known of its current row."""
 
-    DEFAULT_CSS = """
-    RowDetails { height: auto; min-height: 4; max-height: 7; padding: 0 1; border-top: solid $border; }
-    """
+    DEFAULT_CSS = "RowDetails { height: auto; min-height: 4; max-height: 7; padding: 0 1; border-top: solid $border; }"
 
     def __init__(self) -> None:
         super().__init__(markup=False)

@@ -133,8 +133,7 @@ def spikes(learning: Learning) -> Iterator[Finding]:
 
 def _running_median(values: np.ndarray, width: int) -> np.ndarray:
     padded = np.pad(values, width // 2, mode="edge")
-    median: np.ndarray = np.median(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1)
-    return median
+    return np.median(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1)
 
 
 def constant_output(learning: Learning) -> Iterator[Finding]:

@@ -2,34 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 
+from accel_engine import events
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.quality.findings import quality_finding
 from accel_engine.advice.quality.learning import Learning
 from accel_engine.advice.recorded import Recorded
-from accel_engine.events import (
-    ARGUMENT_LOST,
-    CLASS_WEIGHT_IGNORED,
-    EMPTY_BATCH,
-    EpochEnded,
-    PartStarted,
-    RunStarted,
-    Warned,
-)
 
 FAULTS = {
-    CLASS_WEIGHT_IGNORED: (
+    events.CLASS_WEIGHT_IGNORED: (
         "class-weight-ignored",
         "examples of these classes weigh as much as without them",
         "class_weight={0: 1.0, 1: 5.0}, with the integers of the targets as keys",
         0.7,
     ),
-    EMPTY_BATCH: (
+    events.EMPTY_BATCH: (
         "empty-batch-counted",
         "losses and metrics are lower than they are, by one batch of all; the optimizer takes a step more",
         "dataset.apply(tf.data.experimental.assert_cardinality(batches)), or batches without a fixed size",
         0.5,
     ),
-    ARGUMENT_LOST: (
+    events.ARGUMENT_LOST: (
         "argument-lost",
         "the model is another one once it is saved and loaded, and nothing says so",
         'add each argument of __init__ in get_config, as in {**super().get_config(), "factor": self.factor}',
@@ -47,7 +39,7 @@ KEPT = 2
 
 def fit_faults(learning: Learning) -> Iterator[Finding]:
     """Keras carries out a call of ``fit`` otherwise than it says, as its recorder has seen."""
-    messages = dict.fromkeys(each.message for each in learning.recorded.events if isinstance(each, Warned))
+    messages = dict.fromkeys(each.message for each in learning.recorded.events if isinstance(each, events.Warned))
     for title, (name, cost, cure, weight) in FAULTS.items():
         found = [message.partition(": ")[2] for message in messages if message.startswith(f"{title}: ")]
         if found:
@@ -68,7 +60,7 @@ def fewer_batches(learning: Learning) -> Iterator[Finding]:
     found = [(name, lengths) for name, lengths in _epoch_lengths(recorded) if _has_ended(lengths)]
     if not found:
         return
-    several = len(recorded.all(PartStarted)) > 1
+    several = len(recorded.all(events.PartStarted)) > 1
     evidence = [Evidence(f"{f'{name}: ' if several else ''}{_lengths_in_words(lengths)}") for name, lengths in found]
     yield quality_finding(
         "fewer-batches",
@@ -85,11 +77,11 @@ def _epoch_lengths(recorded: Recorded) -> Iterator[tuple[str, list[int]]]:
     name, start, last, lengths = "", 0, 0, list[int]()
     for event in recorded.events:
         match event:
-            case RunStarted(first_step=first) | PartStarted(step=first):
+            case events.RunStarted(first_step=first) | events.PartStarted(step=first):
                 yield name, lengths
                 start, last, lengths = first, first, []
-                name = f"part {event.part} ({event.name})" if isinstance(event, PartStarted) else name
-            case EpochEnded(step=step, metrics=metrics) if step > start or metrics:
+                name = f"part {event.part} ({event.name})" if isinstance(event, events.PartStarted) else name
+            case events.EpochEnded(step=step, metrics=metrics) if step > start or metrics:
                 lengths.append(step - last)
                 last = step
     yield name, lengths

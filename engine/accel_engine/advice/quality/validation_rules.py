@@ -123,8 +123,7 @@ def _metrics_are_worse(learning: Learning, count: int) -> npt.NDArray[np.bool_]:
     best = np.maximum.accumulate(signed)
     limit = np.maximum(WORSE_METRIC * np.maximum(1.0, np.abs(best)), 2 * _recent_spread(signed))
     recent = np.array([np.median(signed[max(0, at - 1) : at + 1]) for at in range(count)])
-    worse: npt.NDArray[np.bool_] = best - recent > limit
-    return worse
+    return best - recent > limit
 
 
 def _training_loss_at(learning: Learning, step: int) -> float:

@@ -67,7 +67,6 @@ class ClassFolderSource(FolderSource[str]):
 
     def finish(self, splits: Mapping[str, Split], progress: Progress) -> tuple[str, ...]:
         """The names of the classes, which the folders have."""
-        del splits, progress
         return self.class_names
 
     def describe(self) -> DatasetEntry:

@@ -84,7 +84,6 @@ class FileForm(ABC, Generic[F, H]):
             headers: How many files have each.
             is_sampled: Whether there are other files.
         """
-        del headers, is_sampled
         return ()
 
     @property

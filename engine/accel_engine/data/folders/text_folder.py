@@ -28,7 +28,6 @@ class TextForm(ClassFileForm[str]):
     @classmethod
     def of(cls, seen: FilesSeen[str, str], options: DataOptions) -> Self:
         """Texts are read in one way."""
-        del seen, options
         return cls()
 
     @classmethod

@@ -315,8 +315,7 @@ class _ArrowColumns:
         self._padded = padded
 
     def __len__(self) -> int:
-        count: int = self._table.num_rows
-        return count
+        return self._table.num_rows
 
     def decode(self, rows: Rows, names: Sequence[str]) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[np.bool_]]:
         """Decode some columns of some rows; those with missing values are not valid."""
@@ -370,5 +369,4 @@ def _to_numpy(values: Any) -> npt.NDArray[Any]:
         pa.types.is_list(values.type) or pa.types.is_large_list(values.type) or pa.types.is_fixed_size_list(values.type)
     ):
         values = values.flatten()
-    array: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
-    return array
+    return values.to_numpy(zero_copy_only=False)

@@ -190,8 +190,7 @@ class RemoteTFRecord(TFRecord):
             if not self._gfile.exists(file):
                 return None
             with self._gfile.GFile(file, "rb") as opened:
-                content: bytes = opened.read()
-                return content
+                return opened.read()
 
     def _first_records(self, count: int) -> list[bytes]:
         records = self._opened["train"]

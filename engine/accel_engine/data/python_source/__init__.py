@@ -34,11 +34,9 @@ class PythonSource(Source):
 
     def load(self, progress: Progress) -> "Dataset":
         """Call the function, and make a dataset of what it returns."""
-        del progress
         self._check_options()
         module = import_module("accel_engine.data.python_source.returned_dataset")
-        dataset: Dataset = module.load_returned(self.entry, self.options)
-        return dataset
+        return module.load_returned(self.entry, self.options)
 
     def _check_options(self) -> None:
         self.refuse(COLUMN_OPTIONS, "only for files: the function says what inputs and targets are")

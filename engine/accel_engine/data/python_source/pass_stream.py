@@ -138,8 +138,7 @@ def common_spec(batches: list[Batch]) -> Batch:
         sides = zip(*(spec.shape for spec in specs), strict=True)
         return ArraySpec(tuple(each[0] if len(set(each)) == 1 else None for each in sides), specs[0].dtype)
 
-    spec: Batch = map_structure(common, *batches)
-    return spec
+    return map_structure(common, *batches)
 
 
 _lock = threading.RLock()

@@ -123,7 +123,6 @@ class TfDataStream(PassStream):
         self._epoch = -1
 
     def _open(self, epoch: int) -> FreedIterator:
-        del epoch
         with tf.device("/CPU:0"):
             return FreedIterator(iter(self._dataset))
 

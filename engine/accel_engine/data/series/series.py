@@ -133,8 +133,7 @@ def _finite(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Whether numbers are finite as float32."""
     if values.dtype.kind != "f":
         return np.ones(len(values), bool)
-    finite: npt.NDArray[np.bool_] = np.abs(values) <= _LARGEST
-    return finite
+    return np.abs(values) <= _LARGEST
 
 
 def _count(invalid: npt.NDArray[np.bool_], order: npt.NDArray[np.intp], problem: str) -> list[str]:

@@ -10,15 +10,8 @@ import numpy.typing as npt
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, LazyRows, Split, make_if_small
 from accel_engine.data.roles import Roles
+from accel_engine.data.series import series_parts
 from accel_engine.data.series.series import Series, order_series
-from accel_engine.data.series.series_parts import (
-    STANDARDIZED,
-    divide_rows,
-    example_shapes,
-    span_of,
-    too_few_rows,
-    window_of,
-)
 from accel_engine.data.splits import without_shares
 from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.errors import AccelError, DataError
@@ -90,7 +83,7 @@ def windowed(
         preprocess=scalings and _normalization(series, part == TRAIN, scalings, options),
         target_scaling=scalings and scalings.targets,
         notes=(*series.notes, *notes, *_notes(splits, options)),
-        changes=(*changes, *([STANDARDIZED] if scalings else [])),
+        changes=(*changes, *([series_parts.STANDARDIZED] if scalings else [])),
     )
 
 
@@ -117,7 +110,7 @@ def _normalization(
     """Standardises raw windows, in float64 where float32 would lose digits of the training rows."""
     columns = [series.values[name][series.valid & rows] for name in series.roles.inputs]
     return WindowNormalization(
-        window_of(options), scalings.inputs, is_precise=any(scalings.inputs.lost_by_float32(columns))
+        series_parts.window_of(options), scalings.inputs, is_precise=any(scalings.inputs.lost_by_float32(columns))
     )
 
 
@@ -125,12 +118,12 @@ def _divide(series: Series, options: DataOptions) -> tuple[npt.NDArray[np.intp],
     """The part of each row, in the order of the series, and notes. A series that is too short is for training only."""
     parts, undivided = [], 0
     for length in series.lengths.tolist():
-        counts = divide_rows(length, options)
+        counts = series_parts.divide_rows(length, options)
         undivided += counts is None
         parts.append(np.repeat(np.arange(3), counts or (length, 0, 0)))
     part = np.concatenate(parts)
     if undivided == len(series.lengths):
-        raise too_few_rows(int(series.lengths.max()), options)
+        raise series_parts.too_few_rows(int(series.lengths.max()), options)
     words = "series are too short to be divided: their windows, if any, are for training"
     return part, (f"{undivided:,} of {len(series.lengths):,} {words}",) if undivided else ()
 
@@ -142,7 +135,7 @@ def _window_starts(series: Series, part: npt.NDArray[np.integer[Any]], options: 
     new[np.cumsum(series.lengths)[:-1]] = True
     run = np.cumsum(new)
     run[~series.valid] = -1
-    return window_starts(run, span_of(options))
+    return window_starts(run, series_parts.span_of(options))
 
 
 def _reader(
@@ -153,11 +146,12 @@ def _reader(
         _matrix([series.values[name] for name in names], scaling)
         for names, scaling in zip((series.roles.inputs, series.roles.targets), scalings or (None, None), strict=True)
     )
-    input_shape, target_shape = example_shapes(series.roles, options)
+    input_shape, target_shape = series_parts.example_shapes(series.roles, options)
 
     def examples_at(starts: npt.NDArray[np.intp]) -> Split:
         return Split(
-            _Windows(inputs, starts, input_shape), _Windows(targets, starts + window_of(options), target_shape)
+            _Windows(inputs, starts, input_shape),
+            _Windows(targets, starts + series_parts.window_of(options), target_shape),
         )
 
     return examples_at

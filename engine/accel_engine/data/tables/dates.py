@@ -224,8 +224,7 @@ def timestamps(cells: Any) -> npt.NDArray[np.float64]:
 
     zone = getattr(cells.type, "tz", None)
     microseconds = pc.cast(pc.cast(cells, pa.timestamp("us", zone), safe=False), pa.int64())
-    seconds: npt.NDArray[np.float64] = pc.cast(microseconds, pa.float64(), safe=False).to_numpy() / 1e6
-    return seconds
+    return pc.cast(microseconds, pa.float64(), safe=False).to_numpy() / 1e6
 
 
 def seconds_of(cells: Any) -> npt.NDArray[np.float64] | None:
@@ -303,12 +302,10 @@ def _parsed_iso(cells: Any) -> npt.NDArray[np.float64]:
     def numbers(name: str) -> npt.NDArray[np.float64]:
         texts = pc.struct_field(found, name)
         texts = pc.replace_substring(pc.if_else(pc.equal(texts, ""), "0", texts), ",", ".")
-        values: npt.NDArray[np.float64] = pc.cast(texts, pa.float64()).to_numpy()
-        return values
+        return pc.cast(texts, pa.float64()).to_numpy()
 
     days = _days_that_exist(pc.struct_field(found, "day"), "%Y-%m-%d")
     ahead = 3600 * numbers("ahead") + 60 * numbers("minutes")
     is_behind = pc.fill_null(pc.equal(pc.struct_field(found, "sign"), "-"), False).to_numpy()
     of_day = 3600 * numbers("hour") + 60 * numbers("minute") + numbers("second")
-    seconds: npt.NDArray[np.float64] = days + of_day - np.where(is_behind, -ahead, ahead)
-    return seconds
+    return days + of_day - np.where(is_behind, -ahead, ahead)

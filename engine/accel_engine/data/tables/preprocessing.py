@@ -299,8 +299,7 @@ def _standardized(values: npt.NDArray[Any], mean: npt.NDArray[Any], scale: npt.N
     centre = mean.astype(np.float32).astype(np.float64)
     numbers = (-centre, 1 / scale, -(mean - centre) / scale)
     centred, factor, rest = (each.astype(np.float32).astype(values.dtype) for each in numbers)  # as layers keep them
-    standardized: npt.NDArray[Any] = (values + centred) * factor + rest
-    return standardized
+    return (values + centred) * factor + rest
 
 
 def _most_frequent(counts: Mapping[str, int], limit: int) -> tuple[str, ...]:

@@ -13,14 +13,7 @@ from accel_engine.arrow import import_pyarrow
 from accel_engine.data.changes import Change
 from accel_engine.data.characters import UTF_8, WESTERN, encoding_name, encoding_of
 from accel_engine.data.data_options import Progress, no_progress
-from accel_engine.data.tables.csv_text import (
-    MOST_BYTES_OF_ROW,
-    CsvHead,
-    check_quotes,
-    in_standard_form,
-    line_of_row,
-    read_head,
-)
+from accel_engine.data.tables import csv_text
 from accel_engine.errors import DataError
 from accel_engine.files import regular
 from accel_engine.memory import available_memory
@@ -251,7 +244,7 @@ def _read_csv(
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    head = read_head(path, encoding, tabs=tabs)
+    head = csv_text.read_head(path, encoding, tabs=tabs)
     names, notes = _unique(head.fields if head.has_header else [""] * len(head.fields))
     if not head.has_header:
         notes = (f"{path.name} has no header: its columns are called column 1 to column {len(names)}",)
@@ -268,13 +261,13 @@ def _read_csv(
         # One thread: only then PyArrow counts rows. All cells are texts, as types that are inferred from the first
         # block may not fit later ones.
         reader = arrow_csv.open_csv(
-            in_standard_form(path, head) if head.dialect else path,
+            csv_text.in_standard_form(path, head) if head.dialect else path,
             read_options=arrow_csv.ReadOptions(
                 column_names=names,
                 skip_rows=head.skipped,
                 skip_rows_after_names=int(head.has_header),
                 use_threads=False,
-                block_size=MOST_BYTES_OF_ROW if limit is None else _FIRST_BLOCK,
+                block_size=csv_text.MOST_BYTES_OF_ROW if limit is None else _FIRST_BLOCK,
                 encoding="utf8" if head.dialect or encoding == UTF_8 else encoding,  # which is not decoded twice
             ),
             parse_options=arrow_csv.ParseOptions(
@@ -290,17 +283,17 @@ def _read_csv(
                 complete, done = done == limit and not any(reader), limit
                 break
     except (pa.ArrowInvalid, csv.Error) as error:
-        check_quotes(path, head)
+        csv_text.check_quotes(path, head)
         if "straddling" in str(error) or isinstance(error, csv.Error):
             if path.stat().st_size <= _FIRST_BLOCK:  # a header alone, whose line has no end
                 raise DataError(f"{path} has no rows") from error
-            raise DataError(f"{path} has a row of more than {numbers.size(MOST_BYTES_OF_ROW)}") from error
+            raise DataError(f"{path} has a row of more than {numbers.size(csv_text.MOST_BYTES_OF_ROW)}") from error
         if not invalid or skip_invalid:
             raise
         raise _wrong_row(path, head, invalid[-1]) from None
     table = pa.Table.from_batches(batches, reader.schema).slice(0, limit)
     if any(head.line_end in (row.text or "") for row in invalid) or _has_lines(table, head.line_end):
-        check_quotes(path, head)
+        csv_text.check_quotes(path, head)
     changes = (Change("left out", "lines before the table", head.before),) if head.before else ()
     size = table.nbytes - 3 * done * len(names)  # an offset of 4 bytes for each cell, instead of a separator
     return Cells(table, complete, done if complete else None, size, len(invalid), head.separator == ";", notes, changes)
@@ -326,10 +319,10 @@ def _has_lines(table: Any, line_end: str) -> bool:
     return any(pc.any(pc.match_substring(column, line_end)).as_py() for column in table.columns)
 
 
-def _wrong_row(path: Path, head: CsvHead, row: Any) -> DataError:
+def _wrong_row(path: Path, head: csv_text.CsvHead, row: Any) -> DataError:
     text = (row.text or "")[:80]
     return DataError(
-        f"{path}, line {line_of_row(path, head, row.number):,}: {row.actual_columns} fields instead of "
+        f"{path}, line {csv_text.line_of_row(path, head, row.number):,}: {row.actual_columns} fields instead of "
         f"{row.expected_columns}: {text!r} (--invalid-examples skip leaves such rows out)"
     )
 

@@ -148,8 +148,7 @@ class LiveWindow:
     def edges(self) -> npt.NDArray[np.float64]:
         """The ends of the bins in seconds, ``[bins + 1]``."""
         bins = self.first_bin + np.arange(len(self.counts) + 1)
-        edges: npt.NDArray[np.float64] = 2.0 ** (bins / PER_DOUBLING) / SECOND
-        return edges
+        return 2.0 ** (bins / PER_DOUBLING) / SECOND
 
 
 def _unsorted_percentile(latencies: npt.NDArray[np.int64], share: float) -> float:

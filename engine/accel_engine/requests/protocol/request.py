@@ -205,8 +205,7 @@ def find_request(name: str) -> type[EngineRequest[Any]]:
     """
     if name not in request_names():
         raise UsageError(f"there is no request {name!r}; the requests are {', '.join(request_names())}")
-    found: type[EngineRequest[Any]] = import_module(f"{requests.__name__}.{name}").REQUEST
-    return found
+    return import_module(f"{requests.__name__}.{name}").REQUEST
 
 
 def request_name(request: type[EngineRequest[Any]]) -> str:
@@ -217,8 +216,7 @@ def request_name(request: type[EngineRequest[Any]]) -> str:
 def request_function(request: type[EngineRequest[Any]]) -> Callable[..., Any]:
     """Import what answers a request; in an engine process, as this may import TensorFlow."""
     module, _, name = request.function.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
+    return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True, slots=True)

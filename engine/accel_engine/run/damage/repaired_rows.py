@@ -14,23 +14,11 @@ from accel_engine.json_values import encode
 from accel_engine.run import diagnostics, media
 from accel_engine.run.damage.salvage import DamagedFile, damaged_file
 from accel_engine.run.engine.commands import Command
-from accel_engine.run.store import downsampled_steps
+from accel_engine.run.store import downsampled_steps, schema
 from accel_engine.run.store.annotations import NAME_LENGTH
 from accel_engine.run.store.database import SCHEMA_VERSION, RunDatabase
 from accel_engine.run.store.meta import decode_meta, read_meta, stored_plan
 from accel_engine.run.store.sample_packing import SampleUnpacker
-from accel_engine.run.store.schema import (
-    FIXED_CHUNK_COLUMNS,
-    ChunkRow,
-    DiagnosticsRow,
-    EventRow,
-    MediaRow,
-    MetaRow,
-    SampleRow,
-    SummaryRow,
-    decode_chunk,
-    is_series,
-)
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.text import encodable
 from accel_engine.versioned_database import NOT_DECODED, AnswerRow, DatabaseRow, R, check_version, convert_row
@@ -39,14 +27,14 @@ _KEPT_META = ("plan", "created", "script", "launched", "source", "bench", "host"
 """The keys of ``meta`` that a repaired run keeps; the others are about processes."""
 
 _KINDS: Mapping[str, tuple[type[DatabaseRow], ...]] = {
-    "meta": (MetaRow,),
-    "event": (EventRow,),
-    "chunk": (ChunkRow,),
-    "sample": (SampleRow,),
+    "meta": (schema.MetaRow,),
+    "event": (schema.EventRow,),
+    "chunk": (schema.ChunkRow,),
+    "sample": (schema.SampleRow,),
     "command": (Command, AnswerRow),
-    "diagnostics": (DiagnosticsRow,),
-    "media": (MediaRow,),
-    "summary": (SummaryRow,),
+    "diagnostics": (schema.DiagnosticsRow,),
+    "media": (schema.MediaRow,),
+    "summary": (schema.SummaryRow,),
 }
 """The rows of each table, and their parts that may be missing."""
 
@@ -98,7 +86,7 @@ def _copy_rows(source: DamagedFile, database: RunDatabase, run: str) -> dict[str
         How many rows of each table were saved.
     """
     rows = {"meta": _copy_meta(source, database)}
-    for series in filter(is_series, source.columns("chunk") or ()):
+    for series in filter(schema.is_series, source.columns("chunk") or ()):
         database.add_series(series)
     rows |= {table: _copy(table, source, database) for table in _KINDS if table not in ("meta", "summary")}
     _name(database, run)
@@ -130,22 +118,24 @@ class _Check:
 
     def __call__(self, values: Mapping[str, Any]) -> None:
         match _of(values, self._kind):
-            case MetaRow(key=key, value=value):
+            case schema.MetaRow(key=key, value=value):
                 decode_meta(key, value)
-            case EventRow(kind=kind, time=time, body=body) if kind in KINDS:
+            case schema.EventRow(kind=kind, time=time, body=body) if kind in KINDS:
                 from_stored(kind, time, body)
-            case ChunkRow():
-                series = (values[name] for name in values if is_series(name))
-                decode_chunk((*(values[name] for name in FIXED_CHUNK_COLUMNS), *series), has_all_series=True)
-            case SummaryRow() as row:
+            case schema.ChunkRow():
+                series = (values[name] for name in values if schema.is_series(name))
+                schema.decode_chunk(
+                    (*(values[name] for name in schema.FIXED_CHUNK_COLUMNS), *series), has_all_series=True
+                )
+            case schema.SummaryRow() as row:
                 downsampled_steps.decode_summary(row)
-            case SampleRow(time=time, device=device, readings=readings):
+            case schema.SampleRow(time=time, device=device, readings=readings):
                 self._unpacker.unpack(time, device, readings)
             case Command() if values["answered"] is not None:
                 _of(values, AnswerRow)
-            case DiagnosticsRow() as row if diagnostics.is_known(row):
+            case schema.DiagnosticsRow() as row if diagnostics.is_known(row):
                 diagnostics.decode_row(row)
-            case MediaRow() as row if row.kind in media.KINDS:
+            case schema.MediaRow() as row if row.kind in media.KINDS:
                 media.LoggedItem.of_row(row)
 
 

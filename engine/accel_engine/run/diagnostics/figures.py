@@ -117,5 +117,4 @@ def calibration(positives: npt.NDArray[np.int64], negatives: npt.NDArray[np.int6
 def _ratio(parts: npt.ArrayLike, wholes: npt.ArrayLike) -> Floats:
     """Quotients; NaN where a whole is 0."""
     wholes = np.asarray(wholes, np.float64)
-    result: Floats = np.asarray(parts, np.float64) / np.where(wholes == 0, np.nan, wholes)
-    return result
+    return np.asarray(parts, np.float64) / np.where(wholes == 0, np.nan, wholes)

@@ -90,8 +90,7 @@ def host_function(name: str) -> Callable[..., Any]:
 
     It is named by a text: hosts are reached with all that runs are made of, not the other way round.
     """
-    found: Callable[..., Any] = pkgutil.resolve_name(f"accel_engine.hosts.{name}")
-    return found
+    return pkgutil.resolve_name(f"accel_engine.hosts.{name}")
 
 
 def repair_command(directory: Path) -> str:

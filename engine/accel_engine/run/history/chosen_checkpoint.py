@@ -5,13 +5,7 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.plan.monitor import is_better_lower
-from accel_engine.run.directory.checkpoint_files import (
-    all_damaged_message,
-    by_preference,
-    damaged_message,
-    find_damage,
-    first_whole,
-)
+from accel_engine.run.directory import checkpoint_files
 from accel_engine.run.directory.run_paths import CHECKPOINTS, checkpoint_steps
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.early_stopping import EarlyStopping
@@ -39,13 +33,13 @@ def chosen_step(directory: Path, warn: Callable[[str], None] = lambda _: None, c
         return _given_step(directory, choice)
 
     def find_problem(step: int) -> str:
-        problem = find_damage(folder, step)
-        return damaged_message(step, problem) if problem else ""
+        problem = checkpoint_files.find_damage(folder, step)
+        return checkpoint_files.damaged_message(step, problem) if problem else ""
 
-    steps = by_preference(checkpoint_steps(directory), _preference(directory, choice))
-    step, problems = first_whole(steps, find_problem)
+    steps = checkpoint_files.by_preference(checkpoint_steps(directory), _preference(directory, choice))
+    step, problems = checkpoint_files.first_whole(steps, find_problem)
     if step is None and problems:
-        raise RunError(all_damaged_message(folder, problems))
+        raise RunError(checkpoint_files.all_damaged_message(folder, problems))
     for problem in problems:
         warn(f"{problem}: step {step:,} is used")
     return step or 0
@@ -61,8 +55,8 @@ def _given_step(directory: Path, choice: str) -> int:
     step = int(choice)
     if step not in steps:
         raise RunError(f"run {directory.name} has no checkpoint of step {step:,}, only of {_listed(steps)}")
-    if problem := find_damage(directory / CHECKPOINTS, step):
-        raise RunError(damaged_message(step, problem))
+    if problem := checkpoint_files.find_damage(directory / CHECKPOINTS, step):
+        raise RunError(checkpoint_files.damaged_message(step, problem))
     return step
 
 

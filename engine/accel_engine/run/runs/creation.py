@@ -17,15 +17,7 @@ from accel_engine.json_values import encode
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.plan.task_choices import IMAGENET, WEIGHT_FILES
-from accel_engine.run.directory.run_paths import (
-    LOG,
-    WORKERS,
-    host_of_run,
-    latest_checkpoint,
-    make_private,
-    runs_directory,
-    trained_model,
-)
+from accel_engine.run.directory import run_paths
 from accel_engine.run.engine.ownership import already_training_error, check_not_written_elsewhere
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import read_info
@@ -86,7 +78,7 @@ def create_recorded(
     """
     directory = _new_directory(str(values["name"] or f"{values['model']} on {values['data']}"), parent)
     _initialize_run(directory, encode(values), script=script, **({"launched": 1} if launched else {}))
-    log = directory / LOG
+    log = directory / run_paths.LOG
     with file_errors(f"cannot write the log of run {directory.name}"):
         log.touch(mode=0o600)
         if not launched:
@@ -164,8 +156,8 @@ def new_run(title: str, prefix: str) -> Iterator[Path]:
 
 def _new_directory(title: str, parent: Path | None = None) -> Path:
     """Choose a directory that does not exist yet, in the directory of runs."""
-    parent = parent or runs_directory()
-    make_private(parent)
+    parent = parent or run_paths.runs_directory()
+    run_paths.make_private(parent)
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower().replace(" on ", "-")).strip("-")[:32]
     while True:
         # An id starts with a letter, so that it does not look like a number.
@@ -187,17 +179,17 @@ def create_worker(run: Path, run_directory_name: str, plan: Plan) -> Path:
         RunError: The run cannot be written.
         PlanError: Its checkpoint does not fit the plan.
     """
-    directory = run / WORKERS / run_directory_name
+    directory = run / run_paths.WORKERS / run_directory_name
     if (directory / DATABASE).is_file():
         reopen(directory, plan)
     else:
-        make_private(directory.parent)
+        run_paths.make_private(directory.parent)
         _initialize_run(directory, plan.absolute().to_json())
     return directory
 
 
 def _initialize_run(directory: Path, plan: str, **meta: object) -> None:
-    make_private(directory)
+    run_paths.make_private(directory)
     stored = {"plan": plan, "created": time.time(), **_pending_meta(), **meta}
     try:
         # Under another name until it is complete, so that no listing reads half a run.
@@ -229,7 +221,7 @@ def assign_process(directory: Path, pid: int) -> None:
 
 
 def _check_is_here(directory: Path) -> None:
-    if host := host_of_run(directory):
+    if host := run_paths.host_of_run(directory):
         raise RunError(f"run {directory.name} is on {host}: only an engine there trains it")
 
 
@@ -255,7 +247,7 @@ def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
         info = read_info(database, watched=False)
         if info.status.live:
             raise RunError(f"run {directory.name} is already being trained")
-        if step := latest_checkpoint(directory):
+        if step := run_paths.latest_checkpoint(directory):
             check_changes(info.plan_values, plan)
             history = stored_history(database, RunStarted, ModelBuilt, EpochEnded)
             check_epochs(info, plan, history.trained_epochs(step))
@@ -283,7 +275,7 @@ def with_found_weights(plan: Plan) -> Plan:
     except UsageError as error:
         reason = f"must be {IMAGENET}, a run, FILE.keras or FILE.weights.h5: {error}"
         raise PlanError("initial_weights", source, reason) from error
-    if not latest_checkpoint(directory) and trained_model(directory) is None:
+    if not run_paths.latest_checkpoint(directory) and run_paths.trained_model(directory) is None:
         reason = f"run {directory.name} has no weights yet: it has written neither a checkpoint nor model.keras"
         raise PlanError("initial_weights", source, reason)
     return plan.replace(initial_weights=str(directory.absolute()))

@@ -41,8 +41,7 @@ def count_contents(directory: Path) -> Contents:
         RunError: The run, or a worker's run in it, is live or cannot be read, or the run cannot be deleted.
     """
     if host_of_run(directory):
-        found: Contents = host_function("mirrored_runs:count_contents")(directory)
-        return found
+        return host_function("mirrored_runs:count_contents")(directory)
     check_writable(directory, directory.parent)
     for each in _runs_within(directory):
         with reading(each) as database:

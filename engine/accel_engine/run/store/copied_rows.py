@@ -12,18 +12,9 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec.structs import astuple
 
 from accel_engine.json_values import encode
+from accel_engine.run.store import schema
 from accel_engine.run.store.database import RunDatabase
 from accel_engine.run.store.meta import HOST_STATE, HOST_SUMMARY
-from accel_engine.run.store.schema import (
-    SPANS,
-    ChunkRow,
-    DiagnosticsRow,
-    EventRow,
-    MediaRow,
-    SampleRow,
-    StoredChunk,
-    SummaryRow,
-)
 from accel_engine.versioned_database import DatabaseRow
 
 MetaValue: TypeAlias = str | int | float | None
@@ -41,7 +32,7 @@ def _size(row: DatabaseRow) -> int:
     return _ROW_BYTES + sum(len(value) for value in astuple(row) if isinstance(value, str | bytes))
 
 
-def _chunk_size(stored: StoredChunk) -> int:
+def _chunk_size(stored: schema.StoredChunk) -> int:
     return _ROW_BYTES + sum(len(values) for values in stored.series if values)
 
 
@@ -56,7 +47,7 @@ class Position:
     """Ids of its last rows; 0 for none, as below."""
     stop: int = 0
     """The step after its last one."""
-    summaries: tuple[int, ...] = (0,) * len(SPANS)
+    summaries: tuple[int, ...] = (0,) * len(schema.SPANS)
     """The step after the last row of each level."""
     sample: int = 0
     media: int = 0
@@ -69,7 +60,7 @@ class Position:
 class CopiedChunk:
     """A row of ``chunk``."""
 
-    row: ChunkRow
+    row: schema.ChunkRow
     values: tuple[bytes | None, ...]
     """The packed values of each of :attr:`NewRows.series`."""
 
@@ -80,16 +71,16 @@ class NewRows:
 
     meta: Mapping[str, MetaValue] | None = None
     """All values, if one has changed."""
-    events: tuple[EventRow, ...] = ()
+    events: tuple[schema.EventRow, ...] = ()
     cut: int | None = None
     """The step from which on its steps are deleted first; ``None`` for none."""
     series: tuple[str, ...] = ()
     chunks: tuple[CopiedChunk, ...] = ()
-    summaries: tuple[SummaryRow, ...] = ()
-    samples: tuple[SampleRow, ...] = ()
-    diagnostics: tuple[DiagnosticsRow, ...] = ()
+    summaries: tuple[schema.SummaryRow, ...] = ()
+    samples: tuple[schema.SampleRow, ...] = ()
+    diagnostics: tuple[schema.DiagnosticsRow, ...] = ()
     gone_diagnostics: tuple[str, ...] = ()
-    media: tuple[MediaRow, ...] = ()
+    media: tuple[schema.MediaRow, ...] = ()
     media_ids: tuple[int, ...] | None = None
     """Ids of the media that are still there; ``None`` if all are."""
     more: bool = False
@@ -107,7 +98,7 @@ def position_of(database: RunDatabase) -> Position:
         database.last_id("event"),
         chunk,
         stop,
-        tuple(map(database.summary_end, range(len(SPANS)))),
+        tuple(map(database.summary_end, range(len(schema.SPANS)))),
         database.last_id("sample"),
         database.last_id("media"),
         database.media_count(),
@@ -152,7 +143,7 @@ def read_new_rows(database: RunDatabase, position: Position, size: int) -> NewRo
             ),
             diagnostics=budget.of(database.changed_diagnostics(position.diagnostics)),
             gone_diagnostics=tuple(position.diagnostics.keys() - database.diagnostics_by_time().keys()),
-            samples=budget.of(database.new_rows("sample", SampleRow, position.sample)),
+            samples=budget.of(database.new_rows("sample", schema.SampleRow, position.sample)),
             media=budget.of(database.media_after(position.media)),
             media_ids=(
                 tuple(database.media_ids(position.media))

@@ -16,24 +16,8 @@ from msgspec.structs import astuple
 
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.run.directory.run_paths import repair_command
+from accel_engine.run.store import schema
 from accel_engine.run.store.read_only_file import ReadOnlyFile
-from accel_engine.run.store.schema import (
-    FIXED_CHUNK_COLUMNS,
-    SPANS,
-    TABLES,
-    ChunkRow,
-    DiagnosticsRow,
-    EventRow,
-    MediaRow,
-    MetaRow,
-    Name,
-    SampleRow,
-    Step,
-    StoredChunk,
-    SummaryRow,
-    decode_chunk,
-    is_series,
-)
 from accel_engine.versioned_database import CommandDatabase, DatabaseRow, Time, connect, convert_row, create_database
 
 SCHEMA_VERSION = 5
@@ -51,8 +35,8 @@ _EARLIER_PHASES = (
 class MediaSeriesRow(DatabaseRow, frozen=True):
     """A series of logged items: the items of one kind and name."""
 
-    kind: Name
-    name: Name
+    kind: schema.Name
+    name: schema.Name
     count: int
     first_step: int
     last_step: int
@@ -60,12 +44,12 @@ class MediaSeriesRow(DatabaseRow, frozen=True):
 
 
 class _Time(DatabaseRow, frozen=True):
-    name: Name
+    name: schema.Name
     time: Time
 
 
 class _End(DatabaseRow, frozen=True):
-    first_step: Step
+    first_step: schema.Step
 
 
 class _MediaStep(DatabaseRow, frozen=True):
@@ -134,9 +118,9 @@ class RunDatabase(CommandDatabase):
 
     # meta
 
-    def meta_rows(self) -> Iterator[MetaRow]:
+    def meta_rows(self) -> Iterator[schema.MetaRow]:
         """All values by key."""
-        return self.rows("meta", MetaRow)
+        return self.rows("meta", schema.MetaRow)
 
     def beat(self, process: str, heartbeat: float, written: float) -> bool:
         """Write a heartbeat; returns whether the run is still ``process``'s."""
@@ -157,7 +141,7 @@ class RunDatabase(CommandDatabase):
 
     def events(
         self, after: int = 0, limit: int = _ALL, *, kinds: Collection[str] = (), past_phases: bool = True
-    ) -> Iterator[EventRow]:
+    ) -> Iterator[schema.EventRow]:
         """The events after an id, oldest first.
 
         Args:
@@ -167,15 +151,17 @@ class RunDatabase(CommandDatabase):
             past_phases: Whether to read phases that another phase has followed.
         """
         condition = f"AND kind IN ({_marks(kinds)})" if kinds else "" if past_phases else _EARLIER_PHASES
-        return self.rows("event", EventRow, f"WHERE id > ? {condition} ORDER BY id LIMIT ?", (after, *kinds, limit))
+        return self.rows(
+            "event", schema.EventRow, f"WHERE id > ? {condition} ORDER BY id LIMIT ?", (after, *kinds, limit)
+        )
 
-    def last_event(self, kinds: Collection[str]) -> EventRow | None:
+    def last_event(self, kinds: Collection[str]) -> schema.EventRow | None:
         """The last event of any of these kinds; ``None`` if there is none."""
-        return self.row("event", EventRow, f"WHERE kind IN ({_marks(kinds)}) ORDER BY id DESC", tuple(kinds))
+        return self.row("event", schema.EventRow, f"WHERE kind IN ({_marks(kinds)}) ORDER BY id DESC", tuple(kinds))
 
-    def last_event_before(self, before: int) -> EventRow | None:
+    def last_event_before(self, before: int) -> schema.EventRow | None:
         """The last event before an id; ``None`` if there is none."""
-        return self.row("event", EventRow, "WHERE id < ? ORDER BY id DESC", (before,))
+        return self.row("event", schema.EventRow, "WHERE id < ? ORDER BY id DESC", (before,))
 
     def first_time(self) -> float:
         """The time of the first event; 0 if there is none."""
@@ -186,7 +172,7 @@ class RunDatabase(CommandDatabase):
 
     def series(self) -> tuple[str, ...]:
         """Names of the per-step series."""
-        return tuple(filter(is_series, self.columns("chunk")))
+        return tuple(filter(schema.is_series, self.columns("chunk")))
 
     def add_series(self, name: str) -> None:
         """Add a column for a series.
@@ -194,7 +180,7 @@ class RunDatabase(CommandDatabase):
         Raises:
             ValueError: No series can have that name.
         """
-        if not is_series(name):
+        if not schema.is_series(name):
             raise ValueError(f"{name!r} is not a valid series name")
         self.execute(f'ALTER TABLE chunk ADD COLUMN "{name}" BLOB')
 
@@ -206,28 +192,28 @@ class RunDatabase(CommandDatabase):
             (first_step, count, started, ended, *series.values()),
         )
 
-    def chunks(self, series: Collection[str], after: int = 0, limit: int = _ALL) -> list[StoredChunk]:
+    def chunks(self, series: Collection[str], after: int = 0, limit: int = _ALL) -> list[schema.StoredChunk]:
         """Up to ``limit`` chunks after an id, oldest first, with the values of ``series``, which are all of the run."""
         return list(self._chunks(series, "WHERE id > ? ORDER BY id LIMIT ?", after, limit, has_all_series=True))
 
-    def new_chunks(self, series: Collection[str], after: int) -> Iterator[StoredChunk]:
+    def new_chunks(self, series: Collection[str], after: int) -> Iterator[schema.StoredChunk]:
         """The chunks after an id, oldest first, with the values of ``series``, which are all of the run."""
         return self._chunks(series, "WHERE id > ? ORDER BY id", after, has_all_series=True)
 
-    def put_chunk(self, chunk: ChunkRow, series: Mapping[str, bytes | None]) -> None:
+    def put_chunk(self, chunk: schema.ChunkRow, series: Mapping[str, bytes | None]) -> None:
         """Write a chunk with its id, in place of the one that has it."""
-        columns = (*FIXED_CHUNK_COLUMNS, *series)
+        columns = (*schema.FIXED_CHUNK_COLUMNS, *series)
         self.execute(
             f"INSERT OR REPLACE INTO chunk ({_listed(columns)[2:]}) VALUES ({_marks(columns)})",
-            (*(getattr(chunk, name) for name in FIXED_CHUNK_COLUMNS), *series.values()),
+            (*(getattr(chunk, name) for name in schema.FIXED_CHUNK_COLUMNS), *series.values()),
         )
 
     def stop_until(self, last: int) -> int:
         """The step after the last chunk up to an id; 0 if there is none."""
-        chunk = self.row("chunk", ChunkRow, "WHERE id <= ? ORDER BY id DESC", (last,))
+        chunk = self.row("chunk", schema.ChunkRow, "WHERE id <= ? ORDER BY id DESC", (last,))
         return chunk.stop if chunk else 0
 
-    def chunks_between(self, first: int, last: int, series: Collection[str]) -> list[StoredChunk]:
+    def chunks_between(self, first: int, last: int, series: Collection[str]) -> list[schema.StoredChunk]:
         """The chunks with a step from ``first`` to before ``last``, with the values of ``series``."""
         condition = (
             "WHERE first_step < ? AND first_step >= "
@@ -242,27 +228,27 @@ class RunDatabase(CommandDatabase):
 
     def _chunks(
         self, series: Collection[str], condition: str, *values: int, has_all_series: bool = False
-    ) -> Iterator[StoredChunk]:
-        columns = f"{', '.join(FIXED_CHUNK_COLUMNS)}{_listed(series)}"
+    ) -> Iterator[schema.StoredChunk]:
+        columns = f"{', '.join(schema.FIXED_CHUNK_COLUMNS)}{_listed(series)}"
         for row in self.query(f"SELECT {columns} FROM chunk {condition}", values):
-            yield self.decode("chunk", row[0], decode_chunk, row, has_all_series)
+            yield self.decode("chunk", row[0], schema.decode_chunk, row, has_all_series)
 
     def first_chunk_after(self, time: float) -> float | None:
         """When the first chunk began from a time on, in seconds since the epoch; ``None`` without one."""
         return next((row[0] for row in self.query("SELECT min(started) FROM chunk WHERE started >= ?", (time,))), None)
 
-    def chunk_places(self, after: int = 0) -> Iterator[ChunkRow]:
+    def chunk_places(self, after: int = 0) -> Iterator[schema.ChunkRow]:
         """The chunks after an id, oldest first, without their values."""
-        return self.new_rows("chunk", ChunkRow, after)
+        return self.new_rows("chunk", schema.ChunkRow, after)
 
     def chunk_from_end(self, offset: int = 0) -> tuple[int, int]:
         """Id of the last chunk, or of one before it, and the step after it; zeros if there is none."""
-        chunk = self.row("chunk", ChunkRow, "ORDER BY id DESC LIMIT 1 OFFSET ?", (offset,))
+        chunk = self.row("chunk", schema.ChunkRow, "ORDER BY id DESC LIMIT 1 OFFSET ?", (offset,))
         return (chunk.id, chunk.stop) if chunk else (0, 0)
 
     def end_before(self, step: int, default: float) -> float:
         """End time of the last chunk that begins before a step."""
-        chunk = self.row("chunk", ChunkRow, "WHERE first_step < ? ORDER BY first_step DESC", (step,))
+        chunk = self.row("chunk", schema.ChunkRow, "WHERE first_step < ? ORDER BY first_step DESC", (step,))
         return chunk.ended if chunk else default
 
     def step_from(self, step: int) -> int:
@@ -270,10 +256,10 @@ class RunDatabase(CommandDatabase):
 
         If damaged chunks overlap, it may be a step that none of them has.
         """
-        chunk = self.row("chunk", ChunkRow, "WHERE first_step <= ? ORDER BY first_step DESC", (step,))
+        chunk = self.row("chunk", schema.ChunkRow, "WHERE first_step <= ? ORDER BY first_step DESC", (step,))
         if chunk and chunk.stop > step:
             return step
-        later = self.row("chunk", ChunkRow, "WHERE first_step > ? ORDER BY first_step", (step,))
+        later = self.row("chunk", schema.ChunkRow, "WHERE first_step > ? ORDER BY first_step", (step,))
         return later.first_step if later else step
 
     def delete_steps(self, step: int, series: Collection[str]) -> None:
@@ -302,21 +288,21 @@ class RunDatabase(CommandDatabase):
         """Add rows: level, first step, series and packed buckets."""
         self.execute_many("INSERT INTO summary VALUES (?, ?, ?, ?)", rows)
 
-    def summary(self, level: int, first: int, last: int, series: Collection[str]) -> Iterator[SummaryRow]:
+    def summary(self, level: int, first: int, last: int, series: Collection[str]) -> Iterator[schema.SummaryRow]:
         """The rows of a level that begin from ``first`` to before ``last``."""
         condition = f"WHERE level = ? AND first_step >= ? AND first_step < ? AND series IN ({_marks(series)})"
-        return self.rows("summary", SummaryRow, condition, (level, first, last, *series))
+        return self.rows("summary", schema.SummaryRow, condition, (level, first, last, *series))
 
-    def summary_after(self, level: int, first: int) -> Iterator[SummaryRow]:
+    def summary_after(self, level: int, first: int) -> Iterator[schema.SummaryRow]:
         """The rows of a level that begin from ``first`` on, in order."""
         return self.rows(
-            "summary", SummaryRow, "WHERE level = ? AND first_step >= ? ORDER BY first_step", (level, first)
+            "summary", schema.SummaryRow, "WHERE level = ? AND first_step >= ? ORDER BY first_step", (level, first)
         )
 
     def summary_end(self, level: int) -> int:
         """The step after the last row of a level; 0 if it has none."""
         last = self.row("summary", _End, "WHERE level = ? ORDER BY first_step DESC", (level,))
-        return last.first_step + SPANS[level] if last else 0
+        return last.first_step + schema.SPANS[level] if last else 0
 
     # sample
 
@@ -324,13 +310,13 @@ class RunDatabase(CommandDatabase):
         """Add rows: time, device and packed readings."""
         self.execute_many("INSERT INTO sample (time, device, readings) VALUES (?, ?, ?)", rows)
 
-    def samples(self, after: int = 0, limit: int = _ALL) -> list[SampleRow]:
+    def samples(self, after: int = 0, limit: int = _ALL) -> list[schema.SampleRow]:
         """Up to ``limit`` samples after an id, oldest first."""
-        return list(self.new_rows("sample", SampleRow, after, limit))
+        return list(self.new_rows("sample", schema.SampleRow, after, limit))
 
-    def latest_samples(self, after: int, limit: int) -> list[SampleRow]:
+    def latest_samples(self, after: int, limit: int) -> list[schema.SampleRow]:
         """The last ``limit`` samples after an id, oldest first."""
-        return [*self.rows("sample", SampleRow, "WHERE id > ? ORDER BY id DESC LIMIT ?", (after, limit))][::-1]
+        return [*self.rows("sample", schema.SampleRow, "WHERE id > ? ORDER BY id DESC LIMIT ?", (after, limit))][::-1]
 
     # diagnostics
 
@@ -338,19 +324,21 @@ class RunDatabase(CommandDatabase):
         """Write a row of diagnostics in place of the one with its name."""
         self.execute("INSERT OR REPLACE INTO diagnostics VALUES (?, ?, ?, ?, ?)", (name, time, step, head, body))
 
-    def diagnostics(self) -> list[DiagnosticsRow]:
+    def diagnostics(self) -> list[schema.DiagnosticsRow]:
         """The diagnostics by name."""
-        return list(self.rows("diagnostics", DiagnosticsRow, "ORDER BY name"))
+        return list(self.rows("diagnostics", schema.DiagnosticsRow, "ORDER BY name"))
 
     def diagnostics_by_time(self) -> dict[str, float]:
         """When each row of diagnostics was written, by name."""
         return {row.name: row.time for row in self.rows("diagnostics", _Time, "ORDER BY name")}
 
-    def changed_diagnostics(self, times: Mapping[str, float]) -> Iterator[DiagnosticsRow]:
+    def changed_diagnostics(self, times: Mapping[str, float]) -> Iterator[schema.DiagnosticsRow]:
         """The diagnostics that were not written at these times, by name."""
         for name, time in self.diagnostics_by_time().items():
             row = (
-                self.row("diagnostics", DiagnosticsRow, "WHERE name = ?", (name,)) if times.get(name) != time else None
+                self.row("diagnostics", schema.DiagnosticsRow, "WHERE name = ?", (name,))
+                if times.get(name) != time
+                else None
             )
             if row:
                 yield row
@@ -381,14 +369,14 @@ class RunDatabase(CommandDatabase):
         found = self.rows("media", _MediaStep, "WHERE kind = ? AND name = ? ORDER BY step", (kind, name))
         return [row.step for row in found]
 
-    def media(self, kind: str, name: str, step: int) -> MediaRow | None:
+    def media(self, kind: str, name: str, step: int) -> schema.MediaRow | None:
         """The newest item of a series up to a step; ``None`` if there is none."""
         condition = "WHERE kind = ? AND name = ? AND step <= ? ORDER BY step DESC"
-        return self.row("media", MediaRow, condition, (kind, name, step))
+        return self.row("media", schema.MediaRow, condition, (kind, name, step))
 
-    def media_after(self, after: int) -> Iterator[MediaRow]:
+    def media_after(self, after: int) -> Iterator[schema.MediaRow]:
         """The items after an id, in the order in which they were added."""
-        while row := self.row("media", MediaRow, "WHERE id > ? ORDER BY id", (after,)):  # each may be megabytes
+        while row := self.row("media", schema.MediaRow, "WHERE id > ? ORDER BY id", (after,)):  # each may be megabytes
             after = row.id
             yield row
 
@@ -422,7 +410,7 @@ def create_file(path: Path, **meta: object) -> None:
         path: Its file.
         meta: Rows of ``meta``.
     """
-    create_database(path, TABLES, schema=SCHEMA_VERSION, **meta)
+    create_database(path, schema.TABLES, schema=SCHEMA_VERSION, **meta)
 
 
 @contextmanager

@@ -28,13 +28,7 @@ from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.requests.bench_models import BenchedModel, BenchNotes, BenchOptions, BenchRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import Send, reports, tells, unheard
-from accel_engine.trained.bench.trained_runtime import (
-    TrainedRuntime,
-    computing_in,
-    device_names,
-    examples_of,
-    precisions,
-)
+from accel_engine.trained.bench import trained_runtime
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.prediction.table_examples import read_raw_columns
 from accel_engine.trained.split_batches import batches
@@ -71,7 +65,7 @@ def bench(request: BenchRequest, send: Send = unheard) -> BenchNotes:
         on_live=send if request.is_live else None,
     )
     notes: dict[str, None] = {}
-    chosen = device_names(options.devices)
+    chosen = trained_runtime.device_names(options.devices)
     for model in request.models:
         tells(send)("opening the model")
         if model.file:
@@ -113,10 +107,10 @@ def _measure_trained_on(
         )
     notes.update(dict.fromkeys(trained.notes))
     own = trained.model.dtype_policy.name
-    examples = examples_of(trained, EXAMPLES)
+    examples = trained_runtime.examples_of(trained, EXAMPLES)
     release_memory()
     host = HostMemory(sum(weight.numpy().nbytes for weight in trained.model.weights))
-    for precision in options.precisions or precisions(device, own):
+    for precision in options.precisions or trained_runtime.precisions(device, own):
         for xla in options.compiled:
             setup = Setup(model=model.name, format="keras", device=device.lower(), xla=xla, precision=precision)
             yield from _measure_trained_as(setup, trained, examples, settings, host)
@@ -127,8 +121,8 @@ def _measure_trained_as(
 ) -> Iterator[Candidate]:
     """Measure it in a precision, with XLA or without; the program's memory is free afterwards."""
     release_memory()
-    with computing_in(trained.model, setup.precision):
-        runtime = TrainedRuntime(trained, xla=setup.xla)
+    with trained_runtime.computing_in(trained.model, setup.precision):
+        runtime = trained_runtime.TrainedRuntime(trained, xla=setup.xla)
         yield from _measure(replace(setup, size=runtime.size), runtime, examples, settings, host)
 
 

@@ -67,8 +67,7 @@ class ExampleStates:
 
         count = _examples_of(outputs)
         signature = tf.TensorSpec([self.width], tf.float32)
-        values: tf.Tensor = tf.map_fn(measure_one, tf.range(count), fn_output_signature=signature)
-        return values
+        return tf.map_fn(measure_one, tf.range(count), fn_output_signature=signature)
 
     def measure_batch(self, batch: Batch, outputs: Structure) -> tf.Tensor:
         """The sum of the values of a batch as Keras has them, float32 ``[width]``; in a graph.

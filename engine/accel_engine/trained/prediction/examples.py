@@ -14,7 +14,7 @@ from accel_engine.data.characters import UTF_8, decoded, encoding_name
 from accel_engine.data.dataset import nonfinite_rows
 from accel_engine.data.folders.audio_folder import SoundForm
 from accel_engine.data.structure import ArraySpec, Structure, map_structure, named_leaves
-from accel_engine.errors import AccelError, DataError
+from accel_engine.errors import AccelError, DataError, file_errors
 from accel_engine.image_files import read_example
 from accel_engine.run.diagnostics import InputSpec
 
@@ -198,10 +198,8 @@ def read_lines(path: Path, spec: ArraySpec) -> Examples:
     Raises:
         DataError: The file cannot be read, or has no text.
     """
-    try:
+    with file_errors(f"cannot read {path}", DataError):
         text, encoding = decoded(path.read_bytes(), str(path))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
     found = [line for line in text.splitlines() if line.strip()]
     if not found:
         raise DataError(f"{path} has no text")

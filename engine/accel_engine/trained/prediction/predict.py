@@ -19,6 +19,7 @@ from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
 from accel_engine.requests.protocol.request import Send, reports, tells, unheard
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.outputs import OutputForm, PredictedOutput
+from accel_engine.trained.prediction import table_examples
 from accel_engine.trained.prediction.examples import (
     Examples,
     read_arrays,
@@ -26,12 +27,6 @@ from accel_engine.trained.prediction.examples import (
     read_lines,
     sound_example,
     text_examples,
-)
-from accel_engine.trained.prediction.table_examples import (
-    read_last_windows,
-    read_raw_columns,
-    read_rows,
-    read_text_column,
 )
 from accel_engine.trained.prediction_files import ARRAYS
 
@@ -133,16 +128,16 @@ def _examples(model: TrainedModel, path: Path) -> Examples:
     """
     suffix, form, spec = path.suffix.lower(), model.form, model.dataset.spec.inputs
     if not model.is_file and form.kind == "series":
-        return read_last_windows(path, form, model.plan)
+        return table_examples.read_last_windows(path, form, model.plan)
     if suffix in ARRAYS and form.kind != "table":
         return read_arrays(path, spec, model.plan.features)
     if form.table is not None:
-        return read_rows(path, form.table)
+        return table_examples.read_rows(path, form.table)
     if form.kind == "table" and model.is_file:
-        return read_raw_columns(path, spec, model.categories)
+        return table_examples.read_raw_columns(path, spec, model.categories)
     if isinstance(spec, ArraySpec):
         if has_texts(spec) and suffix in TABLES:
-            return read_text_column(path, form.feature_names, spec)
+            return table_examples.read_text_column(path, form.feature_names, spec)
         if has_texts(spec) and suffix == ".txt":
             return read_lines(path, spec)
         if form.kind == "audio" and suffix in AUDIO_SUFFIXES:

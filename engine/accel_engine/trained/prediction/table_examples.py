@@ -11,6 +11,7 @@ from accel_engine.data.array_file import opened
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.series.array_series import column_names
 from accel_engine.data.structure import ArraySpec, map_structure
+from accel_engine.data.tables import rows_to_predict
 from accel_engine.data.tables.column_reading import check_columns, read_all_rows
 from accel_engine.data.tables.preprocessing import unseen_notes
 from accel_engine.data.tables.raw_inputs import (
@@ -20,12 +21,6 @@ from accel_engine.data.tables.raw_inputs import (
     check_numbers,
     formats_for,
     raw_inputs,
-)
-from accel_engine.data.tables.rows_to_predict import (
-    last_windows,
-    read_rows_to_predict,
-    read_texts_to_predict,
-    table_columns,
 )
 from accel_engine.errors import DataError
 from accel_engine.plan import Plan
@@ -45,7 +40,7 @@ def read_rows(path: Path, table: TableFormat) -> Examples:
     Raises:
         DataError: The file cannot be read, or lacks a column.
     """
-    found = read_rows_to_predict(path, table.columns, table.vocabularies)
+    found = rows_to_predict.read_rows_to_predict(path, table.columns, table.vocabularies)
     matrix = preprocessing_of(table).apply(found.inputs, np.arange(len(found.names)))
     kept = without_problems(map_structure(np.asarray, matrix), found.problems)
     return Examples(found.names, kept, found.problems, found.notes)
@@ -96,7 +91,7 @@ def read_text_column(path: Path, names: Sequence[str], spec: ArraySpec) -> Examp
     Raises:
         DataError: The file cannot be read, or does not have this column.
     """
-    texts = read_texts_to_predict(path, names)
+    texts = rows_to_predict.read_texts_to_predict(path, names)
     rows = tuple(str(row + 1) for row in range(len(texts)))
     return Examples(rows, texts.reshape(len(texts), *(1 for _ in spec.shape)))
 
@@ -113,8 +108,8 @@ def read_last_windows(path: Path, form: DataFormat, plan: Plan) -> Examples:
         DataError: The file cannot be read, or lacks a column.
     """
     is_table = path.suffix.lower() not in (".npz", ".npy")
-    columns = table_columns(path, form.columns) if is_table else _arrays(path)
-    names, windows, problems = last_windows(path.name, columns, form.feature_names, plan.data_options)
+    columns = rows_to_predict.table_columns(path, form.columns) if is_table else _arrays(path)
+    names, windows, problems = rows_to_predict.last_windows(path.name, columns, form.feature_names, plan.data_options)
     if windows is not None and (units := standardization(form.input_units)):
         windows = (windows - units.mean) / units.scale
     return Examples(names, None if windows is None else windows.astype(np.float32), problems)

@@ -43,8 +43,7 @@ def continue_text(request: WritingRequest, send: Send = unheard) -> WrittenText:
 
     def next_chances(tokens: npt.NDArray[Any], last: int) -> npt.NDArray[np.float64]:
         found = compute(tf.constant(tokens[np.newaxis], dtype), tf.constant(last))
-        chances: npt.NDArray[np.float64] = found.numpy().astype(np.float64)[: len(vocabulary)]
-        return chances
+        return found.numpy().astype(np.float64)[: len(vocabulary)]
 
     tokens = continued(
         next_chances, prompt, window, any_length=any_length, temperature=options.temperature, seed=options.seed

@@ -73,7 +73,6 @@ class RowBatches:
             chunk_steps: Returns the number of steps of the next chunk.
             epochs: Number of epochs, if segments span several.
         """
-        del chunk_steps
         counts, plan = self._assembly.step_counts, self._assembly.plan
         shuffle = plan.shuffle == "on"
         step = self._step = epoch * counts.steps_per_epoch + done
@@ -139,14 +138,12 @@ class StreamBatches:
 
     def restore(self, step: int) -> tuple[int, int]:
         """The epoch and the steps done in it, as the checkpoint says."""
-        del step
         return self._epoch, self._done
 
     def segments(
         self, epoch: int, done: int, chunk_steps: Callable[[], int], epochs: int = 1
     ) -> Generator[Segment, None, None]:
         """Yield the segments of one epoch after some of its steps."""
-        del epochs
         self._epoch, self._done = epoch, done
         while self._ends_pass or not self.epoch_ended:
             self._wanted = chunk_steps()

@@ -122,8 +122,7 @@ class CompiledChunk:
         prepared = prepare(program, source, first, count)
         numbers = self._strategy.run(self._drawn, args=(program, count))
         rows = self._strategy.run(program.run, args=(prepared, numbers, count))
-        taken: tf.Tensor = self._strategy.experimental_local_results(rows)[0][:count]
-        return taken
+        return self._strategy.experimental_local_results(rows)[0][:count]
 
     def _runner(self, size: int, width: int, masks: SeededMasks | None, *, stacks: bool) -> Callable[..., tf.Tensor]:
         block = _block(self._assembly, self._steps, size)
@@ -151,8 +150,7 @@ class CompiledChunk:
                 # The operations of a step are counted in the loop below, which has the same ones.
                 state = tf.while_loop(lambda index, _: index <= count - block, take_block, state, name=UNCOUNTED)
             _, rows = tf.while_loop(lambda index, _: index < count, take, state)
-            stacked: tf.Tensor = rows.stack()
-            return stacked
+            return rows.stack()
 
         return run
 
@@ -201,8 +199,7 @@ class CompiledChunk:
     def _batch(self, source: Any, step: tf.Tensor) -> Batch:
         """The batch of a step, with an augmentation as it is after it."""
         batch = self._strategy.run(self._ready, args=self._feed.arguments(source, step))
-        local: Batch = map_structure(lambda each: self._strategy.experimental_local_results(each)[0], batch)
-        return local
+        return map_structure(lambda each: self._strategy.experimental_local_results(each)[0], batch)
 
     def _ready(self, *arguments: Any) -> Batch:
         examples = self._feed.examples(*arguments)
@@ -217,8 +214,7 @@ class CompiledChunk:
         if program.masks:
             return [program.masks.seeds(program.size, count)]
         specs = [draw.spec for draw in program.draws]
-        drawn: list[tf.Tensor] = _filled(specs, program.size, count, lambda _: [draw.draw() for draw in program.draws])
-        return drawn
+        return _filled(specs, program.size, count, lambda _: [draw.draw() for draw in program.draws])
 
 
 def _block(assembly: Assembly, steps: int, size: int) -> int:

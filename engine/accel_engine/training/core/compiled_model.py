@@ -13,15 +13,8 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.errors import ModelError, PlanError, join_words
+from accel_engine.keras_support import losses
 from accel_engine.keras_support.divisibility import is_mean_over_examples, is_sum_over_examples, why_indivisible
-from accel_engine.keras_support.losses import (
-    is_keras_defined,
-    is_mean,
-    is_over_batch,
-    logits_note,
-    loss_name,
-    tversky_note,
-)
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
 from accel_engine.models.build import build, output_specs
@@ -117,7 +110,7 @@ def compile_model(
     notes += _compile(model, resolved, outputs, dataset, custom_step=custom_step)
     notes += take_mixed_targets(model, outputs, dataset, plan)
     task = task_of_model(model, outputs, dataset, plan)
-    notes += filter(None, [logits_note(model), tversky_note(model.loss), task.note])
+    notes += filter(None, [losses.logits_note(model), losses.tversky_note(model.loss), task.note])
     measures = Measures()
     if not custom_step:
         batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
@@ -125,7 +118,7 @@ def compile_model(
         information += measures.information
         notes += measures.notes
     _check_micro_batches(model, plan, custom_step)
-    if replicas > 1 and not custom_step and not is_keras_defined(type(model).compute_loss):
+    if replicas > 1 and not custom_step and not losses.is_keras_defined(type(model).compute_loss):
         notes.append(
             f"the gradients of {replicas} replicas are added: as in fit, the model's compute_loss must "
             f"divide the loss by {replicas}, as Keras' losses do"
@@ -137,10 +130,10 @@ def compile_model(
         )
     if resolved.strategy.name == "central-storage" and isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer):
         raise PlanError("precision", plan.precision, NO_LOSS_SCALING)
-    if replicas > 1 and not custom_step and is_over_batch(model.loss):
+    if replicas > 1 and not custom_step and losses.is_over_batch(model.loss):
         notes.append(
-            f"as in fit, each of {replicas} replicas computes {loss_name(model.loss)} over the examples that it takes, "
-            "not over the whole batch: one device would have other losses"
+            f"as in fit, each of {replicas} replicas computes {losses.loss_name(model.loss)} over the examples that it "
+            "takes, not over the whole batch: one device would have other losses"
         )
     if resolved.step_counts and not resolved.coordinated:
         notes += uneven_note(resolved.step_counts, dataset.train, _why_inexact(model, custom_step=custom_step))
@@ -231,11 +224,11 @@ def _why_inexact(model: keras.Model, *, custom_step: bool) -> str:
     """Why examples that are on several replicas cannot be counted once; empty if they can."""
     if custom_step:
         return "the model has a custom train_step"
-    if not is_keras_defined(type(model).compute_loss):
+    if not losses.is_keras_defined(type(model).compute_loss):
         return "the model computes its own loss"
     if is_mean_over_examples(model) or is_sum_over_examples(model):
         return ""
-    return f"{loss_name(model.loss)} is not known to be a mean or a sum over examples"
+    return f"{losses.loss_name(model.loss)} is not known to be a mean or a sum over examples"
 
 
 def _check_layers(model: keras.Model, resolved: ResolvedPlan, trained: Diagnostics | None) -> list[str]:
@@ -254,7 +247,7 @@ def _check_micro_batches(model: keras.Model, plan: Plan, custom_step: bool) -> N
         return
     if custom_step:
         reason = f"model {plan.model} has a custom train_step"
-    elif not is_mean(model.loss):
+    elif not losses.is_mean(model.loss):
         reason = "the model's loss is not known to be a mean over examples"
     elif not (reason := why_indivisible(model)):
         return

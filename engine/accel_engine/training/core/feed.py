@@ -80,7 +80,6 @@ class CachedFeed(Feed):
 
     def open(self, order: npt.NDArray[np.int32], first: int = 0) -> tf.Tensor:
         """Copy the order to the device."""
-        del first
         return tf.constant(order)
 
     def arguments(self, source: tf.Tensor, step: tf.Tensor) -> tuple[Any, ...]:
@@ -91,8 +90,7 @@ class CachedFeed(Feed):
         """Gather this replica's rows."""
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         own = indices[replica]
-        gathered: Batch = map_structure(lambda array: tf.gather(array, own), batch)
-        return gathered
+        return map_structure(lambda array: tf.gather(array, own), batch)
 
 
 class StreamedFeed(Feed):
@@ -155,11 +153,7 @@ class StreamedFeed(Feed):
 
     def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:
         """The pipeline's next batch."""
-        del step
-        batch: tuple[Any, ...] = (
-            self._input_wait.measure(source.get_next) if self._input_wait is not None else source.get_next()
-        )
-        return batch
+        return self._input_wait.measure(source.get_next) if self._input_wait is not None else source.get_next()
 
     def take_input_wait(self) -> float:
         """The time of the pipeline's next batches; zero where that cannot be measured."""

@@ -270,8 +270,7 @@ class Loop:
 
     def _fetch(self, result: Any) -> npt.NDArray[np.float32]:
         """Wait for the rows of a chunk."""
-        values: npt.NDArray[np.float32] = result.result() if self._dispatcher else result
-        return values
+        return result.result() if self._dispatcher else result
 
     def _abandon(self, result: Any) -> None:
         """Wait for a chunk whose rows, or error, nobody needs."""
@@ -391,8 +390,7 @@ class Loop:
     def _row(self, values: Any) -> tf.Tensor:
         """The row of a step, or with other workers the sums of this one, from what its replicas returned."""
         if self._alone:
-            row: tf.Tensor = self._strategy.experimental_local_results(values)[0]
-            return row
+            return self._strategy.experimental_local_results(values)[0]
         sums = [tf.add_n(self._strategy.experimental_local_results(value)) for value in values]
         return pack_states(sums) if self._sums_over_workers else self._row_of(sums)
 
@@ -443,8 +441,7 @@ def schedules_ahead(assembly: Assembly) -> bool:
 
 def _rows(function: Any, *arguments: Any) -> npt.NDArray[np.float32]:
     """Take the steps of a chunk, and copy their rows: a copy from a GPU waits for all that was started on it before."""
-    rows: npt.NDArray[np.float32] = function(*arguments).numpy()
-    return rows
+    return function(*arguments).numpy()
 
 
 def _shapes(segment: Segment) -> tuple[Any, ...]:

@@ -196,7 +196,7 @@ class _Given:
         self._numbers = numbers
         self.next_number = 0
 
-    def __call__(self, draw: Callable[[], tf.Tensor]) -> tf.Tensor:  # noqa: ARG002 (they were drawn before)
+    def __call__(self, draw: Callable[[], tf.Tensor]) -> tf.Tensor:
         numbers = self._numbers[self.next_number]
         self.next_number += 1
         return numbers

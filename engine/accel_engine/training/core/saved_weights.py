@@ -8,13 +8,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.errors import RunError
-from accel_engine.run.directory.checkpoint_files import (
-    checkpoint_path,
-    damaged_message,
-    find_damage,
-    has_checksums,
-    steps_in,
-)
+from accel_engine.run.directory import checkpoint_files
 from accel_engine.user_code import one_line
 
 AVERAGES = "averages"
@@ -116,16 +110,16 @@ def whole_checkpoint(folder: Path, step: int) -> Iterator[str]:
         DamagedCheckpointError: The checkpoint is damaged or incomplete.
         RunError: Restoring it failed: it belongs to another model, or there is too little memory, for example.
     """
-    path = str(checkpoint_path(folder, step))
+    path = str(checkpoint_files.checkpoint_path(folder, step))
     problem = ""
-    if step not in steps_in(folder):
+    if step not in checkpoint_files.steps_in(folder):
         problem = "its files are missing"
-    elif has_checksums(folder, step):
-        problem = find_damage(folder, step)
+    elif checkpoint_files.has_checksums(folder, step):
+        problem = checkpoint_files.find_damage(folder, step)
     elif not _is_readable(path):
         problem = "TensorFlow cannot read its files"
     if problem:
-        raise DamagedCheckpointError(damaged_message(step, problem))
+        raise DamagedCheckpointError(checkpoint_files.damaged_message(step, problem))
     try:
         yield path
     except _OF_ANOTHER_MODEL as error:

@@ -84,9 +84,7 @@ class StreamFeed(Feed):
 
         So steps need not copy them from the host one by one. On CPUs that is a copy more.
         """
-        del first
-        opened: Batch = map_structure(self._on_devices, order) if self._spreads else order
-        return opened
+        return map_structure(self._on_devices, order) if self._spreads else order
 
     def spec(self, source: Batch) -> Any:
         """The type of a source, for any number of steps."""
@@ -101,8 +99,7 @@ class StreamFeed(Feed):
         if self._local == 1:
             return batch
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group - self._first
-        own: Batch = map_structure(lambda parts: parts[replica if step is None else step], batch)
-        return own
+        return map_structure(lambda parts: parts[replica if step is None else step], batch)
 
     @property
     def _slices_on_devices(self) -> bool:
@@ -135,8 +132,7 @@ class StreamFeed(Feed):
         every = replica_positions(int(flatten(stack)[0].shape[1]), self._replicas)
         own = every[self._first : self._first + self._local]
         rows = own[0] if self._local == 1 else own
-        split: Batch = map_structure(lambda array: tf.gather(array, rows, axis=1), stack)
-        return split
+        return map_structure(lambda array: tf.gather(array, rows, axis=1), stack)
 
 
 _END: Any = object()
@@ -179,8 +175,7 @@ class _ReadAhead:
             self._stacks -= 1
             self._bytes -= size
             self._room.notify()
-        stack: tuple[Batch, int, int] = item
-        return stack
+        return item
 
     def _run(self) -> None:
         try:

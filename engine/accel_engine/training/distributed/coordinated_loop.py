@@ -39,7 +39,6 @@ class CoordinatedLoop(Loop):
         return self._dispatch_for(segment.order).graph
 
     def _scheduler(self, segment: Segment, first: int) -> Callable[[int, int], PendingChunk]:
-        del first
         order: npt.NDArray[np.int32] = segment.order
 
         def schedule(position: int, most: int) -> PendingChunk:

@@ -35,9 +35,8 @@ def default(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.S
     return one_device(devices, resolved)
 
 
-def one_device(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
+def one_device(devices: tuple[str, ...], _resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``OneDeviceStrategy``: all variables and computation on one device."""
-    del resolved
     return tf.distribute.OneDeviceStrategy(f"/{devices[0]}")
 
 
@@ -49,15 +48,13 @@ def mirrored(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.
     return tf.distribute.MirroredStrategy([f"/{name}" for name in devices], _REDUCTIONS[reduction]())
 
 
-def pipeline(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
+def pipeline(_devices: tuple[str, ...], _resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """TensorFlow's default strategy: the stages of the model name their devices themselves."""
-    del devices, resolved
     return tf.distribute.get_strategy()
 
 
-def central_storage(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
+def central_storage(devices: tuple[str, ...], _resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``CentralStorageStrategy``: weights on the host, a replica of the computation on every device."""
-    del resolved
     return CentralStorageStrategy([f"/{name}" for name in devices], "/CPU:0")
 
 
@@ -92,12 +89,11 @@ def multi_worker(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distrib
     return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
 
 
-def parameter_server(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
+def parameter_server(_devices: tuple[str, ...], _resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``ParameterServerStrategy``: weights on the parameter servers of ``TF_CONFIG``, with this process as the chief.
 
     Blocks until all servers have connected.
     """
-    del devices, resolved
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver(rpc_layer="grpc")
     strategy = tf.distribute.ParameterServerStrategy(resolver)
     allow_steps_outside_workers(strategy)
@@ -140,9 +136,8 @@ def connect_tpu(endpoint: TpuEndpoint) -> tuple[str, ...]:
     return tuple(f"TPU:{index}" for index in range(len(cores)))
 
 
-def tpu(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
+def tpu(_devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``TPUStrategy``: a replica on every core of the connected TPU."""
-    del devices
     return tf.distribute.TPUStrategy(_resolver(resolved.tpu.target if resolved.tpu else LOCAL))
 
 

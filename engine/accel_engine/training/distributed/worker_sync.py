@@ -58,8 +58,7 @@ class WorkerSync:
         """Gather the values of all workers, float64 ``[workers, values]``."""
         table = np.zeros((self._workers, len(values)))
         table[self.index] = values
-        gathered: npt.NDArray[np.float64] = self._exchange(tf.constant(table)).numpy()
-        return gathered
+        return self._exchange(tf.constant(table)).numpy()
 
     def all_gather_text(self, text: str) -> tuple[str, ...]:
         """Gather a string from each worker, the chief's first."""
@@ -169,7 +168,6 @@ class SharedCommands:
 
     def wait_at_most(self, seconds: float) -> Command | None:
         """Wait until any worker has a command: their clocks differ, so that none may end the wait by its own."""
-        del seconds
         return self.wait()
 
 

@@ -8,15 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.baseline import (
-    LAST,
-    MEAN,
-    frequent_class,
-    mean_target,
-    name_of_class,
-    past_columns,
-    training_targets,
-)
+from accel_engine.data import baseline
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.private_names.keras_names import mask_of
@@ -74,7 +66,7 @@ def baseline_of(task: Task, dataset: Dataset, outputs: Structure, *, is_training
     leaves = flatten(outputs) if outputs is not None else []
     if len(leaves) != 1 or dataset.spec.targets is None:
         return None
-    output, targets = leaves[0], training_targets(dataset) if is_training_data else None
+    output, targets = leaves[0], baseline.training_targets(dataset) if is_training_data else None
     if task.name == "multi-label":
         return _FrequentLabels(output)
     if task.name in ("classification", "sequence", "segmentation"):
@@ -85,9 +77,9 @@ def baseline_of(task: Task, dataset: Dataset, outputs: Structure, *, is_training
     if dataset.kind == "series" and len(output.shape) in (2, 3):
         _, series = horizon_and_series(output.shape, dataset.target_names)
         names = dataset.target_names if len(dataset.target_names) == series else ()
-        if past := past_columns(dataset.spec.inputs, dataset.feature_names, names):
+        if past := baseline.past_columns(dataset.spec.inputs, dataset.feature_names, names):
             return _Numbers(dataset, series, past)
-    mean = mean_target(dataset) if is_training_data or dataset.target_scaling else None
+    mean = baseline.mean_target(dataset) if is_training_data or dataset.target_scaling else None
     columns = int(output.shape[-1] or 1) if len(output.shape) > 1 else 1
     return _Numbers(dataset, columns, mean=mean) if mean is not None and mean.size in (1, columns) else None
 
@@ -102,7 +94,7 @@ class _FrequentClass:
         if targets is not None and targets.dtype.kind in "biuf":
             with tf.device("CPU:0"):
                 found = class_indices(tf.constant(targets), tf.TensorSpec(output.shape)).numpy().reshape(-1)
-            self._frequent = frequent_class(found, classes)
+            self._frequent = baseline.frequent_class(found, classes)
 
     def measure(self, batch: Batch, outputs: Structure, mask: tf.Tensor) -> tf.Tensor:
         output = flatten(outputs)[0]
@@ -118,7 +110,7 @@ class _FrequentClass:
             return None
         frequent = int(sums[:-1].argmax()) if self._frequent is None else self._frequent
         of = "" if self._frequent is not None else " of the evaluated examples"
-        name = name_of_class(frequent, self._names, of)
+        name = baseline.name_of_class(frequent, self._names, of)
         return BaselineResult(name, {"accuracy": float(sums[frequent] / sums.sum())})
 
 
@@ -129,7 +121,6 @@ class _FrequentLabels:
         self.width = int(output.shape[-1] or 1) + 1
 
     def measure(self, batch: Batch, outputs: Structure, mask: tf.Tensor) -> tf.Tensor:
-        del outputs
         labels = tf.cast(tf.cast(flatten(batch.targets)[0], tf.float32) > 0.5, tf.float32)
         labels = tf.reshape(labels, [-1, self.width - 1]) * mask[:, tf.newaxis]
         return tf.concat([tf.reduce_sum(labels, axis=0), [tf.reduce_sum(mask)]], axis=0)
@@ -158,7 +149,6 @@ class _Numbers:
         self.width = _NUMBERS * self._columns
 
     def measure(self, batch: Batch, outputs: Structure, mask: tf.Tensor) -> tf.Tensor:
-        del outputs
         true = tf.cast(flatten(batch.targets)[0], tf.float32)
         true = tf.reshape(true, [tf.shape(mask)[0], -1, self._columns]) - self._centre
         predicted = tf.zeros_like(true) + self._predicted
@@ -182,4 +172,4 @@ class _Numbers:
             "root_mean_squared_error": float(np.sqrt(squared.sum() / count.sum())),
             "r2_score": float(scores.mean()),
         }
-        return BaselineResult(LAST if self._past else MEAN, metrics)
+        return BaselineResult(baseline.LAST if self._past else baseline.MEAN, metrics)

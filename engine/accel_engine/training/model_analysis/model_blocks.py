@@ -58,7 +58,7 @@ def _parts(model: keras.Model, layers: Sequence[Any]) -> list[list[Any]] | None:
 
 
 def _tensors(structure: Any) -> list[Any]:
-    return keras.tree.flatten(structure)  # type: ignore[no-any-return]
+    return keras.tree.flatten(structure)
 
 
 def _joined(parts: Iterable[Sequence[Any]]) -> Iterator[ModelBlock]:

@@ -114,8 +114,7 @@ def _extreme(array: npt.NDArray[Any], reference: npt.NDArray[Any] | None) -> npt
         known = np.abs(reference.astype(np.float64))
         usual = np.where(np.isfinite(known), known, 0.0).max(axis=axis)
         limits = np.where(usual > 0, np.minimum(EXTREME * usual, ALWAYS_EXTREME), ALWAYS_EXTREME)
-    found: npt.NDArray[np.bool_] = sizes > limits
-    return found
+    return sizes > limits
 
 
 def _reference(dataset: Dataset, rows: Rows | None) -> Batch:

@@ -25,7 +25,6 @@ class NoExamples:
 
     def read(self, epoch: int, position: int) -> Iterator[Batch]:
         """Yield nothing."""
-        del epoch, position
         yield from ()
 
 

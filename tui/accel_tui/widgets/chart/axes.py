@@ -171,8 +171,7 @@ class NinesAxis(Axis):
 
     def fraction(self, values: Floats) -> Floats:
         """Positions of shares: 0 at the beginning, 1 at the end; NaN for NaN."""
-        found: Floats = 1 - self.distances.fraction(np.maximum(1 - values, self.least))
-        return found
+        return 1 - self.distances.fraction(np.maximum(1 - values, self.least))
 
     def at(self, fraction: float) -> float:
         """The share at a position, from 0 to 1."""
@@ -261,8 +260,7 @@ def _unit(ticks: Sequence[float]) -> float:
     """The power of ten that evenly spaced numbers are multiples of, or one far below their spacing."""
     unit = 10.0 ** math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9)
     finer = (unit / 10**decimals for decimals in range(_DECIMALS))
-    found: float = next((each for each in finer if all(_is_whole(tick / each) for tick in ticks)), unit / 10**_DECIMALS)
-    return found
+    return next((each for each in finer if all(_is_whole(tick / each) for tick in ticks)), unit / 10**_DECIMALS)
 
 
 def _is_whole(value: float) -> bool:

@@ -202,5 +202,4 @@ def _stride(events: int, width: int, kept_stride: int) -> int:
     if kept_stride > 1:
         return next(kept_stride << doubled for doubled in range(64) if events <= max_signs * kept_stride << doubled)
     step_sizes = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
-    stride: int = next(step_size for step_size in step_sizes if events <= max_signs * step_size)
-    return stride
+    return next(step_size for step_size in step_sizes if events <= max_signs * step_size)

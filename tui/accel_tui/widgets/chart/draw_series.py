@@ -95,8 +95,7 @@ def _below(line: raster.Patterns, heights: Floats) -> npt.NDArray[np.bool_]:
     goes_on = np.zeros_like(has_line)
     goes_on[:-1] = np.logical_or.accumulate(has_line[::-1])[::-1][1:]
     ends = goes_on | (has_line & (line & _LOWER_DOTS > 0))
-    below: npt.NDArray[np.bool_] = is_over & ~ends | above
-    return below
+    return is_over & ~ends | above
 
 
 def paint_range(plot: Frame, band: raster.Patterns, style: str, tint: str = "range") -> None:

@@ -48,8 +48,7 @@ def fill_columns(upper: npt.NDArray[np.int16], lower: npt.NDArray[np.int16], row
     first = np.minimum(np.maximum(upper[..., np.newaxis, :] - top, 0), 4)
     end = np.minimum(np.maximum(lower[..., np.newaxis, :] - (top - 1), 0), 4)
     bars = 5 * first + end
-    patterns: Patterns = _BARS[0].take(bars[..., ::2]) | _BARS[1].take(bars[..., 1::2])
-    return patterns
+    return _BARS[0].take(bars[..., ::2]) | _BARS[1].take(bars[..., 1::2])
 
 
 def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
@@ -88,8 +87,7 @@ def thick(patterns: Patterns) -> Patterns:
     inside = (patterns & 0x1B) << 1 | (patterns & 0x04) << 4 | (patterns & 0x20) << 2
     carried = np.zeros_like(patterns)
     carried[1:] = patterns[:-1]
-    thicker: Patterns = (patterns | inside | (carried & 0x40) >> 6 | (carried & 0x80) >> 4).astype(np.uint8)
-    return thicker
+    return (patterns | inside | (carried & 0x40) >> 6 | (carried & 0x80) >> 4).astype(np.uint8)
 
 
 def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int16]:
@@ -103,5 +101,4 @@ def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int16]:
     dots = np.rint(np.clip(first + (1 - known) * (last - first), -_FAR, _FAR))
     inside = (known >= -EDGE) & (known <= 1 + EDGE)
     beyond = np.where(known > 1, np.minimum(dots, -1), np.maximum(dots, DOTS * rows))
-    placed: npt.NDArray[np.int16] = np.where(inside, np.clip(dots, first, last), beyond).astype(np.int16)
-    return placed
+    return np.where(inside, np.clip(dots, first, last), beyond).astype(np.int16)

@@ -40,8 +40,7 @@ class XScale:
         """The quantity after numbers of steps; NaN if unknown."""
         if not self.steps.size:
             return np.full(len(steps), math.nan)
-        found: Floats = np.interp(steps, self.steps, self.values, left=math.nan, right=math.nan)
-        return found
+        return np.interp(steps, self.steps, self.values, left=math.nan, right=math.nan)
 
     def ticks(self, x: Axis, width: int) -> list[tuple[int, str]]:
         """Labels below a plot: column and text of round values.

@@ -20,14 +20,7 @@ from accel_tui.run_state.step_window import StepWindow, VisibleSteps, describe_w
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartSeries
 from accel_tui.widgets.chart.draw_values import BEST
-from accel_tui.widgets.chart_panels.chart_grid import (
-    MIN_SIZE,
-    ChartBar,
-    ChartGrid,
-    chart_regions,
-    default_charts,
-    max_charts,
-)
+from accel_tui.widgets.chart_panels import chart_grid
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys
 from accel_tui.widgets.chart_panels.run_panels import (
     Panel,
@@ -81,13 +74,13 @@ class RunCharts(ChartKeys, RunView):
     findings: reactive[tuple[Finding, ...]] = reactive((), repaint=False, init=False)
     """The advice whose evidence is marked."""
 
-    _grid = getters.query_one(ChartGrid)
+    _grid = getters.query_one(chart_grid.ChartGrid)
     _axis: BatchAxis | None = None  # of a bench
 
     def compose(self) -> ComposeResult:
         """Compose the line above the charts, and the grid, which is filled once its size is known."""
-        yield ChartBar()
-        yield ChartGrid()
+        yield chart_grid.ChartBar()
+        yield chart_grid.ChartGrid()
 
     def on_mount(self) -> None:
         """Show the keys even before the first step."""
@@ -199,7 +192,9 @@ class RunCharts(ChartKeys, RunView):
             return
         if self.selected:
             panels = tuple(panel for panel in panels if panel.id in self.selected)
-        self.shown = panels[: max_charts(size, MIN_SIZE) if self.selected else default_charts(size)]
+        self.shown = panels[
+            : chart_grid.max_charts(size, chart_grid.MIN_SIZE) if self.selected else chart_grid.default_charts(size)
+        ]
         if self.active_chart not in {panel.id for panel in self.shown}:
             self.active_chart = self.shown[0].id
 
@@ -269,7 +264,7 @@ class RunCharts(ChartKeys, RunView):
 
     def _panel_with_room(self) -> Panel | None:
         """The chart with the most room for a legend of the marks: of the widest, the throughput's, or else the last."""
-        widths = [region.width for region in chart_regions(len(self.shown), self._room)]
+        widths = [region.width for region in chart_grid.chart_regions(len(self.shown), self._room)]
         widest = [panel for panel, width in zip(self.shown, widths, strict=True) if width == max(widths)]
         return next((panel for panel in widest if panel.id == "throughput"), widest[-1] if widest else None)
 

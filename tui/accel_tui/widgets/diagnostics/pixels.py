@@ -90,8 +90,7 @@ def _scaled(pixels: npt.NDArray[Any], width: int, height: int, *, smooth: bool) 
         else:
             lengths = np.diff(np.append(edges, side)).reshape(-1, *(1,) * (2 - axis))
             pixels = np.add.reduceat(pixels, edges, axis=axis) / lengths
-    scaled: Pixels = np.rint(pixels).astype(np.uint8)
-    return scaled
+    return np.rint(pixels).astype(np.uint8)
 
 
 @lru_cache(1 << 16)

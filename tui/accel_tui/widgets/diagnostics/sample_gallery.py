@@ -15,16 +15,8 @@ from textual.strip import Strip
 from accel_engine.run.diagnostics import Example, SamplePrediction
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.text import fit, shorten
+from accel_tui.widgets.diagnostics import pixels
 from accel_tui.widgets.diagnostics.examples import Caption, ListedExamples, captions
-from accel_tui.widgets.diagnostics.pixels import (
-    ViewPicture,
-    draw_classes,
-    draw_image,
-    mask_legend,
-    picture_names,
-    pictures_of,
-    size_within,
-)
 from accel_tui.widgets.text_page import TextPage
 
 WIDTHS = (12, 16, 24, 32, 48, 64)
@@ -98,7 +90,7 @@ class SampleGallery(TextPage):
         self._drawn: dict[tuple[int, int], list[Strip]] = {}
         self._drawn_for: object = None
         self._missing: dict[tuple[int, int], Region] = {}
-        self._pictures: tuple[tuple[ViewPicture, ...], ...] = ()
+        self._pictures: tuple[tuple[pixels.ViewPicture, ...], ...] = ()
         self._longest = _MOST_BESIDE
         super().__init__(id=id)
 
@@ -114,7 +106,7 @@ class SampleGallery(TextPage):
 
     def watch_is_blended(self) -> None:
         """Show masks over the image or beside it."""
-        self._pictures = tuple(pictures_of(each, blended=self.is_blended) for each in self._shown)
+        self._pictures = tuple(pixels.pictures_of(each, blended=self.is_blended) for each in self._shown)
         words = [caption for each in self._shown if self.examples for caption in captions(self.examples.report, each)]
         self._longest = max((cell_len(each.mark + each.text + each.suffix) for each in words), default=0)
         self.rebuild()
@@ -154,7 +146,7 @@ class SampleGallery(TextPage):
         if self.examples is None or height < 4:
             return
         report, shown = self.examples.report, self._shown
-        legend = mask_legend(report, width, blocks=self.has_blocks)
+        legend = pixels.mask_legend(report, width, blocks=self.has_blocks)
         if legend is not None and height > 8:
             height -= 1
         else:
@@ -166,7 +158,7 @@ class SampleGallery(TextPage):
         self._pages = max(1, -(-len(shown) // per_page))
         first = min(self.page_number, self._pages - 1) * per_page
         visible = range(first, min(first + per_page, len(shown)))
-        below = " | ".join(picture_names(shown[first])) if tile.pictures > 1 else ""
+        below = " | ".join(pixels.picture_names(shown[first])) if tile.pictures > 1 else ""
         below = below or f"{'beside' if tile.beside else 'below'}: true, predicted"
         yield self.line(*self.examples.summary(first, visible.stop, width, below))
         made_for = (self.examples, tile, self.is_blended, self.background_rgb, self.has_blocks, self.is_dark)
@@ -252,11 +244,11 @@ class SampleGallery(TextPage):
         if number >= len(pictures):
             return [Strip.blank(columns, self.rich_style)] * lines
         picture = pictures[number]
-        width, height = size_within(picture.pixels, columns, lines)
+        width, height = pixels.size_within(picture.pixels, columns, lines)
         if picture.mask is not None and not self.has_blocks:
-            strips = draw_classes(picture.mask, width, height, self.rich_style)
+            strips = pixels.draw_classes(picture.mask, width, height, self.rich_style)
         else:
-            strips = draw_image(
+            strips = pixels.draw_image(
                 picture.pixels,
                 width,
                 height,

@@ -16,9 +16,7 @@ from accel_tui.widgets.text_table import TextRow, TextTable
 class TablePage(Vertical):
     """A table below a line; subclasses fill both from a report."""
 
-    DEFAULT_CSS = """
-    TablePage { height: 1fr; & > Static { height: auto; } }
-    """
+    DEFAULT_CSS = "TablePage { height: 1fr; & > Static { height: auto; } }"
 
     report: reactive[Any] = reactive(None, repaint=False)
     """Report of the last validation."""

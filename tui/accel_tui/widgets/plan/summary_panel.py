@@ -43,9 +43,7 @@ _NAME = 10
 class SummaryPanel(Widget, can_focus=False):
     """The model as a drawing, time, memory, files, what comes next, and warnings; as much of the drawing as fits."""
 
-    DEFAULT_CSS = """
-    SummaryPanel { height: 1fr; padding: 0 1 0 2; }
-    """
+    DEFAULT_CSS = "SummaryPanel { height: 1fr; padding: 0 1 0 2; }"
 
     launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
     """Has the engine that can describe a model."""

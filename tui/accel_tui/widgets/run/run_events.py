@@ -44,9 +44,7 @@ class Happened(NamedTuple):
 class RunEvents(RunText):
     """The latest events, newest first, as many as there is room for; the wheel scrolls."""
 
-    DEFAULT_CSS = """
-    RunEvents { height: 6; }
-    """
+    DEFAULT_CSS = "RunEvents { height: 6; }"
 
     findings: reactive[tuple[Finding, ...]] = reactive((), repaint=False, init=False)
     """Advice on the run."""

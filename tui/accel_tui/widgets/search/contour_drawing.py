@@ -13,16 +13,8 @@ from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.background import background_layout
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart_view import ChartView
+from accel_tui.widgets.search import study_styles
 from accel_tui.widgets.search.parameter_axis import axis_of_parameter, positions
-from accel_tui.widgets.search.study_styles import (
-    LEGEND_WIDTH,
-    LEVEL_SIGNS,
-    LEVELS,
-    STUDY_STYLE_ID,
-    legend,
-    levels_of,
-    write_cells,
-)
 
 _NEAR = 0.2  # share of the plane's side; cells without a trial as near as this stay empty
 _BLOCK = 64  # rows of cells that are interpolated at once, which bounds the memory
@@ -39,7 +31,7 @@ def draw_contour(
     if across is None or up is None or len(trials) < _FEWEST:
         few = f"a contour needs {_FEWEST} trials with a value; there are {len(trials)}"
         text = "a contour needs two parameters" if across is None or up is None else few
-        write_cells(frame, max(0, (columns - len(text)) // 2), rows // 2, text, "note")
+        study_styles.write_cells(frame, max(0, (columns - len(text)) // 2), rows // 2, text, "note")
         return frame
     view = ChartView(columns, rows, axis_of_parameter(across, trials), axis_of_parameter(up, trials))
     layout = background_layout(view)
@@ -60,13 +52,13 @@ def draw_contour(
             number = chosen[index].number
             sign, style = ("★", "title") if number == best else ("●", "label")
             style = "secondary" if number == selected else style
-            write_cells(area, int(cells[index]), int(lines[index]), sign, style)
+            study_styles.write_cells(area, int(cells[index]), int(lines[index]), sign, style)
     title = f"{field_labels.label(up.name)} over {field_labels.label(across.name)}"
-    write_cells(frame, 0, 0, title, "title")
+    study_styles.write_cells(frame, 0, 0, title, "title")
     note = f"  by {objective_name(state.monitor.name)}"
-    if len(title) + len(note) + 2 + LEGEND_WIDTH <= columns:
-        write_cells(frame, len(title), 0, note, "label")
-        legend(frame, len(title) + len(note) + 2, 0)
+    if len(title) + len(note) + 2 + study_styles.LEGEND_WIDTH <= columns:
+        study_styles.write_cells(frame, len(title), 0, note, "label")
+        study_styles.legend(frame, len(title) + len(note) + 2, 0)
     return frame
 
 
@@ -82,15 +74,17 @@ def _fill(area: Frame, x: Floats, y: Floats, values: Floats, *, maximize: bool) 
         levels = np.searchsorted(limits, found)
         part = slice(start, start + len(up))
         mask = nearest <= _NEAR
-        area.characters[part][mask] = np.array([ord(sign) for sign in LEVEL_SIGNS], np.uint32)[levels][mask]
-        area.styles[part][mask] = (levels + STUDY_STYLE_ID["level-0"])[mask]
+        area.characters[part][mask] = np.array([ord(sign) for sign in study_styles.LEVEL_SIGNS], np.uint32)[levels][
+            mask
+        ]
+        area.styles[part][mask] = (levels + study_styles.STUDY_STYLE_ID["level-0"])[mask]
 
 
 def _limits(values: Floats, *, maximize: bool) -> Floats:
     """The values between two levels, of values of which larger is better."""
-    levels = levels_of(values, maximize=maximize)
+    levels = study_styles.levels_of(values, maximize=maximize)
     signed = values if maximize else -values
-    highest = [signed[levels <= level].max(initial=-math.inf) for level in range(LEVELS - 1)]
+    highest = [signed[levels <= level].max(initial=-math.inf) for level in range(study_styles.LEVELS - 1)]
     return np.array(highest, np.float64)
 
 

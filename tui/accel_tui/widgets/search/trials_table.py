@@ -57,9 +57,7 @@ class StudiesTable(Table[ListedStudy]):
 class TrialReason(Static):
     """The reason of the trial under the cursor, if the title has no room for all of it."""
 
-    DEFAULT_CSS = """
-    TrialReason { display: none; height: auto; max-height: 5; padding: 0 1; color: $text-muted; }
-    """
+    DEFAULT_CSS = "TrialReason { display: none; height: auto; max-height: 5; padding: 0 1; color: $text-muted; }"
 
     def __init__(self) -> None:
         super().__init__(markup=False)

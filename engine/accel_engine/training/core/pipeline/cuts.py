@@ -50,8 +50,7 @@ def choose_cuts(
         """The size of a stage that ends before ``last``, for every first layer, ``[last]``."""
         time = (seconds[last] - seconds[:last]) / (seconds[-1] or 1.0)
         nbytes = weights[last] - weights[:last] + held[stage] * (activations[last] - activations[:last])
-        found: npt.NDArray[np.float64] = np.maximum(time, nbytes / memory)
-        return found
+        return np.maximum(time, nbytes / memory)
 
     smallest = np.full((stages, count + 1), np.inf)
     smallest[0, 1:] = [sizes(0, last)[0] for last in range(1, count + 1)]

@@ -14,16 +14,7 @@ from accel_engine.errors import FieldValue, PlanError, Words
 from accel_engine.keras_support.divisibility import why_indivisible
 from accel_engine.keras_support.model_structure import has_custom_train_step, parameter_count
 from accel_engine.op_profile.op_names import innermost_mark
-from accel_engine.plan import Plan
-from accel_engine.plan.array_bytes import (
-    FLOAT32_BYTES,
-    MICRO_BATCHES,
-    StageShare,
-    activation_bytes,
-    in_flight,
-    micro_batch_count,
-    optimizer_slots,
-)
+from accel_engine.plan import Plan, array_bytes
 from accel_engine.private_names.keras_graph_names import graph_of_layers, move_variable, standard_inputs
 from accel_engine.run.diagnostics import StageOfModel
 from accel_engine.text import suggestion
@@ -174,7 +165,7 @@ def _micro_batch_count(model: keras.Model, plan: Plan, batch: int, stages: int) 
     reason = why_indivisible(model)
     if reason:
         return 1, f"only one stage works at a time, as the batch is not divided into micro-batches: {reason}"
-    return micro_batch_count(batch, stages), ""
+    return array_bytes.micro_batch_count(batch, stages), ""
 
 
 def _named_cuts(plan: Plan, names: Sequence[str], count: int) -> tuple[int, ...]:
@@ -289,10 +280,12 @@ def _costs(
         work = sum(traced.flops[mark] for mark in marks) / times[id(use.layer)]
         weights = 0
         if use.layers and id(use.layer) not in seen:
-            layer, slots = use.layers[0], 2 + optimizer_slots(plan)  # gradients, and their sum
-            weights = FLOAT32_BYTES * (layer.count_params() + slots * parameter_count(layer.trainable_weights))
+            layer, slots = use.layers[0], 2 + array_bytes.optimizer_slots(plan)  # gradients, and their sum
+            weights = array_bytes.FLOAT32_BYTES * (
+                layer.count_params() + slots * parameter_count(layer.trainable_weights)
+            )
         seen.add(id(use.layer))
-        held = activation_bytes(plan.replace(micro_batches=None), nbytes, micro_batch)
+        held = array_bytes.activation_bytes(plan.replace(micro_batches=None), nbytes, micro_batch)
         found.append(LayerCost(work + _BYTE_FLOPS * nbytes, weights, held))
     return found
 
@@ -325,20 +318,22 @@ def _trace(model: keras.Model, inputs: Structure) -> TracedLayers:
     return TracedLayers(tuple(layers), count, flops)
 
 
-def stage_shares(model: keras.Model, plan: Plan, traced: TracedLayers) -> tuple[tuple[StageShare, ...], ...]:
+def stage_shares(
+    model: keras.Model, plan: Plan, traced: TracedLayers
+) -> tuple[tuple[array_bytes.StageShare, ...], ...]:
     """The share of each stage in a model on 2, 3, ... devices; empty for a model that cannot be cut."""
     functional = None if has_custom_train_step(model) else graph_of_layers(model)
     if functional is None or not traced.operations:
         return ()
-    uses, found = layer_uses(functional), list[tuple[StageShare, ...]]()
+    uses, found = layer_uses(functional), list[tuple[array_bytes.StageShare, ...]]()
     costs, crossing = _costs(model, uses, plan, 1, traced), _crossing(uses)
     weights, activations = (sum(getattr(each, name) for each in costs) or 1 for name in ("weights", "activations"))
     for count in range(2, min(MOST_STAGES, sum(bool(use.layers) for use in uses)) + 1):
-        edges = [0, *choose_cuts(costs, crossing, count, MICRO_BATCHES * count), len(costs)]
+        edges = [0, *choose_cuts(costs, crossing, count, array_bytes.MICRO_BATCHES * count), len(costs)]
         parts = [costs[first:last] for first, last in pairwise(edges)]
         found.append(
             tuple(
-                StageShare(
+                array_bytes.StageShare(
                     sum(each.weights for each in part) / weights, sum(each.activations for each in part) / activations
                 )
                 for part in parts
@@ -361,7 +356,7 @@ def _table(
     for index, stage in enumerate(stages):
         first, last = edges[index], edges[index + 1]
         own, names = costs[first:last], [use.name for use in uses[first:last] if use.layers]
-        held = in_flight(index, len(stages), micro_batches)
+        held = array_bytes.in_flight(index, len(stages), micro_batches)
         rows.append(
             StageOfModel(
                 device=stage.device.strip("/"),

@@ -74,7 +74,6 @@ class _OfNumbers(_OfRows):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add a batch."""
-        del sample_weight
         width = y_pred.shape[-1] if y_pred.shape.rank > 1 else 1
         rows = [tf.reshape(tf.cast(each, tf.float32), [-1, width]) for each in (y_true, y_pred)]
         self._inner.update_state(*(each * self._scale + self._offset for each in rows))
@@ -98,7 +97,6 @@ class _OfClasses(_OfRows):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add a batch."""
-        del sample_weight
         task, classes = self._task, self._classes
         if task.binary:
             shown = tf.sigmoid(tf.cast(y_pred, tf.float32)) if task.logits else tf.cast(y_pred, tf.float32)

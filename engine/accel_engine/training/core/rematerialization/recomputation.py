@@ -15,13 +15,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.errors import ModelError
-from accel_engine.private_names.keras_names import (
-    call_context_training,
-    layer_of_loss,
-    mask_of,
-    set_mask,
-    unautocast_value,
-)
+from accel_engine.private_names import keras_names
 from accel_engine.private_names.tensorflow_names import function_graph
 from accel_engine.training.model_analysis.flops import RECOMPUTED
 
@@ -107,7 +101,7 @@ def run_part(part: RecomputedPart, tensors: Sequence[tf.Tensor], tracing: Tracin
         ModelError: The part changes a variable that none of its layers has.
     """
     draws = _DRAWS.get()
-    run = _Run(part, tensors, call_context_training(part.layers[0]) if part.layers else None, tracing)
+    run = _Run(part, tensors, keras_names.call_context_training(part.layers[0]) if part.layers else None, tracing)
     first = draws.next_number if draws else 0
 
     def computed(*values: tf.Tensor) -> Any:
@@ -149,13 +143,13 @@ class _Run:
         self._part = part
         self._training = training
         self._in_xla = tracing.in_xla
-        masks = [mask_of(tensor) for tensor in tensors]
+        masks = [keras_names.mask_of(tensor) for tensor in tensors]
         self._masked = [index for index, mask in enumerate(masks) if mask is not None]
         self._count = len(tensors)
         every = [*(variable for layer in part.layers for variable in layer.variables), *tracing.unseeded]
         self._variables = list({id(variable): variable for variable in every}.values())
         self.values = [*tensors, *(masks[index] for index in self._masked)]
-        self.values += [unautocast_value(variable) for variable in self._variables]
+        self.values += [keras_names.unautocast_value(variable) for variable in self._variables]
         self._output_masks: list[Any] = []
         self._scope: _Scope | None = None
 
@@ -169,7 +163,7 @@ class _Run:
                 f"rematerialization: {self._part.name} computes {kind}, which cannot be repeated: use keras.random and "
                 "keras.Variable, --remat off, or --remat-layers with other layers"
             )
-        self._output_masks = [mask_of(output) for output in outputs]
+        self._output_masks = [keras_names.mask_of(output) for output in outputs]
         self._scope = scope
         return [*outputs, *scope.losses]
 
@@ -187,9 +181,9 @@ class _Run:
         outputs = list(computed[: len(self._output_masks)])
         for output, mask in zip(outputs, self._output_masks, strict=True):
             if mask is not None:
-                set_mask(output, mask)
+                keras_names.set_mask(output, mask)
         for loss, own in zip(computed[len(outputs) :], self._scope.losses, strict=True):
-            layer_of_loss(self._part.layers, own).add_loss(loss)
+            keras_names.layer_of_loss(self._part.layers, own).add_loss(loss)
         return outputs
 
     def gradients(
@@ -254,7 +248,7 @@ class _Run:
         """Compute the part from all its values, changing nothing outside of the scope."""
         tensors = list(values[: self._count])
         for index, mask in zip(self._masked, values[self._count :], strict=False):
-            set_mask(tensors[index], mask)
+            keras_names.set_mask(tensors[index], mask)
         scope = _Scope(zip(self._variables, values[self._count + len(self._masked) :], strict=True))
         with scope:
             return self._part.compute(tensors), scope
@@ -279,7 +273,7 @@ class FunctionLayer(keras.Layer):  # type: ignore[misc]
         self._function = function
         self.built = True
 
-    def call(self, placeholder: tf.Tensor, training: bool | None = None) -> tf.Tensor:  # noqa: ARG002
+    def call(self, placeholder: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         """Call the function, and return the argument."""
         self._function()
         return placeholder

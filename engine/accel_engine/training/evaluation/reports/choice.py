@@ -10,11 +10,7 @@ from accel_engine.keras_support.losses import Loss, loss_name, single_loss
 from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.run.diagnostics import CustomReport, ValidationReport
 from accel_engine.training.core.task import INPUTS, SEVERAL_OUTPUTS, Task
-from accel_engine.training.evaluation.reports.classification import (
-    ClassificationBuilder,
-    MultiLabelBuilder,
-    SegmentationBuilder,
-)
+from accel_engine.training.evaluation.reports import classification
 from accel_engine.training.evaluation.reports.example_views import InputViews
 from accel_engine.training.evaluation.reports.forecast import ForecastBuilder
 from accel_engine.training.evaluation.reports.output_report import CustomBuilder, ModelOutput, OutputReportBuilder
@@ -121,11 +117,11 @@ def _builder(
     elif target is None:
         return CustomBuilder(output, shapes, "the data has no targets for the output")
     elif name == "classification" and rank == 2:
-        builder = ClassificationBuilder(output)
+        builder = classification.ClassificationBuilder(output)
     elif name == "multi-label" and rank == 2:
-        builder = MultiLabelBuilder(output)
+        builder = classification.MultiLabelBuilder(output)
     elif name == "segmentation" and rank > 3:
-        builder = SegmentationBuilder(output)
+        builder = classification.SegmentationBuilder(output)
     elif name == "sequence" and rank == 3:
         builder = SequenceBuilder(output, writes_text=_writes_text(dataset, output))
     elif name == "regression" and target.dtype != "string":

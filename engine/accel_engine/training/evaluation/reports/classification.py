@@ -23,21 +23,7 @@ from accel_engine.run.diagnostics.reports import (
     SCORE_BINS,
 )
 from accel_engine.run.diagnostics.views import MAX_COLUMNS, Labels, View
-from accel_engine.training.evaluation.reports.measures import (
-    EPSILON,
-    broadcast,
-    class_indices,
-    compared_classes,
-    confusion,
-    counted_cells,
-    example_losses,
-    negative_log,
-    no_totals,
-    probabilities,
-    score_histograms,
-    scores,
-    take_class,
-)
+from accel_engine.training.evaluation.reports import measures
 from accel_engine.training.evaluation.reports.output_report import Floats, ModelOutput, OutputReportBuilder, Shown
 from accel_engine.training.evaluation.reports.pixels import mask_view
 from accel_engine.training.evaluation.task_report import Predict
@@ -53,20 +39,23 @@ class ClassificationBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
-        del batch, mask
-        chances = probabilities(output, logits=self.output.logits, binary=self.output.units == 1)
-        labels = class_indices(target, output)
+        chances = measures.probabilities(output, logits=self.output.logits, binary=self.output.units == 1)
+        labels = measures.class_indices(target, output)
         predicted = tf.argmax(chances, axis=-1, output_type=tf.int32)
-        true = take_class(chances, labels)
-        losses = example_losses(self.output.loss, target, output, negative_log(true))
-        values = [losses, tf.cast(labels, tf.float32), tf.cast(predicted, tf.float32), take_class(chances, predicted)]
-        return tf.stack([*values, true], axis=1), no_totals()
+        true = measures.take_class(chances, labels)
+        losses = measures.example_losses(self.output.loss, target, output, measures.negative_log(true))
+        values = [
+            losses,
+            tf.cast(labels, tf.float32),
+            tf.cast(predicted, tf.float32),
+            measures.take_class(chances, predicted),
+        ]
+        return tf.stack([*values, true], axis=1), measures.no_totals()
 
     def build(
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> ClassificationReport:
         """See :class:`OutputReportBuilder`."""
-        del totals, predict
         names, reason, counts = self.output.class_names, "", None
         labels, predicted = values[:, _LABEL].astype(np.int64), values[:, _PREDICTED].astype(np.int64)
         known = labels >= 0
@@ -136,34 +125,34 @@ class MultiLabelBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
-        del batch
-        chances = scores(output, logits=self.output.logits)
+        chances = measures.scores(output, logits=self.output.logits)
         positive = tf.cast(target, tf.float32) > _THRESHOLD
-        safe = tf.clip_by_value(chances, EPSILON, 1 - EPSILON)
+        safe = tf.clip_by_value(chances, measures.EPSILON, 1 - measures.EPSILON)
         own = -tf.where(positive, tf.math.log(safe), tf.math.log(1 - safe))
-        losses = example_losses(self.output.loss, target, output, own)
+        losses = measures.example_losses(self.output.loss, target, output, own)
         some = slice(self._counted)
         cells = tf.range(self._counted) * 4 + 2 * tf.cast(positive[:, some], tf.int32)
         cells += tf.cast(chances[:, some] > _THRESHOLD, tf.int32)
         weights = tf.broadcast_to(mask[:, tf.newaxis], tf.shape(cells))
-        counts = counted_cells(cells, weights, 4 * self._counted)
+        counts = measures.counted_cells(cells, weights, 4 * self._counted)
         some = slice(self._scored)
         return losses[:, tf.newaxis], tf.concat(
-            [counts, score_histograms(chances[:, some], positive[:, some], mask)], axis=0
+            [counts, measures.score_histograms(chances[:, some], positive[:, some], mask)], axis=0
         )
 
     def build(
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> MultiLabelReport:
         """See :class:`OutputReportBuilder`."""
-        del predict
         counts, histograms = np.split(np.rint(totals).astype(np.int64), [4 * self._counted])
         positives, negatives = histograms.reshape(2, self._scored, SCORE_BINS)
         names, units = self.output.class_names, self.output.units
         targets = [
             Labels(tuple(np.flatnonzero(each > _THRESHOLD)[:MAX_COLUMNS].tolist())) for each in _rows(shown.target)
         ]
-        chances = scores(tf.constant(shown.output, tf.float32), logits=self.output.logits).numpy() if targets else ()
+        chances = (
+            measures.scores(tf.constant(shown.output, tf.float32), logits=self.output.logits).numpy() if targets else ()
+        )
         return MultiLabelReport(
             output=self.output.name,
             examples=len(values),
@@ -196,24 +185,24 @@ class SegmentationBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
-        del batch
-        classes, predicted, own = compared_classes(output, target, logits=self.output.logits)
-        losses = example_losses(self.output.loss, target, output, own)
+        classes, predicted, own = measures.compared_classes(output, target, logits=self.output.logits)
+        losses = measures.example_losses(self.output.loss, target, output, own)
         if not self._counts:
-            return losses[:, tf.newaxis], no_totals()
-        return losses[:, tf.newaxis], confusion(classes, predicted, broadcast(mask, classes), self._classes)
+            return losses[:, tf.newaxis], measures.no_totals()
+        return losses[:, tf.newaxis], measures.confusion(
+            classes, predicted, measures.broadcast(mask, classes), self._classes
+        )
 
     def build(
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> SegmentationReport:
         """See :class:`OutputReportBuilder`."""
-        del predict
         names = self.output.class_names
         counts = np.rint(totals).astype(np.int64)
         views = []
         if shown.target is not None and len(shown.rows):
             with tf.device("CPU:0"):
-                both = compared_classes(
+                both = measures.compared_classes(
                     tf.constant(shown.output), tf.constant(shown.target), logits=self.output.logits
                 )[:2]
             views = [_views(each.numpy()) for each in both]

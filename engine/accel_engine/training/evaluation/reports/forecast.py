@@ -70,7 +70,6 @@ class ForecastBuilder(OutputReportBuilder):
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> ForecastReport:
         """See :class:`OutputReportBuilder`."""
-        del predict
         absolute, squared, count = totals[-3:]
         errors, baseline, counts = totals[:-3].reshape(3, self._steps, self._shown).transpose(0, 2, 1)
         counts = np.where(counts == 0, np.nan, counts)

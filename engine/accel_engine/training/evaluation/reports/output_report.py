@@ -198,7 +198,6 @@ class CustomBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`. Values are NaN if the loss gives none for each example."""
-        del batch
         losses = loss_values(self.output.loss, target, output)
         if losses is None:
             return tf.fill([tf.shape(mask)[0], 1], np.float32(np.nan)), no_totals()
@@ -208,7 +207,6 @@ class CustomBuilder(OutputReportBuilder):
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> CustomReport:
         """See :class:`OutputReportBuilder`."""
-        del totals, predict
         known = not np.isnan(values[:, 0]).all()
         return CustomReport(
             output=self.output.name,

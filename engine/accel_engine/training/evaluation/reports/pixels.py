@@ -64,8 +64,7 @@ def preview(x: npt.NDArray[Any], limits: tuple[float, float]) -> npt.NDArray[np.
     low, high = limits
     if limits != (0.0, 255.0):
         x = (x.astype(np.float32) - low) * (255 / max(high - low, 1e-9))
-    pixels: npt.NDArray[np.uint8] = np.rint(np.clip(np.nan_to_num(x), 0, 255)).astype(np.uint8)
-    return pixels
+    return np.rint(np.clip(np.nan_to_num(x), 0, 255)).astype(np.uint8)
 
 
 def mask_view(classes: npt.NDArray[Any]) -> Mask:

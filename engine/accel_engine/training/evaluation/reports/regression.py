@@ -42,7 +42,6 @@ class RegressionBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
-        del batch
         true, predicted = (self.output.restored(flat_values(each)) for each in (target, output))
         errors = predicted - true
         losses = example_losses(self.output.loss, target, output, tf.abs(errors))
@@ -53,7 +52,6 @@ class RegressionBuilder(OutputReportBuilder):
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> RegressionReport:
         """See :class:`OutputReportBuilder`."""
-        del predict
         finite = np.isfinite(values[:, 1:]).all(axis=1)
         true, predicted = np.split(values[finite, 1:].astype(np.float64), 2, axis=1)
         chosen = np.sort(np.random.default_rng(SEED).permutation(len(true))[:MAX_REGRESSION_POINTS])
@@ -107,8 +105,7 @@ def _determination(true: Floats, residuals: Floats) -> Floats:
     if not len(true):
         return np.full(true.shape[1], np.nan)
     spread = ((true - true.mean(axis=0)) ** 2).sum(axis=0)
-    found: Floats = 1 - (residuals**2).sum(axis=0) / np.where(spread == 0, np.nan, spread)
-    return found
+    return 1 - (residuals**2).sum(axis=0) / np.where(spread == 0, np.nan, spread)
 
 
 class ReconstructionBuilder(OutputReportBuilder):
@@ -141,7 +138,6 @@ class ReconstructionBuilder(OutputReportBuilder):
         self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
     ) -> ReconstructionReport:
         """See :class:`OutputReportBuilder`."""
-        del predict
         losses = values[:, 0]
         finite = np.isfinite(losses)
         errors, edges = _residual_histogram(losses[finite])

@@ -139,8 +139,7 @@ class SequenceBuilder(OutputReportBuilder):
             with tf.device("CPU:0"):
                 found = probabilities(tf.convert_to_tensor(outputs[0, last]), logits=self.output.logits, binary=False)
             # Where there are more units than tokens, as often for whole tiles, the others mean nothing.
-            chances: npt.NDArray[np.float64] = found.numpy().astype(np.float64)[: len(vocabulary)]
-            return chances
+            return found.numpy().astype(np.float64)[: len(vocabulary)]
 
         written = generate(next_chances, prompt, len(example), any_length=self.output.shape[1] is None)
         # Words need spaces between them, characters and parts of words do not.
