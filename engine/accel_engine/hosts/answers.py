@@ -243,8 +243,9 @@ def _give(database: RunDatabase, command: SentCommand) -> int:
 
 
 def _answers(database: RunDatabase, numbers: dict[float, int]) -> CommandAnswers:
+    has_ended = not read_info(database).status.live  # read first: all answers stand before the end
     answers = {sent: database.answer_to(number) for sent, number in numbers.items()}
-    if not read_info(database).status.live:
+    if has_ended:
         answers = {sent: answer or (False, "the run has ended") for sent, answer in answers.items()}
     return CommandAnswers(tuple(CommandAnswer(sent, *answer) for sent, answer in answers.items() if answer))
 

@@ -15,6 +15,7 @@ from accel_engine.devices import Reading, Sample
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.hosts import link
+from accel_engine.hosts.answers import commands
 from accel_engine.hosts.connection import HostConnection
 from accel_engine.hosts.host_list import Host
 from accel_engine.hosts.host_requests import CommandsRequest, Done, Ping, SentCommand
@@ -26,6 +27,7 @@ from accel_engine.run.engine.commands import read_answer, withdraw
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.removal import count_contents, remove
 from accel_engine.run.store.annotations import rename_run
+from accel_engine.run.store.database import RunDatabase
 from recorded_run import execute, put, started
 
 TABLES = ("event", "chunk", "summary", "sample", "diagnostics", "media")
@@ -155,6 +157,28 @@ def test_the_last_command_of_a_run_has_its_answer(far_writer: RunWriter, wait_un
         (True, "stopped after step 3"),
         (False, "the run has ended"),
     ]
+
+
+def test_an_answer_that_comes_with_the_end_is_given(
+    far_writer: RunWriter, there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Test an answer and the end that are written while the host looks for the answer."""
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(there))
+    send_command(far_writer.directory, "stop")
+    (stop,) = waiting = far_writer.commands()
+    read = RunDatabase.answer_to
+
+    def look(database: RunDatabase, command: int) -> tuple[bool, str] | None:
+        found = read(database, command)
+        if waiting:
+            far_writer.answer(waiting.pop(), obeyed=True, answer="stopped after step 3")
+            far_writer.end(ended(0))
+        return found
+
+    monkeypatch.setattr(RunDatabase, "answer_to", look)
+    sent = CommandsRequest(far_writer.directory.name, (SentCommand(stop.time, stop.who, "stop"),), seconds=60.0)
+    (given,) = commands(sent, lambda _: None).answers
+    assert (given.obeyed, given.answer) == (True, "stopped after step 3")
 
 
 def test_names_are_changed_and_runs_deleted_there(far_writer: RunWriter) -> None:
