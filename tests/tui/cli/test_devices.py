@@ -137,6 +137,15 @@ def test_devices_that_say_nothing_in_time_are_shown_without_readings(run_command
     assert result.lines[1].split()[:2] == ["cpu:0", "-"]
 
 
+def test_a_device_that_is_late_keeps_its_reading(run_command, monkeypatch):
+    def start(sampler):
+        sampler.on_samples(samples(10.0))
+        sampler.on_samples([Sample(2.0, "cpu:0", {"utilization": Reading.missing("no response for 0.1 s", "%")})])
+
+    monkeypatch.setattr(Sampler, "start", start)
+    assert run_command("devices").lines[1].split()[:2] == ["cpu:0", "10%"]
+
+
 def test_what_else_is_known_is_said_below_the_table(run_command, monkeypatch):
     parts = {
         "throttling": (CountedItem("thermal slowdown"), CountedItem("power limit")),

@@ -6,6 +6,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -111,17 +112,25 @@ def _stream(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> Iterator[tuple[
 
 
 def _latest(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> tuple[Sample, ...]:
-    """Return the second batch, as utilization needs two readings, or a later one with a reading of every device."""
-    samples: tuple[Sample, ...] = ()
-    try:
+    """Return each device's newest sample with a reading, of two batches, as utilization needs two, or of more."""
+    newest: dict[str, Sample] = {}
+    with suppress(queue.Empty):
         for _ in range(2):
-            samples = batches.get(timeout=TIMEOUT)
+            _keep_readings(newest, batches.get(timeout=TIMEOUT))
         deadline = time.monotonic() + SLOW_DEVICE_TIMEOUT
-        while not all(any(_has_value(reading) for reading in sample.readings.values()) for sample in samples):
-            samples = batches.get(timeout=max(deadline - time.monotonic(), 0.0))
-    except queue.Empty:
-        pass
-    return samples
+        while not all(map(_has_reading, newest.values())):
+            _keep_readings(newest, batches.get(timeout=max(deadline - time.monotonic(), 0.0)))
+    return tuple(newest.values())
+
+
+def _keep_readings(newest: dict[str, Sample], samples: Sequence[Sample]) -> None:
+    for sample in samples:
+        if _has_reading(sample) or not _has_reading(newest.get(sample.device, sample)):
+            newest[sample.device] = sample
+
+
+def _has_reading(sample: Sample) -> bool:
+    return any(map(_has_value, sample.readings.values()))
 
 
 def _render(inventory: Inventory, samples: Sequence[Sample]) -> str:
