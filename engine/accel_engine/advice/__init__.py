@@ -14,6 +14,23 @@ from accel_engine.advice.rule import FailedRule, Rule, RulesFailedError, apply_r
 from accel_engine.errors import UsageError
 from accel_engine.events import TimeMeasured
 
+__all__ = [
+    "Category",
+    "Confidence",
+    "Coverage",
+    "Cure",
+    "Evidence",
+    "FailedRule",
+    "FasterPlan",
+    "Finding",
+    "Gain",
+    "Recorded",
+    "coverage",
+    "find_cure",
+    "find_troubles",
+    "read_recorded",
+]
+
 RULES: tuple[Rule, ...] = (*speed.RULES, *memory.RULES, *quality.RULES)
 """All rules."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.file_kinds import cure_by_suffix, find_folder_reader
-from accel_engine.data.source import DatasetEntry, Source
+from accel_engine.data.source import DatasetEntry, Source, parse_size
 from accel_engine.errors import PlanError
 from accel_engine.files import regular
 from accel_engine.text import suggestion
@@ -18,6 +18,18 @@ from accel_engine.user_paths import exists, is_directory, no_file, user_path
 
 if TYPE_CHECKING:
     from accel_engine.data.dataset import Dataset
+
+__all__ = [
+    "CATALOGUE",
+    "CLOUD_STORAGE",
+    "DataOptions",
+    "DatasetEntry",
+    "find",
+    "load",
+    "parse_size",
+    "source_of",
+    "survey",
+]
 
 _KERAS = "built_in:KerasDataset"
 

@@ -4,6 +4,8 @@ from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.devices.pci_address import find_by_address
 from accel_engine.devices.sampler import Sampler
 
+__all__ = ["Device", "Inventory", "Reading", "Sample", "Sampler", "UnavailableKind", "detect", "find_by_address"]
+
 
 def detect() -> Inventory:
     """Find the devices of this machine once; this may take about 100 ms."""

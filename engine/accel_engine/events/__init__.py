@@ -44,6 +44,47 @@ from accel_engine.events.setup_events import (
 )
 from accel_engine.json_values import MAX_TEXT, convert, encode, parse_object, to_plain
 
+__all__ = [
+    "ARGUMENT_LOST",
+    "CLASS_WEIGHT_IGNORED",
+    "CURE",
+    "EMPTY_BATCH",
+    "ENGINE_LOST",
+    "KINDS",
+    "NOT_A_NUMBER",
+    "OUT_OF_MEMORY",
+    "UNDO",
+    "CheckpointSaved",
+    "CommandAnswered",
+    "DevicesFound",
+    "EpochEnded",
+    "Event",
+    "LearningRateChanged",
+    "MicroBatchesTried",
+    "ModelBuilt",
+    "Outcome",
+    "PartEnded",
+    "PartStarted",
+    "Phase",
+    "PhaseChanged",
+    "PlanChanged",
+    "Recovered",
+    "RunEnded",
+    "RunStarted",
+    "TensorFlowDevice",
+    "ThreadsChosen",
+    "TimeMeasured",
+    "Validated",
+    "Warned",
+    "WorkCounted",
+    "Worker",
+    "WorkersMet",
+    "XlaTried",
+    "from_stored",
+    "to_json_object",
+    "to_stored",
+]
+
 KINDS: dict[str, type[Event]] = {
     kind.kind(): kind
     for kind in (

@@ -11,11 +11,13 @@ from typing import Any
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.models.applications import APPLICATIONS
 from accel_engine.models.data_description import IMAGES, SEQUENCES, SOUNDS, TEXTS, TOKENS
-from accel_engine.models.model_entry import ModelEntry
+from accel_engine.models.model_entry import ModelEntry, Shape
 from accel_engine.models.model_files import WEIGHTS, is_model_file, why_no_layers
 from accel_engine.text import suggestion
 from accel_engine.user_code import UserFunction
 from accel_engine.user_paths import is_file, no_file, user_path
+
+__all__ = ["ARGUMENTS", "CATALOGUE", "AutoModel", "ModelEntry", "Shape", "UserModel", "find", "takes_texts"]
 
 ARGUMENTS = ("input_shape", "classes", "num_classes", "class_names", "vocabulary", "element_spec")
 """Names of the arguments that a user's function may ask for."""

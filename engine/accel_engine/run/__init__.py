@@ -14,3 +14,25 @@ from accel_engine.run.runs.listing import RunList, RunSummary, find_run, list_ru
 from accel_engine.run.store.annotations import Annotations
 from accel_engine.run.store.database import SCHEMA_VERSION
 from accel_engine.run.writing.writer import RunWriter
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Annotations",
+    "Chunk",
+    "Command",
+    "RunInfo",
+    "RunList",
+    "RunReader",
+    "RunSummary",
+    "RunWriter",
+    "Status",
+    "Update",
+    "create",
+    "find_run",
+    "home",
+    "list_runs",
+    "read_run",
+    "reopen",
+    "runs_directory",
+    "send_command",
+]

@@ -36,6 +36,26 @@ from accel_engine.run_queue.queue_entries import NO_REASON, QueueEntry, QueueReq
 from accel_engine.text import printable_line
 from accel_engine.versioned_database import current_user
 
+__all__ = [
+    "QueueEntry",
+    "QueueRequest",
+    "cancel",
+    "enqueue",
+    "ensure_waiter",
+    "entries",
+    "find_run_id",
+    "has_default_limit",
+    "hold",
+    "limit",
+    "move",
+    "parse_limit",
+    "release",
+    "set_default_limit",
+    "set_limit",
+    "set_priority",
+    "why_waits",
+]
+
 MAX_PRIORITY = 1_000_000
 
 MAX_AT_ONCE = 1000

@@ -14,6 +14,8 @@ from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.root import root
 from accel_tui.cli.signals import INTERRUPTED
 
+__all__ = ["main"]
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.

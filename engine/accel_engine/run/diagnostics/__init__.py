@@ -33,6 +33,38 @@ from accel_engine.run.diagnostics.reports import (
 from accel_engine.run.store.database import reading
 from accel_engine.run.store.schema import DiagnosticsRow
 
+__all__ = [
+    "ClassificationReport",
+    "CustomReport",
+    "DataFingerprint",
+    "DataFormat",
+    "DataProfile",
+    "Diagnostics",
+    "DiagnosticsItem",
+    "Example",
+    "ForecastReport",
+    "InputProfile",
+    "InputSpec",
+    "Layer",
+    "LayerTable",
+    "MultiLabelReport",
+    "OpProfile",
+    "OutputReport",
+    "ReconstructionReport",
+    "RegressionReport",
+    "SamplePrediction",
+    "Scores",
+    "SegmentationReport",
+    "SequenceReport",
+    "Shift",
+    "StageOfModel",
+    "ValidationReport",
+    "modification_times",
+    "read",
+    "row_name",
+    "serialize",
+]
+
 DiagnosticsItem: TypeAlias = (
     InputSpec | DataFingerprint | DataFormat | DataProfile | LayerTable | OpProfile | ValidationReport
 )

@@ -6,6 +6,7 @@ Each is a row of the table ``media``: a JSON head and a compressed body.
 from accel_engine.run.media.from_arrays import histogram_of, image_of
 from accel_engine.run.media.items import (
     KINDS,
+    MAX_NAME,
     Histogram,
     LoggedImage,
     LoggedItem,
@@ -17,3 +18,20 @@ from accel_engine.run.media.items import (
     pack_media,
     unpack_media,
 )
+
+__all__ = [
+    "KINDS",
+    "MAX_NAME",
+    "Histogram",
+    "LoggedImage",
+    "LoggedItem",
+    "LoggedText",
+    "MediaItem",
+    "MediaKind",
+    "MediaSeries",
+    "check_position",
+    "histogram_of",
+    "image_of",
+    "pack_media",
+    "unpack_media",
+]
