@@ -44,7 +44,8 @@ def test_runs_that_end_early_count_as_far_as_they_got() -> None:
 
 def test_the_best_the_selected_and_the_live_runs_are_in_colour() -> None:
     curves = [*CURVES, curve("live", 0.2, 0.3, status=Status.RUNNING)]
-    found = best_curve(curves, METRIC)
+    by_loss = RunCurve(RunSummary("l", Path("l"), None, monitor="loss", best=1.5), np.ones(1), np.ones(1))
+    found = best_curve([by_loss, *curves], METRIC)
     assert found
     assert found.run.id == "r100"
     plot = band_plot(curves, Path("r7"), 20, has_tints=True)

@@ -72,9 +72,9 @@ def compared_metric(curves: Iterable[RunCurve]) -> str:
 
 
 def best_curve(curves: Sequence[RunCurve], metric: str) -> RunCurve | None:
-    """The curve of the run with the best value; ``None`` if the metric's name does not tell which way is better."""
-    lower = is_better_lower(metric, next((_mode(each.run) for each in curves), None))
-    known = [each for each in curves if each.run.best is not None]
+    """The curve with the best value of a metric; ``None`` if the metric's name does not tell which way is better."""
+    known = [each for each in curves if each.run.monitor == metric and each.run.best is not None]
+    lower = is_better_lower(metric, next((_mode(each.run) for each in known), None))
     if lower is None or not known:
         return None
     return (min if lower else max)(known, key=lambda each: each.run.best or 0.0)
