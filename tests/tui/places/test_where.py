@@ -64,7 +64,7 @@ def test_what_is_known_of_a_host_follows_its_readings(hosts: StandInHosts) -> No
     states: list[PlaceState] = []
     watch = PlaceWatch(Where(place="gpu1"), states.append)
     watch.run()
-    assert states[0].about == "gpu1: 4 accelerators, 2 running, 1 waiting, 2 ended"
+    assert states[0].about == "gpu1: 4 accelerators, 2 running, 1 queued, 2 ended"
     assert states[0].meters["gpu:0"].utilizations == (97.0,)
     hosts.tell["gpu1"](HostReading("gpu1", "lost", "gpu1: the connection is lost"))
     assert states[-1].problem == "gpu1: the connection is lost"

@@ -65,7 +65,7 @@ async def test_devices_users_and_runs_of_all_hosts(
         assert "tries again in 12 s" in shown
         for words in (" 97", " 83", " 69", "42%", "val acc", "0.8712"):  # use of the first GPUs, then the first run
             assert words in shown
-        assert "2 running, 1 waiting, 2 ended" in shown
+        assert "2 running, 1 queued, 2 ended" in shown
         lines = screen.query_one(HostsTable).lines
         assert [line.id for line in lines if hasattr(line, "directory")] == [
             live.directory.name,
@@ -210,7 +210,7 @@ def test_only_the_last_ended_runs_are_listed() -> None:
 
 def test_summary_of_this_machine_and_others() -> None:
     views = [HostView(HostReading(HERE, "connected")), HostView(busy_host("gpu1", 5, 1.0)), HostView(lost_host("b"))]
-    assert summary_line(views) == "1 of 2 hosts connected, 2 of 5 accelerators free, 2 running, 1 waiting"
+    assert summary_line(views) == "1 of 2 hosts connected, 2 of 5 accelerators free, 2 running, 1 queued"
 
 
 def test_ids_of_devices_are_joined() -> None:

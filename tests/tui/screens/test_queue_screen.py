@@ -82,7 +82,7 @@ async def test_runs_are_listed_in_their_order_with_why_they_wait(size: tuple[int
     async with BareApp().run_test(size=size) as pilot:
         await open_queue(pilot)
         await shows(
-            pilot, "0 of these running, 3 waiting", "prio", "+3", f"after {first}", "held by", "h Hold", "K Move up"
+            pilot, "0 of these running, 3 queued", "prio", "+3", f"after {first}", "held by", "h Hold", "K Move up"
         )
         lines = [line for each in text_of(pilot).splitlines() if (line := each.lstrip("│ "))[:1] in ("○", "‖")]
         assert [line.split()[1:3][0] for line in lines] == ["1", "2", "3"]
@@ -95,7 +95,7 @@ async def test_a_started_run_shows_its_progress() -> None:
         engine.train(200)
         async with BareApp().run_test(size=WIDE) as pilot:
             table = await open_queue(pilot)
-            await shows(pilot, "1 of these running, 1 waiting", "running  ━━━━━━━━          50%", "gpu:1")
+            await shows(pilot, "1 of these running, 1 queued", "running  ━━━━━━━━          50%", "gpu:1")
             await shows(pilot, f"{one} trains; one at once on the CPU")
             await until(pilot, lambda: table.current, "a row")
             assert table.current.entry.run == one

@@ -102,7 +102,7 @@ class HostView:
     @property
     def counts(self) -> str:
         """How many of its runs train, wait, and have ended."""
-        parts = ((len(self.training), "running"), (len(self.waiting), "waiting"), (len(self.ended), "ended"))
+        parts = ((len(self.training), "running"), (len(self.waiting), "queued"), (len(self.ended), "ended"))
         return ", ".join(f"{number:,} {word}" for number, word in parts if number) or "no runs"
 
     @property
@@ -258,4 +258,4 @@ def summary_line(views: Sequence[HostView]) -> str:
         free = sum(not view.users(device) for view, device in accelerators)
         parts.append(f"{free} of {len(accelerators)} accelerators free")
     training, waiting = sum(len(view.training) for view in views), sum(len(view.waiting) for view in views)
-    return ", ".join([*parts, f"{training:,} running", f"{waiting:,} waiting"])
+    return ", ".join([*parts, f"{training:,} running", f"{waiting:,} queued"])

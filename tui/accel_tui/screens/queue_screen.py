@@ -250,7 +250,7 @@ class QueueScreen(RunActionsScreen):
         self._queue = found
         started = sum(row.entry.is_started for row in found.rows)
         most = f"at most {found.at_once} at once" if found.at_once else "one at once on each accelerator, or the CPU"
-        about = f"{started} of these running, {len(found.rows) - started} waiting, {most}" if found.rows else ""
+        about = f"{started} of these running, {len(found.rows) - started} queued, {most}" if found.rows else ""
         self.query_one("#about", Static).update(about)
         self.set_class(not found.rows, "-empty")
         self._table.empty = EMPTY
