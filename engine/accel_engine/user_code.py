@@ -133,7 +133,7 @@ def model_errors(problem: str) -> Iterator[None]:
         yield
     except Exception as error:  # their exceptions have no common class
         if is_disk_full(error):
-            raise ModelError("the disk is full: the model cannot be written") from error
+            raise ModelError(f"{problem}: the disk is full") from error
         raise ModelError(f"{problem}: {reason(error)}") from error
 
 

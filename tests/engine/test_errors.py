@@ -107,4 +107,4 @@ def test_a_full_disk_is_not_blamed_on_the_model() -> None:
     for full in (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), RuntimeError("m.pb; No space left on device")):
         with pytest.raises(ModelError) as caught, model_errors("the model cannot be converted to ONNX"):
             raise full
-        assert str(caught.value) == "the disk is full: the model cannot be written"
+        assert str(caught.value) == "the model cannot be converted to ONNX: the disk is full"

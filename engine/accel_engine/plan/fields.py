@@ -587,7 +587,9 @@ class PlanFields:
     optimizer: str = _field(
         "auto",
         FieldSpec("Optimizer; auto is the compiled model's own, else adam", str, choices=task_choices.OPTIMIZERS),
-        FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver", "opt"), next=0),
+        FieldWords(
+            "Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver", "opt", "optim"), next=0
+        ),
         _of_training("learning", "speed", "memory", replaced_by="optimizers"),
     )
     learning_rate: float | None = _field(

@@ -498,6 +498,8 @@ def test_the_trained_model_is_told_as_a_path_that_can_be_pasted(engines, run_com
         ("--amp", "--precision"),
         ("--grad-accum", "--micro-batches"),
         ("--epoch", "--epochs"),
+        ("--optim", "--optimizer"),
+        ("--gradient-nrom", "--gradient-norm"),
     ],
 )
 def test_the_usual_names_of_options_are_suggested(run_command, option, near):

@@ -72,10 +72,14 @@ def _no_such_option(error: click.NoSuchOption) -> str:
         for name in option.opts
         if name.startswith("--")
     ]
+
+    def called(word: str) -> list[str]:
+        found = [option for field in fields_called(word) if (option := str(FieldValue(field))) in options]
+        longer = [option for option in found if option.startswith(error.option_name)]
+        return [min(longer, key=len)] if longer else found[:1]
+
     word = error.option_name.removeprefix("--").replace("-", "_")
-    called = [str(FieldValue(field)) for field in fields_called(word) or fields_called(word.partition("_")[0])]
-    usual = [option for option in called if option in options][:1]
-    near = usual or get_close_matches(error.option_name, options, n=2, cutoff=0.7)
+    near = called(word) or get_close_matches(error.option_name, options, n=2, cutoff=0.7) or called(word.split("_")[0])
     return f"no such option {error.option_name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 

@@ -112,14 +112,16 @@ def _stream(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> Iterator[tuple[
 
 
 def _latest(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> tuple[Sample, ...]:
-    """Return each device's newest sample with a reading, of two batches, as utilization needs two, or of more."""
+    """Return each device's newest sample with a reading, from the second batch on, as utilization needs two."""
     newest: dict[str, Sample] = {}
+    later: dict[str, Sample] = {}
     with suppress(queue.Empty):
-        for _ in range(2):
-            _keep_readings(newest, batches.get(timeout=TIMEOUT))
+        _keep_readings(newest, batches.get(timeout=TIMEOUT))
+        _keep_readings(later, batches.get(timeout=TIMEOUT))
         deadline = time.monotonic() + SLOW_DEVICE_TIMEOUT
-        while not all(map(_has_reading, newest.values())):
-            _keep_readings(newest, batches.get(timeout=max(deadline - time.monotonic(), 0.0)))
+        while not all(map(_has_reading, later.values())):
+            _keep_readings(later, batches.get(timeout=max(deadline - time.monotonic(), 0.0)))
+    _keep_readings(newest, [*later.values()])
     return tuple(newest.values())
 
 

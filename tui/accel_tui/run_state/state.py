@@ -204,7 +204,8 @@ class RunState(History):
         if self.built.steps_per_epoch:
             return min((self.step - step - is_after) // self.built.steps_per_epoch + 1, self.epochs)
         ended = max(0, self.epoch.epoch - epoch if self.epoch else 0)
-        return min(ended + 1, self.epochs)  # epochs may differ in length
+        has_ended = is_after and self.epoch is not None and self.epoch.step == self.step
+        return min(ended + (not has_ended), self.epochs)  # epochs may differ in length
 
     def epoch_of(self, step: int) -> int | None:
         """The epoch of a step, both counted from 0 and 1; ``None`` if the length of its epochs is unknown."""

@@ -35,6 +35,9 @@ _COMMENTS = re.compile(r"(?:(?:[#%]|//|; )[^\r\n]*[\r\n]+)+")
 _ROWS_OF_BLANKS = 20
 """Rows that are looked at for blanks between columns."""
 
+_ROWS_BELOW_NAMES = 20
+"""Rows whose values tell whether a year in the first row is a name."""
+
 _COMPARED_FIELDS = 100_000
 """Fields, about, that are compared with the first row: a moment also for tables of thousands of columns."""
 
@@ -97,8 +100,9 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
     dialect = _dialect(rest, separator)
     first, second = (tuple(map(str.strip, row)) for row in _first_rows(rest, separator, dialect))
     skipped = len(text[: len(text) - len(rest)].splitlines())
-    below = _read_rows(StringIO(rest, newline=""), separator, dialect)
-    has_header = _is_header(first, second) and not _recurs(first, islice(below, _COMPARED_FIELDS // len(first)))
+    below = islice(_read_rows(StringIO(rest, newline=""), separator, dialect), 1, 2 + _COMPARED_FIELDS // len(first))
+    rows = [[*map(str.strip, row)] for row in below]
+    has_header = _is_header(first, rows[:_ROWS_BELOW_NAMES]) and not _recurs(first, rows)
     first = (first[0].removeprefix("#").strip() or first[0], *first[1:])
     if has_header and len(second) == len(first) + 1:
         first = (*first, "") if not second[-1] else ("", *first)
@@ -115,7 +119,9 @@ def _comments(text: str) -> list[str]:
     lines = re.findall(r"[^\r\n]+[\r\n]+", found[0])
     separator = _separator(body)
     last, (first, second) = _first_rows(lines[-1], separator)[0], _first_rows(body, separator)
-    are_names = len(last) == len(first) and not (_is_header(first, second) and (len(first) == 1 or _has_values(second)))
+    are_names = len(last) == len(first) and not (
+        _is_header(first, [second]) and (len(first) == 1 or _has_values(second))
+    )
     return lines[:-1] if are_names else lines
 
 
@@ -140,7 +146,7 @@ def _title(text: str, most: int = _TITLE_LINES) -> str:
     is_apart = len(_LINE_END.findall(line[0])) > 1 == len(_LINE_END.findall(header[0]))
     are_fields = len(first) == len(second) > 1 + (not is_apart) and len(title) in (1, len(first))
     are_names = (
-        all(first) and _is_header(first, second) and not _has_values(each for each in first if not each.isdecimal())
+        all(first) and _is_header(first, [second]) and not _has_values(each for each in first if not each.isdecimal())
     )
     if are_fields and are_names and (is_apart or _has_values(second)):
         return line[0]
@@ -223,29 +229,31 @@ def _standard_parts(path: Path, head: CsvHead) -> Iterator[bytes]:
             yield text.getvalue().encode()
 
 
-def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
+def _is_header(first: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
     """Whether a first row holds names: none of its fields is a number, or they count the columns, or are years."""
     figures = [field for field in first if _is_number(field)]
     if not figures:
         return True
     if not all(field.isdecimal() for field in figures):
         return False
-    if len(figures) < len(first) and all(map(_is_year, figures)) and len(set(figures)) == len(figures):
-        below = [field for name, field in zip(first, second, strict=False) if name in figures]
-        return not all(map(_is_year, below)) and not _has_values(name for name in first if name not in figures)
     counted = [int(field) for field in figures]
-    consecutive = counted == list(range(counted[0], counted[0] + len(counted)))
-    return len(figures) > 1 and consecutive and (counted[0] == 0 or len(figures) < len(first))
+    consecutive = len(figures) > 1 and counted == list(range(counted[0], counted[0] + len(counted)))
+    if consecutive and (counted[0] == 0 or len(figures) < len(first)):
+        return True
+    names = [field for field in first if field not in figures]
+    if not names or _has_values(names) or not all(map(_is_year, figures)) or len({*figures}) < len(figures):
+        return False
+    below = [field for row in rows for name, field in zip(first, row, strict=False) if name in figures]
+    return not any(map(_is_year, below)) and any(not field.isdecimal() or len(field) > 4 for field in below)
 
 
 def _recurs(first: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
-    """Whether each of several fields is a value of its column in other rows, too, so that they are no names."""
-    found = [False] * len(first)
+    """Whether each of several fields is a value of its column in two other rows, so that they are no names."""
+    found = [0] * len(first)
     for row in rows:
-        cells = [*map(str.strip, row)]
-        if len(cells) == len(first) and cells != [*first]:
-            found = [known or cell == name for known, cell, name in zip(found, cells, first, strict=True)]
-    return len(first) > 1 and all(found)
+        if len(row) == len(first) and row != [*first]:
+            found = [count + (cell == name) for count, cell, name in zip(found, row, first, strict=True)]
+    return len(first) > 1 and min(found) > 1
 
 
 def _is_year(field: str) -> bool:
