@@ -169,13 +169,11 @@ def serve_dashboards(host: str, port: int, allowed: Iterable[str], announce: Cal
     for name in _DROPPED_VARIABLES:
         os.environ.pop(name, None)
     os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}  # the terminal of the page
-    others = psutil.Process().children()
+    others = {*psutil.Process().children()}
     try:
         asyncio.run(_serve(host, port, allowed, announce))
     finally:
-        for child in set(psutil.Process().children()).difference(
-            others
-        ):  # dashboards that hang; the others have exited
+        for child in {*psutil.Process().children()} - others:  # dashboards that hang; the others have exited
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from accel_engine.plan.monitor import is_at_most_one, is_better_lower
-from accel_engine.run import RunSummary, Status
+from accel_engine.run import RunSummary
 from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_loss
 from accel_engine.words import numbers
@@ -225,7 +225,7 @@ def make_group(
         of_series,
         len(of_series) == len(results),
         is_folded,
-        running=sum(statuses[each] for each in (Status.STARTING, Status.RUNNING, Status.PAUSED)),
+        running=sum(count for status, count in statuses.items() if status and status.has_engine),
         newest=max([run.info.created if run.info else 0.0 for run in runs], default=0.0),
         ids=frozenset([run.id for run in runs]),
     )

@@ -68,21 +68,18 @@ class HostView:
         meters = {name: meter for name, meter in self.meters.items() if name in known}
         return HostView(reading, record_device(meters, new))
 
-    def runs_with(self, *statuses: Status) -> list[RunSummary]:
-        """Its runs of some statuses, newest first."""
-        return [run for run in self.reading.runs if run.status in statuses]
-
     @property
     def training(self) -> list[RunSummary]:
         """The runs that train, or are paused."""
-        return self.runs_with(Status.STARTING, Status.RUNNING, Status.PAUSED)
+        return [run for run in self.reading.runs if run.status and run.status.has_engine]
 
     @property
     def waiting(self) -> list[RunSummary]:
         """The runs that wait, in their order."""
         places = {each.id: place for place, each in enumerate(self.reading.queue)}
-        found = self.runs_with(Status.QUEUED)
-        found.reverse()  # runs without a known place: in the order in which they were added
+        found = [
+            run for run in reversed(self.reading.runs) if run.status is Status.QUEUED
+        ]  # runs without a known place: in the order in which they were added
         return sorted(found, key=lambda run: places.get(run.directory.name, len(places)))
 
     @property

@@ -98,14 +98,14 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
         before, rest = [*before, *filter(str.strip, title.splitlines())], rest[len(title) :]
     separator = special[1] if special else "\t" if tabs else _separator(rest)
     dialect = _dialect(rest, separator)
-    first, second = (tuple(map(str.strip, row)) for row in _first_rows(rest, separator, dialect))
     skipped = len(text[: len(text) - len(rest)].splitlines())
-    below = islice(_read_rows(StringIO(rest, newline=""), separator, dialect), 1, 2 + _COMPARED_FIELDS // len(first))
-    rows = [[*map(str.strip, row)] for row in below]
-    has_header = _is_header(first, rows[:_ROWS_BELOW_NAMES]) and not _recurs(first, rows)
-    first = (first[0].removeprefix("#").strip() or first[0], *first[1:])
-    if has_header and len(second) == len(first) + 1:
-        first = (*first, "") if not second[-1] else ("", *first)
+    rows = ([*map(str.strip, row)] for row in _read_rows(StringIO(rest, newline=""), separator, dialect))
+    first = next(rows)
+    below = list(islice(rows, 1 + _COMPARED_FIELDS // len(first)))
+    has_header = _is_header(first, below)
+    first = [first[0].removeprefix("#").strip() or first[0], *first[1:]]
+    if has_header and below and len(below[0]) == len(first) + 1:
+        first = [*first, ""] if not below[0][-1] else ["", *first]
     line_end = "\n" if "\n" in text else "\r"
     return CsvHead(first, separator, skipped, has_header, len(before), line_end, encoding, dialect)
 
@@ -181,8 +181,8 @@ def _dialect(text: str, separator: str) -> Mapping[str, Any]:
     return {}
 
 
-def _first_rows(text: str, separator: str, dialect: Mapping[str, Any] | None = None) -> tuple[list[str], list[str]]:
-    rows = _read_rows(StringIO(text, newline=""), separator, dialect or {})
+def _first_rows(text: str, separator: str) -> tuple[list[str], list[str]]:
+    rows = _read_rows(StringIO(text, newline=""), separator, {})
     return next(rows, []), next(rows, [])
 
 
@@ -229,8 +229,13 @@ def _standard_parts(path: Path, head: CsvHead) -> Iterator[bytes]:
             yield text.getvalue().encode()
 
 
-def _is_header(first: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
-    """Whether a first row holds names: none of its fields is a number, or they count the columns, or are years."""
+def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether a first row holds names, by its fields and the rows below it."""
+    return _are_names(first, below[:_ROWS_BELOW_NAMES]) and not _recurs(first, below)
+
+
+def _are_names(first: Sequence[str], below: Iterable[Sequence[str]]) -> bool:
+    """Whether no field of a first row is a number, or its numbers count the columns, or are years."""
     figures = [field for field in first if _is_number(field)]
     if not figures:
         return True
@@ -243,15 +248,15 @@ def _is_header(first: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
     names = [field for field in first if field not in figures]
     if not names or _has_values(names) or not all(map(_is_year, figures)) or len({*figures}) < len(figures):
         return False
-    below = [field for row in rows for name, field in zip(first, row, strict=False) if name in figures]
-    return not any(map(_is_year, below)) and any(not field.isdecimal() or len(field) > 4 for field in below)
+    values = [field for row in below for name, field in zip(first, row, strict=False) if name in figures]
+    return not any(map(_is_year, values)) and any(not field.isdecimal() or len(field) > 4 for field in values)
 
 
-def _recurs(first: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
+def _recurs(first: Sequence[str], below: Iterable[Sequence[str]]) -> bool:
     """Whether each of several fields is a value of its column in two other rows, so that they are no names."""
     found = [0] * len(first)
-    for row in rows:
-        if len(row) == len(first) and row != [*first]:
+    for row in below:
+        if len(row) == len(first) and row != first:
             found = [count + (cell == name) for count, cell, name in zip(found, row, first, strict=True)]
     return len(first) > 1 and min(found) > 1
 

@@ -62,7 +62,12 @@ class Status(StrEnum):
     @property
     def live(self) -> bool:
         """Whether an engine trains the run, or will."""
-        return self in (Status.QUEUED, Status.STARTING, Status.RUNNING, Status.PAUSED)
+        return self is Status.QUEUED or self.has_engine
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether an engine is at work on the run, also while it starts or is paused."""
+        return self in (Status.STARTING, Status.RUNNING, Status.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)

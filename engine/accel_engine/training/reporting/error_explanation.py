@@ -139,9 +139,11 @@ def _frames(error: BaseException) -> Iterator[tuple[str, int | None]]:
         yield frame.filename, frame.lineno
 
 
-_OTHER_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EMLINK, errno.EUSERS)
-_OTHER_RESOURCES = (*map(os.strerror, _OTHER_ERRORS), "database or disk is full", "message larger than max")
-"""Messages of what TensorFlow reports by the same type of error as memory."""
+_OTHER_RESOURCES = (
+    *map(os.strerror, (errno.EMFILE, errno.ENFILE, errno.EMLINK, errno.EUSERS)),
+    "message larger than max",
+)
+"""Messages of what TensorFlow reports by the same type of error as memory, besides a full disk."""
 
 _MESSAGES = re.compile(
     r"out of memory|out_of_memory|resource_exhausted|\boom\b|bad_alloc|_alloc_failed|failed to allocate"
@@ -185,7 +187,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     if isinstance(error, tf.errors.ResourceExhaustedError):
-        return not any(words in str(error) for words in _OTHER_RESOURCES)
+        return not is_disk_full(error) and not any(words in str(error) for words in _OTHER_RESOURCES)
     return isinstance(error, _TYPES) and _MESSAGES.search(str(error)) is not None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, ModelBuilt, Validated
 from accel_engine.plan.monitor import is_better_lower
-from accel_engine.run import RunSummary, Status
+from accel_engine.run import RunSummary
 from accel_engine.run.history.history import stored_history
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.store.database import reading
@@ -98,7 +98,7 @@ def band_plot(curves: Sequence[RunCurve], selected: Path | None, rows: int, *, h
     by_epoch = Counter(each.by_epoch for each in known).most_common(1)[0][0] if known else True
     drawn = [each for each in known if each.by_epoch is by_epoch]
     series = band_series(drawn)
-    live = [each for each in drawn if each.run.status in (Status.STARTING, Status.RUNNING, Status.PAUSED)][:_MOST_LIVE]
+    live = [each for each in drawn if each.run.status and each.run.status.has_engine][:_MOST_LIVE]
     series += [PlotSeries(each.epochs, each.values, name="running" * (not number)) for number, each in enumerate(live)]
     if best := best_curve(drawn, metric):
         series.append(PlotSeries(best.epochs, best.values, style="success", name="best", covers=True))
