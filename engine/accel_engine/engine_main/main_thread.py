@@ -30,7 +30,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.placement import find_cluster
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.engine_process import package_versions
-from accel_engine.run import RunWriter, read_run
+from accel_engine.run import RunWriter, Status, read_run
 from accel_engine.run.directory.log_file import OWN_PREFIX
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
@@ -181,7 +181,10 @@ class EngineMainThread:
         os._exit(status)
 
     def _start_run(self) -> None:
-        self._values = read_run(self._directory).plan_values
+        info = read_run(self._directory)
+        if not info.status.live and info.status is not Status.LOST:  # an engine that was started twice
+            raise RunError(f"run {info.id} has already ended, and was not reopened")
+        self._values = info.plan_values
         started = RunStarted(
             time=clock.now(),
             run=self._directory.name,

@@ -14,7 +14,8 @@ from accel_engine.devices.xid import error_text
 from accel_engine.engine_main import main_thread as supervisor_module
 from accel_engine.engine_main.main_thread import EngineMainThread
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
-from accel_engine.events import Outcome, RunEnded, Warned
+from accel_engine.errors import RunError
+from accel_engine.events import Outcome, RunEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.training.recovery.recovery_action import NewProcess, RecoveryAction
 from waiting import wait_until
@@ -66,6 +67,19 @@ def test_a_run_without_memory_for_another_process_has_failed(
     ended = last(supervisor._directory)
     assert ended.outcome is Outcome.FAILED
     assert ended.reason.endswith("the engine cannot be started again: Cannot allocate memory")
+
+
+def test_an_engine_that_was_started_twice_does_not_train_an_ended_run_again(
+    supervisor: EngineMainThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the process that starts runs is killed between starting an engine and noting it."""
+    directory = supervisor._directory
+    trains(supervisor, monkeypatch, lambda: setattr(supervisor, "_ended", supervisor._make_end(Outcome.FINISHED, "")))
+    second = EngineMainThread(directory, TensorFlowImport())
+    with pytest.raises(RunError, match=f"run {directory.name} has already ended, and was not reopened"):
+        second.run()
+    assert sum(isinstance(event, RunStarted) for event in events(directory)) == 1
+    assert run.read_run(directory).status is run.Status.FINISHED
 
 
 def test_the_shutdown_after_a_notice_does_not_hurry_the_stop(
