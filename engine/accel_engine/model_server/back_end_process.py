@@ -95,6 +95,11 @@ class BackEnd:
         """The id of the process."""
         return self._process.pid
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can take a batch. Its link closes a moment before :attr:`gone` is set, and uvloop raises then."""
+        return not self.gone.is_set() and not self._writer.is_closing()
+
     async def compute(self, inputs: Arrays) -> Outputs:
         """Compute a batch.
 
@@ -105,7 +110,7 @@ class BackEnd:
             BackEndGoneError: The process ended meanwhile.
             ModelError: The model cannot compute these inputs.
         """
-        if self.gone.is_set():
+        if not self.is_alive:
             raise BackEndGoneError
         # Before anybody waits, as answers come in the order of the messages.
         message = list(back_end_messages.packed({}, inputs))

@@ -291,7 +291,7 @@ class ServedModel:
             await self._alive.wait()
             back_end = self._back_end
             assert back_end is not None  # noqa: S101 (it is alive)
-            if not back_end.gone.is_set():
+            if back_end.is_alive:
                 return back_end
             self._alive.clear()  # which the supervisor has not done yet
 

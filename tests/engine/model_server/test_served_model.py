@@ -1,6 +1,7 @@
 """The queue and its back ends, with a stand-in for the process: one wrong request harms no other in its batch."""
 
 import asyncio
+import socket
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import uvloop
 
 from accel_engine.errors import ModelError
 from accel_engine.model_server import back_end_messages, served_model
@@ -48,6 +50,10 @@ class StandIn:
 
     def kill(self) -> None:
         self.gone.set()
+
+    @property
+    def is_alive(self) -> bool:
+        return not self.gone.is_set()
 
     async def close(self) -> None:
         self.gone.set()
@@ -197,6 +203,9 @@ def test_a_message_that_cannot_be_sent_leaves_the_answers_of_others_in_order() -
         async def drain(self) -> None:
             pass
 
+        def is_closing(self) -> bool:
+            return False
+
         def close(self) -> None:
             pass
 
@@ -213,3 +222,21 @@ def test_a_message_that_cannot_be_sent_leaves_the_answers_of_others_in_order() -
 
     reader: Any = None
     assert asyncio.run(ask()) == [[4.0]]
+
+
+def test_a_back_end_whose_link_is_closed_and_not_yet_known_to_be_gone_gets_no_batch() -> None:
+    """With uvloop, as in the server: it raises an error where asyncio writes nothing."""
+
+    async def ask() -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            reader, writer = await asyncio.open_connection(sock=ours)
+            back_end = BackEnd(SimpleNamespace(returncode=0), reader, writer)  # type: ignore[arg-type]
+            assert back_end.is_alive
+            writer.close()
+            await writer.wait_closed()
+            assert not back_end.is_alive
+            with pytest.raises(BackEndGoneError):
+                await back_end.compute({"x": np.float32([[2]])})
+
+    uvloop.run(ask())
