@@ -101,13 +101,13 @@ async def test_a_live_run_is_followed(home: Path) -> None:
     one, live = trained(Plan(name="first")), trained(Plan(name="second", epochs=4), ended=False)
     async with BareApp().run_test(size=WIDE) as pilot:
         await open_comparison(pilot, one.directory, live.directory)
-        await shows(pilot, "running", "remaining")
+        await shows(pilot, "remaining")
         live.train(250)
         await until(pilot, lambda: charts(pilot)[0].series[1].curve.end_step == 350, "further steps")
         live.end_epoch(loss=0.777)
         await shows(pilot, "0.7770")
         live.end()
-        await until(pilot, lambda: "running" not in text_of(pilot), "the end")
+        await until(pilot, lambda: "remaining" not in text_of(pilot), "the end")
         live.close()
 
 
