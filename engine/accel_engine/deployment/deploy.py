@@ -158,7 +158,7 @@ class Deployer:
         Args:
             name: The deployment.
             run: The run of the model.
-            options: Its format and checkpoint count.
+            options: Its format and checkpoint count; without a format, that of the current version is taken.
 
         Raises:
             UsageError: There is no such deployment.
@@ -167,6 +167,8 @@ class Deployer:
         check_deploy(run, options)
         with changing(find_deployment(name).name) as directory:
             before, runs = read_deployment(name), server_process(directory) is not None
+            if options.format == AUTO:
+                options = replace(options, format=before.version.format)
             with self._version(before, run, options) as (deployment, export):
                 if runs:
                     self._tell(DeployStep(f"starting version {deployment.current} beside"))
@@ -218,12 +220,11 @@ class Deployer:
         folder = before.folder(number)
         try:
             folder.mkdir(mode=0o700)
-            wanted = options.format
-            if wanted == AUTO and before.current:
-                wanted = before.version.format
             deployment = before
             if options.target_latency is None:
-                export, target = write_version(run, options, wanted, folder, before.name, number, self._ask, self._tell)
+                export, target = write_version(
+                    run, options, options.format, folder, before.name, number, self._ask, self._tell
+                )
             else:
                 export, found = self.write_best(before, run, options, folder, number)
                 target, deployment = found.format, replace(before, threads=found.threads)

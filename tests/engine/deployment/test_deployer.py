@@ -162,6 +162,14 @@ def test_a_model_is_served_replaced_without_a_lost_request_and_taken_back(
     np.testing.assert_allclose(answers(restarted), probabilities(EXAMPLES["x"]), atol=1e-6)
 
 
+def test_an_update_keeps_the_format_and_a_new_deployment_does_not(deployer: Deployer) -> None:
+    deployer.deploy(RUN, DeployOptions(name="small", format="tflite"))
+    kept = deployer.update("small", RUN, DeployOptions()).deployment
+    assert kept.version.format == "tflite"
+    stop_server(kept)
+    assert deployer.deploy(RUN, DeployOptions(name="small")).deployment.version.format == "onnx"
+
+
 def test_a_model_that_cannot_be_served_leaves_nothing(deployer: Deployer, engine: Engine) -> None:
     engine.is_right = False
     with pytest.raises(DeployError, match="the server has ended"):
