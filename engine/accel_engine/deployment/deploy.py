@@ -298,7 +298,7 @@ class Deployer:
         self._tell(DeployStep(f"measuring {words}"))
         with self._beside(deployment, folder) as (beside, process, seconds):
             inputs, _ = load_examples(folder)
-            server = ServerSizing(transport_of(beside), deployment.name, process, inputs)
+            server = ServerSizing(transport_of(beside), deployment.name, process, inputs, deployment.max_queue)
             best = max((each.rate or 0.0 for each in self._sizings), default=0.0)
             found = server.measured(replace(known, load_seconds=seconds), latency, best)
         self._sizings.append(found)

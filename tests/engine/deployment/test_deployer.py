@@ -195,12 +195,13 @@ def test_formats_are_measured_as_they_are_served(
 ) -> None:
     monkeypatch.setattr("accel_engine.deployment.sizing.SECONDS", 0.1)
     monkeypatch.setattr("accel_engine.deployment.sizing.SMALLER_BATCH", 4)
-    options = DeployOptions(name="small", format="onnx", threads=1, target_latency=60.0, target_rate=1e9)
+    options = DeployOptions(name="small", format="onnx", threads=1, target_latency=60.0, target_rate=1e9, max_queue=2)
     found = deployer.deploy(RUN, options)
     assert [each.largest_batch for each in found.sizings][:2] == [8, 4]
     sizing = found.sizing
     assert sizing in found.sizings
     assert found.service.largest_batch == sizing.largest_batch
+    assert sizing.connections == 2
     assert sizing.rate
     assert sizing.p99 is not None
     assert sizing.p99 <= 60.0
