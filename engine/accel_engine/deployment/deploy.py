@@ -124,7 +124,7 @@ class Deployer:
             before = read_deployment(name) if (directory / RECORD).exists() else None
             if before and server_process(directory):
                 raise name_taken(name)
-            port = choose_port(options.host, options.port)
+            port = choose_port(options.host, options.port, besides=options.grpc_port)
             if options.grpc_port:
                 choose_port(options.host, options.grpc_port, "--grpc-port")
             empty = Deployment(
@@ -142,7 +142,8 @@ class Deployer:
             )
             with self._version(empty, run, options) as (deployment, export):
                 if options.port is None:  # another program may have taken it while the model was exported
-                    deployment = replace(deployment, port=choose_port(options.host, None))
+                    port = choose_port(options.host, None, besides=options.grpc_port)
+                    deployment = replace(deployment, port=port)
                 write_deployment(deployment)
                 try:
                     found = self._started(deployment)
