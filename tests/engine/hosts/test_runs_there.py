@@ -69,6 +69,18 @@ def test_large_data_is_named_by_its_path_there(host: Host, tmp_path: Path, monke
         start("gpu1", {"data": f"{THERE}/nowhere/x.csv"})
 
 
+def test_names_that_the_program_knows_mean_no_file_here(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = {"data": "MNIST", "validation_data": "synthetic:8", "model": "auto", "initial_weights": "imagenet"}
+    for name, value in named.items():
+        Path(value).mkdir()
+        assert carried_files.carried_value(link_to("gpu1"), name, value) == value
+    Path("mine").mkdir()
+    assert carried_files.carried_value(link_to("gpu1"), "data", "mine").endswith("/mine")
+
+
 def test_no_file_is_written_or_read_outside(far_writer: RunWriter) -> None:
     """Test paths that lead out of a folder."""
     link = link_to("gpu1")
