@@ -138,7 +138,7 @@ class PyDatasetStream(PassStream):
     """Batches of a ``PyDataset``.
 
     The batch at an index is read with its own random states, unless the ``PyDataset`` has several workers. So it does
-    not depend on earlier batches. ``on_epoch_begin`` is called once for every pass, ``on_epoch_end`` for those before it.
+    not depend on earlier batches. ``on_epoch_begin`` is called once per pass, ``on_epoch_end`` at the next one.
 
     Args:
         dataset: The ``PyDataset``.
