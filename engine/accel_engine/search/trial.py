@@ -33,7 +33,7 @@ class TrialState(StrEnum):
     FAILED = "failed"
     OUT_OF_MEMORY = "out of memory"
     LOST = "lost"
-    """The machine that trains it no longer responds; it takes no part of the number of trials."""
+    """The machine that trains it no longer responds; it does not count towards the number of trials."""
 
     @property
     def live(self) -> bool:

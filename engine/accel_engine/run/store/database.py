@@ -193,11 +193,11 @@ class RunDatabase(CommandDatabase):
         )
 
     def chunks(self, series: Collection[str], after: int = 0, limit: int = _ALL) -> list[schema.StoredChunk]:
-        """Up to ``limit`` chunks after an id, oldest first, with the values of ``series``, which are all of the run."""
+        """Up to ``limit`` chunks after an id, oldest first, with the values of ``series``: all series of the run."""
         return list(self._chunks(series, "WHERE id > ? ORDER BY id LIMIT ?", after, limit, has_all_series=True))
 
     def new_chunks(self, series: Collection[str], after: int) -> Iterator[schema.StoredChunk]:
-        """The chunks after an id, oldest first, with the values of ``series``, which are all of the run."""
+        """The chunks after an id, oldest first, with the values of ``series``: all series of the run."""
         return self._chunks(series, "WHERE id > ? ORDER BY id", after, has_all_series=True)
 
     def put_chunk(self, chunk: schema.ChunkRow, series: Mapping[str, bytes | None]) -> None:
