@@ -58,7 +58,7 @@ def own_directory(
 
     Raises:
         RunError: The run cannot be read or written, or another process trains it.
-        UsageError: The environment describes no valid cluster.
+        UsageError: The environment describes no valid cluster, or there is no run in the directory.
     """
     cluster = ClusterSpec.find(environment)
     if cluster is not None:
