@@ -86,7 +86,7 @@ class Recorded:
     steps: int = 0
     """Number of recorded steps."""
     samples: Sequence[Sample] = ()
-    """Readings of devices in the order of time, evenly chosen if there are many."""
+    """Readings of devices in the order of time; of a long run, the latest :data:`MAX_SAMPLES`."""
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     """The model's layers, the data, and the last validation."""
     faster: FasterPlan | None = None

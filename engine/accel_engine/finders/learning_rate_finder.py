@@ -171,6 +171,7 @@ def find_learning_rate(
 
     Raises:
         AccelError: No learning rate can be found, or the search was cancelled.
+        OSError: No process can be started.
     """
     check_plan(plan)
     check_trial_memory((place_trial(plan),))
@@ -196,6 +197,7 @@ def find_rate_of_run(
 
     Raises:
         AccelError: No learning rate can be found, or the search was cancelled.
+        OSError: No process can be started.
     """
     info, plan, total_steps = _recorded(directory)
     check_plan(plan, total_steps)

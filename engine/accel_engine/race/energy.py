@@ -33,7 +33,7 @@ class Meters:
             meter.start()
 
     def stop(self) -> float | None:
-        """Joules of all devices together; ``None`` if one's cannot be read."""
+        """Joules of all devices together; ``None`` without meters, or if one cannot be read."""
         found = [meter.stop() for meter in self.meters]
         known = [each for each in found if each is not None]
         return sum(known) if known and len(known) == len(found) else None
