@@ -172,7 +172,10 @@ class Recorded:
         return tuple(sample for sample in self.samples if first <= sample.time <= last)
 
     def readings(self, device: str, name: str) -> tuple[Floats, Floats]:
-        """The times and values of a reading of a device while it trained, both ``[samples]``, without missing ones."""
+        """The times and values of a reading of a device, both ``[samples]``, without missing ones.
+
+        From the first step to the last one, pauses included.
+        """
         found = [
             (sample.time, reading.value)
             for sample in self.training_samples

@@ -34,7 +34,7 @@ LAST_PART = 4
 """Suggestions are compared by the mean loss over the last of this many parts of the steps."""
 
 LONGEST_PAUSE = 600.0
-"""Seconds after which a paused run resumes by itself, should this program be killed."""
+"""Seconds after which a paused run resumes by itself: this program was killed, or ramps take longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class PlanTrial:
     Attributes:
         start: The plan.
         process: The process that tries it.
-        turns: Its turns, one for each round.
+        turns: Its turns, one for each round in which it could be tried.
         problem: Why it cannot be tried, or no further; ``None`` if it can.
     """
 

@@ -43,7 +43,7 @@ class RemainingTime:
         """Seconds until all parts have ended; ``None`` before the first one has.
 
         Args:
-            parts: Number of parts that have not ended, the present one included.
+            parts: Number of parts from the last :meth:`begin` on, the present one included.
             more: Seconds of what takes a known time.
         """
         return max(0.0, self._taken / self._parts * parts + more - self.current) if self._parts else None

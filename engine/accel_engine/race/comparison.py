@@ -77,7 +77,7 @@ def _interval(result: ConfigurationResult, *, in_turns: bool) -> tuple[float, fl
 
 
 def _amount(result: ConfigurationResult, name: str) -> tuple[float, str] | None:
-    """How much memory or energy it takes, and of which kind; ``None`` if unknown."""
+    """How much memory or energy it takes, and whose that is, such as ``gpu``; ``None`` if unknown."""
     found, kind = (result.memory, result.memory_of) if name == "memory" else (result.joules, result.energy_of)
     return None if found is None else (found, kind)
 

@@ -23,7 +23,7 @@ class Meters:
     meters: tuple[IntervalMeter, ...] = ()
     """A meter for each device."""
     measured: str = ""
-    """``cpu`` or ``gpu``, whose energy it is; a GPU's is without the processor's. Empty without any."""
+    """``cpu`` or ``gpu``: whose energy is measured, of GPUs without the processor's; empty without meters."""
     problem: str = ""
     """Why there are no meters; empty if there are."""
 
