@@ -34,6 +34,7 @@ from accel_engine.run import RunWriter, Status, read_run
 from accel_engine.run.directory.log_file import OWN_PREFIX
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
+from accel_engine.run.history.history import read_epochs
 from accel_engine.run_queue.queue_database import ensure_waiter
 from accel_engine.training.commands.command_mailbox import StopRequested
 from accel_engine.training.core.deadline import Deadline
@@ -86,7 +87,7 @@ class EngineMainThread:
         self._tensorboard: LiveLog | None = None
         self._notices: NoticeWatcher | None = None
         self._began = time.monotonic()
-        self._first_step = latest_checkpoint(directory)
+        self._first_step, self._first_epochs = latest_checkpoint(directory), 0
         self._values: dict[str, object] = {}
         self._trainer: Trainer | ClusterServer | None = None
         self._ended: RunEnded | None = None
@@ -185,6 +186,7 @@ class EngineMainThread:
         if not info.status.live and info.status is not Status.LOST:  # an engine that was started twice
             raise RunError(f"run {info.id} has already ended, and was not reopened")
         self._values = info.plan_values
+        self._first_epochs = read_epochs(self._directory, self._first_step)
         started = RunStarted(
             time=clock.now(),
             run=self._directory.name,
@@ -340,7 +342,7 @@ class EngineMainThread:
             time=clock.now(),
             outcome=outcome,
             steps=self._first_step,
-            epochs=0,
+            epochs=self._first_epochs,
             seconds=time.monotonic() - self._began,
             reason=reason,
             hint=hint,

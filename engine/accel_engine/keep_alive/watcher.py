@@ -18,6 +18,7 @@ from accel_engine.run.directory import log_file
 from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference
 from accel_engine.run.engine.commands import Command
+from accel_engine.run.history.history import read_epochs
 from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.store.database import reading, writing
 from accel_engine.run.store.stored_events import last_event
@@ -191,13 +192,15 @@ class Watcher:
 
     def _end(self, info: RunInfo, reason: str, hint: str) -> None:
         """Write the end of a run that is not started again."""
+        steps = self._steps()
+        epochs = read_epochs(self._directory, steps)
         writer = RunWriter(self._directory)
         writer.begin()
         ended = RunEnded(
             time=clock.now(),
             outcome=Outcome.FAILED,
-            steps=self._steps(),
-            epochs=0,
+            steps=steps,
+            epochs=epochs,
             seconds=max(0.0, time.time() - info.created),
             reason=reason,
             hint=hint,

@@ -183,6 +183,7 @@ class Preparation:
         step = self._reporter.step
         self._run.wait_for_disk(partial(checkpoints.delete_after, step))
         epochs, done = batches.restore(step)
+        self._reporter.epochs = epochs
         if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
             assembly.freezing.end()
         return batches, checkpoints

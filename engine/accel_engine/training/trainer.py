@@ -11,7 +11,7 @@ from accel_engine.events import Outcome, Phase, Recovered, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint, reference
-from accel_engine.run.history.history import read_session
+from accel_engine.run.history.history import read_epochs, read_session
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
@@ -73,7 +73,7 @@ class Trainer:
     ) -> None:
         self._run = run
         self._mailbox = mailbox
-        self._reporter = RunReporter(run, first_step)
+        self._reporter = RunReporter(run, first_step, read_epochs(run.directory, first_step))
         session = read_session(run.directory)
         self._began = time.monotonic() if began is None else began
         if session.is_restarted:
@@ -173,7 +173,7 @@ class Trainer:
         self._run.write_plan(self._preparation.plan)
         self._run.settle_log()
         self._run.rewind(repair.step)
-        self._reporter.step, self._reporter.epochs = repair.step, 0
+        self._reporter.step, self._reporter.epochs = repair.step, read_epochs(self._run.directory, repair.step)
         self._reporter.emit(
             Recovered,
             trouble=repair.trouble,

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from accel_engine.engine_main import main_thread as supervisor_module
 from accel_engine.engine_main.main_thread import EngineMainThread
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.errors import RunError
-from accel_engine.events import Outcome, RunEnded, RunStarted, Warned
+from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.training.recovery.recovery_action import NewProcess, RecoveryAction
 from waiting import wait_until
@@ -115,6 +116,20 @@ def test_the_stop_of_a_user_after_sigterm_is_for_good(
         supervisor._ended = supervisor._make_end(Outcome.STOPPED, "stopped")
 
     assert trains(supervisor, monkeypatch, training).temporary is not by_user
+
+
+def test_a_continued_run_that_ends_before_it_trains_has_its_epochs(
+    supervisor: EngineMainThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(run.RunWriter(supervisor._directory)) as writer:
+        writer.write_event(EpochEnded(time=1.0, epoch=3, step=30, metrics={}, seconds=1.0))
+    supervisor._first_step = 30
+
+    def training() -> None:
+        supervisor._ended = supervisor._make_end(Outcome.STOPPED, "stopped")
+
+    ended = trains(supervisor, monkeypatch, training)
+    assert (ended.steps, ended.epochs) == (30, 3)
 
 
 @pytest.mark.parametrize("is_reported", [True, False], ids=["by the driver", "in the kernel's log"])

@@ -1,11 +1,22 @@
 """Continuing from a checkpoint gives the same run as training without a break."""
 
+from typing import NoReturn
+
 import numpy as np
 import pytest
 
-from accel_engine.errors import PlanError
-from accel_engine.events import CheckpointSaved, EpochEnded, LearningRateChanged, ModelBuilt, Outcome, Validated
+from accel_engine.errors import DataError, PlanError
+from accel_engine.events import (
+    CheckpointSaved,
+    EpochEnded,
+    LearningRateChanged,
+    ModelBuilt,
+    Outcome,
+    Phase,
+    Validated,
+)
 from accel_engine.plan import Plan
+from accel_engine.training import preparation
 from accel_engine.training.checkpoints import run_saver
 from accel_engine.training.core import feed
 
@@ -68,6 +79,19 @@ def test_a_run_stopped_at_an_epochs_last_step_has_ended_the_epoch(gym: Gym) -> N
     assert stopped.all(Validated) == []
     resumed = gym.train(PLAN, run=stopped.directory)
     np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(PLAN).series["loss"])
+
+
+def test_a_run_that_ends_before_it_trains_again_has_its_epochs(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = gym.train(PLAN, at={5: [("stop",)]}).directory
+    stopped = gym.train(PLAN, run=directory, when={Phase.BUILDING: [("stop",)]})
+    assert (stopped.ended.steps, stopped.ended.epochs, stopped.all(CheckpointSaved)[-1].epoch) == (5, 1, 1)
+
+    def fail(*_: object) -> NoReturn:
+        raise DataError("the data is gone")
+
+    monkeypatch.setattr(preparation, "assemble", fail)
+    failed = gym.train(PLAN, run=directory)
+    assert (failed.ended.reason, failed.ended.steps, failed.ended.epochs) == ("the data is gone", 5, 1)
 
 
 def test_layers_without_a_seed_continue_their_random_state(gym: Gym, random_model: str) -> None:
