@@ -77,7 +77,7 @@ def _import_ahead(tensorflow: TensorFlowImport) -> None:
 
 
 def _answer_of_many(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport) -> Any:
-    """See :func:`answer`; releases what earlier requests have left, but for the last model that they opened."""
+    """See :func:`answer`; as in a new process, but that the last model which a request opened is kept."""
     if tensorflow.imported:
         from accel_engine.trained.kept_model import begin_request
 
