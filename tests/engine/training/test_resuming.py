@@ -14,11 +14,13 @@ from accel_engine.events import (
     Outcome,
     Phase,
     Validated,
+    Warned,
 )
 from accel_engine.plan import Plan
 from accel_engine.training import preparation
 from accel_engine.training.checkpoints import run_saver
 from accel_engine.training.core import feed
+from damaged_runs import change
 
 from .conftest import Gym
 
@@ -115,6 +117,18 @@ def test_a_run_continues_from_the_last_checkpoint_before_it(gym: Gym, monkeypatc
     assert [event.epoch for event in resumed.all(EpochEnded)] == [1, 2, 2, 3, 4]
     np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
     assert resumed.ended.metrics == pytest.approx(whole.ended.metrics)
+
+
+def test_a_run_continues_whose_last_steps_a_power_failure_has_taken(gym: Gym) -> None:
+    directory = gym.train(UNVALIDATED, at={3: [("stop",)]}).directory  # after 4 steps, of which the database loses 2
+    change(directory, "DELETE FROM chunk WHERE first_step = 2")
+
+    resumed = gym.train(UNVALIDATED, run=directory)
+
+    whole = gym.train_once(UNVALIDATED)
+    np.testing.assert_array_equal(resumed.series["loss"], np.delete(whole.series["loss"], [2, 3]))
+    assert resumed.ended.metrics == pytest.approx(whole.ended.metrics)
+    assert "the metrics of epoch 1 are of the last 1 of 5 steps" in [event.message for event in resumed.all(Warned)]
 
 
 def test_a_run_stopped_before_its_last_validation_validates_on_continue(gym: Gym) -> None:
