@@ -96,6 +96,12 @@ class Trainer:
         """Reads the allocated memory of the run's devices; ``None`` before they are known."""
         return self._preparation.allocated_memory
 
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Ids of the devices that the run trains on; empty before they are known."""
+        placement = self._preparation.resolved.placement
+        return placement.devices if placement else ()
+
     def train(self) -> RunEnded | NewProcess:
         """Train until the run finishes, stops or fails, and return the event that ends it; or how it continues."""
         while True:

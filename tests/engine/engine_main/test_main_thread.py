@@ -153,3 +153,27 @@ def test_an_error_of_a_gpu_is_told_and_named_where_the_run_fails(
     told = [event.message for event in events(supervisor._directory) if isinstance(event, Warned)]
     assert told == [text] * is_reported
     assert capfd.readouterr().err.count(f"accel-tui: {text}\n") == is_reported
+
+
+@pytest.mark.parametrize("is_reported", [True, False], ids=["by the driver", "in the kernel's log"])
+@pytest.mark.parametrize("devices", [("gpu:0",), ("cpu:0",)])
+def test_an_error_of_a_gpu_that_others_use_is_not_the_run_s(
+    home: Path, monkeypatch: pytest.MonkeyPatch, is_reported: bool, devices: tuple[str, ...]
+) -> None:
+    supervisor = EngineMainThread(run.create(Plan(devices=devices)), TensorFlowImport())
+    logged = [] if is_reported else [("0000:02:00.0", 31), ("0000:03:00.0", 31)]  # the second is hidden from the run
+    gpus = (
+        Device("gpu:0", "gpu", "A100", address="0000:01:00.0"),
+        Device("gpu:3", "gpu", "A100", address="0000:02:00.0"),
+    )
+    monkeypatch.setattr(supervisor_module, "kernel_errors", lambda since: logged)
+    monkeypatch.setattr(Sampler, "inventory", Inventory(gpus))
+
+    def training() -> None:
+        if is_reported:
+            sample = Sample(0.0, "gpu:3", {"errors": Reading.counted((CountedItem(error_text(31), "31"),))})
+            supervisor._write_samples((sample,))
+        supervisor._ended = supervisor._make_end(Outcome.FAILED, "the data is gone")
+
+    assert trains(supervisor, monkeypatch, training).reason == "the data is gone"
+    assert not [event for event in events(supervisor._directory) if isinstance(event, Warned)]
