@@ -74,7 +74,7 @@ class Epochs:
         self._run = reporter.run
         self._mailbox, self._sync = mailbox, sync
         self._hardware, self._threads = hardware, threads
-        commands = SharedCommands(mailbox, sync) if sync else mailbox
+        commands = SharedCommands(mailbox, sync, reporter.run.is_withdrawn) if sync else mailbox
         self._profiler = OpProfiler(assembly, reporter, hardware, lambda: self._loop.graphs)
         self._commands = CommandHandler(
             commands, assembly, reporter, saver, self._validate_by_command, due_actions.change_interval, self._profiler

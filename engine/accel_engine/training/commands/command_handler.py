@@ -63,7 +63,7 @@ class CommandHandler:
 
     def _execute(self, command: Command) -> None:
         reporter = self._reporter
-        if reporter.run.is_withdrawn(command):
+        if not self._commands.is_shared and reporter.run.is_withdrawn(command):
             return
         match command.name:
             case "stop" | "stop_now":

@@ -19,6 +19,7 @@ from accel_engine.events import (
 )
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter
+from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 from ..conftest import Gym
 
@@ -78,6 +79,9 @@ def test_a_paused_run_can_be_stopped(gym: Gym) -> None:
 def test_a_stop_that_its_sender_has_withdrawn_is_not_obeyed(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunWriter, "is_withdrawn", lambda _, command: command.name == "stop")
     assert gym.train(PLAN, at={2: [("stop",)]}).ended.outcome is Outcome.FINISHED
+
+    monkeypatch.setattr(CommandMailbox, "is_shared", True)  # as all workers have got it, none may leave it out
+    assert gym.train(PLAN, at={2: [("stop",)]}).ended.outcome is Outcome.STOPPED
 
 
 def test_resuming_a_run_that_is_not_paused_is_rejected(gym: Gym) -> None:
