@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accel_engine import run
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import AccelError, DatabaseError, EngineMissingError, RunError
 from accel_engine.events import EpochEnded, RunEnded
 from accel_engine.keep_alive import memory_restart, watcher
 from accel_engine.keep_alive.memory_restart import restart_with_less_memory
@@ -59,13 +59,19 @@ def status(directory: Path) -> Status:
         return reader.info(watched=False).status
 
 
-def test_a_restart_that_fails_counts_and_is_tried_again(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "problem",
+    [RunError("cannot start the engine: Cannot allocate memory"), EngineMissingError("TensorFlow is not installed")],
+)
+def test_a_restart_that_fails_counts_and_is_tried_again(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, problem: AccelError
+) -> None:
     starts: list[Path] = []
 
     def fail(started: Path, _: object) -> NoReturn:
         starts.append(started)
         lose(started)
-        raise RunError("cannot start the engine: Cannot allocate memory")
+        raise problem
 
     with closing(RunWriter(directory)) as writer:
         writer.write_chunk(0, 1.0, 2.0, {"loss": np.ones(7, np.float32)})
@@ -80,7 +86,7 @@ def test_a_restart_that_fails_counts_and_is_tried_again(directory: Path, monkeyp
         ended = last_event(database, RunEnded)
     assert ended is not None
     assert (ended.steps, ended.epochs) == (7, 1)
-    assert (directory / "log.txt").read_text().count("Cannot allocate memory") == 5
+    assert (directory / "log.txt").read_text().count(str(problem)) == 5
 
 
 def test_a_process_that_the_system_cannot_start_is_an_error_of_the_run(
