@@ -209,6 +209,7 @@ class Epochs:
     def _skip_step(self) -> None:
         """Take a step without an update."""
         self._recorder.skip(self._assembly.learning_rate)
+        self._watch.skip()
         advance_optimizers(self._assembly)
         self._batches.count(1)
         self._do_between_chunks()
