@@ -185,6 +185,8 @@ class ColumnReading:
     def _from_times(self, cells: Any, kind: str) -> TableColumn:
         import pyarrow as pa
 
+        if cells.null_count == len(cells):
+            return self._from_texts(pa.chunked_array([pa.nulls(len(cells), pa.string())]), kind)
         if kind in ("", "date"):
             return date_column_of(self.name, timestamps(cells), "")
         if kind == "number":
