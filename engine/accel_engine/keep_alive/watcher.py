@@ -18,6 +18,7 @@ from accel_engine.run.directory import log_file
 from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference
 from accel_engine.run.engine.commands import Command
+from accel_engine.run.history.history import read_history
 from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.store.database import reading, writing
 from accel_engine.run.store.stored_events import last_event
@@ -131,7 +132,7 @@ class Watcher:
         pause = self._restarts.next_pause(checkpoint)
         if pause is None:
             tries = f"{reason}; it was started again {MAX_RESTARTS} times without a new checkpoint"
-            self._end(info, tries, f"the log says more; continue it: accel-tui continue {reference(self._directory)}")
+            self._end(tries, f"the log says more; continue it: accel-tui continue {reference(self._directory)}")
             return False
         log_file.note_in_log(self._directory, f"{reason}: the engine is started again in {pause:g} s")
         if not (self._wait(pause) and self._workers_have_exited()):
@@ -189,8 +190,9 @@ class Watcher:
         with reading(self._directory) as database:
             return database.chunk_from_end()[1]
 
-    def _end(self, info: RunInfo, reason: str, hint: str) -> None:
+    def _end(self, reason: str, hint: str) -> None:
         """Write the end of a run that is not started again."""
+        seconds = read_history(self._directory).latest_seconds
         writer = RunWriter(self._directory)
         writer.begin()
         ended = RunEnded(
@@ -198,7 +200,7 @@ class Watcher:
             outcome=Outcome.FAILED,
             steps=self._steps(),
             epochs=0,
-            seconds=max(0.0, time.time() - info.created),
+            seconds=seconds,
             reason=reason,
             hint=hint,
         )
