@@ -30,7 +30,7 @@ WORKERS_SECONDS = 60.0
 """How long the workers of a lost chief may take to exit: they notice it after some seconds."""
 
 PATIENCE_SECONDS = 600.0
-"""How long the run's database may be unusable: locked, or on a full disk."""
+"""How long the run's database may be unusable, locked or on a full disk, before the watcher gives up."""
 
 
 MAX_RESTARTS = 5
@@ -90,6 +90,7 @@ class Watcher:
 
         Raises:
             RunError: The run is deleted, or cannot be read or written.
+            EngineMissingError: No usable TensorFlow is installed any more.
         """
         usable = time.monotonic()
         while True:

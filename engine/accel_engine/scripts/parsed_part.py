@@ -31,8 +31,8 @@ NAME = "output"
 class ParsedPart:
     """Writes parsed lines in a thread: one step per line, or the step that the line names.
 
-    A part begins with the first line, and ends when a recorder in the script begins one. Lines that are printed during
-    such a part are left out, also those that come after its end: it records the same training.
+    A part begins with the first line, and ends when a recorder in the script begins one. Lines that are read during the
+    part of a recorder are left out, also if they are looked at after its end: it records the same training.
 
     Args:
         run: The script's run.

@@ -203,7 +203,7 @@ class Trainer:
         )
 
     def _explain_unsaved(self) -> str:
-        """Say from where a run can be continued whose last checkpoint may not have been written."""
+        """Say from which step a run can be continued if its last checkpoint may not have been written."""
         directory = self._run.directory
         last = latest_checkpoint(directory)
         if not last:

@@ -75,7 +75,7 @@ class CureChange:
 class History:
     """The history of a run.
 
-    When a run continues from an earlier checkpoint, all that came after that is forgotten.
+    When a run continues from a checkpoint, the epochs, validations and checkpoint after it are forgotten.
     """
 
     started: events.RunStarted | None = None

@@ -172,7 +172,7 @@ def decode_chunk(row: tuple[Any, ...], has_all_series: bool) -> StoredChunk:
 
     Args:
         row: The values of :class:`ChunkRow` and of series.
-        has_all_series: Whether these are all of the run; at least one has values then.
+        has_all_series: Whether these are all series of the run, of which one must have values.
 
     Raises:
         ValueError: A value is not valid in a chunk.

@@ -106,7 +106,7 @@ class RunWriter(OwnedRun):
 
     @waits_for_disk
     def write_diagnostics(self, item: "DiagnosticsItem", step: int) -> None:
-        """Write diagnostics of a step, replacing the ones of the same kind."""
+        """Write diagnostics of a step in place of the last ones of their kind."""
         from accel_engine.run import diagnostics  # see above
 
         name, (head, body) = diagnostics.row_name(item), diagnostics.serialize(item)
