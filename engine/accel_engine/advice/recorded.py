@@ -86,7 +86,7 @@ class Recorded:
     steps: int = 0
     """Number of recorded steps."""
     samples: Sequence[Sample] = ()
-    """Readings of devices in the order of time, evenly chosen if there are many."""
+    """Readings of devices in the order of time; of a long run, the latest :data:`MAX_SAMPLES`."""
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     """The model's layers, the data, and the last validation."""
     faster: FasterPlan | None = None
@@ -172,7 +172,10 @@ class Recorded:
         return tuple(sample for sample in self.samples if first <= sample.time <= last)
 
     def readings(self, device: str, name: str) -> tuple[Floats, Floats]:
-        """The times and values of a reading of a device while it trained, both ``[samples]``, without missing ones."""
+        """The times and values of a reading of a device, both ``[samples]``, without missing ones.
+
+        From the first step to the last one, pauses included.
+        """
         found = [
             (sample.time, reading.value)
             for sample in self.training_samples

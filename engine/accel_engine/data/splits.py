@@ -35,7 +35,7 @@ def choose_split(options: DataOptions, *, ordered: bool = False) -> str:
             ``random`` and ``stratified`` refused.
 
     Raises:
-        PlanError: The split does not fit ordered examples, or contradicts the plan's test split.
+        PlanError: The split does not fit ordered examples, or is ``none`` although the plan has a test split.
     """
     if options.split == "none" and options.test_split:
         raise PlanError("test_split", options.test_split, "needs another split than ", FieldValue("split", "none"))
@@ -106,8 +106,8 @@ def split_sizes(examples: Mapping[str, int], options: DataOptions) -> tuple[int,
     """Number of training, validation and test examples, before they are read.
 
     Args:
-        examples: Those of each split that the data has, by ``train``, ``validation`` and ``test``. Shares of the
-            training examples take the place of others.
+        examples: The number in each split that the data has, by ``train``, ``validation`` and ``test``. Other splits
+            are shares of the training examples.
         options: The plan's split and shares.
 
     Raises:
@@ -156,7 +156,7 @@ def choose_splits(splits: Mapping[str, T], options: DataOptions) -> tuple[dict[s
         options: The plan's split.
 
     Returns:
-        Those of ``train``, ``validation`` and ``test`` that there are, and notes for the user.
+        The splits that there are, by ``train``, ``validation`` and ``test``, and notes for the user.
 
     Raises:
         DataError: There is no training split.
@@ -174,7 +174,7 @@ def choose_splits(splits: Mapping[str, T], options: DataOptions) -> tuple[dict[s
 
 
 def validate_on_test(splits: dict[str, T], options: DataOptions, test: str) -> list[str]:
-    """Use the test split for validation, if there is no other and the plan asks for none.
+    """Use the test split for validation, if there is no validation split and the plan's ``split`` is ``auto``.
 
     Args:
         splits: The splits, of which ``test`` becomes ``validation``.
@@ -182,7 +182,7 @@ def validate_on_test(splits: dict[str, T], options: DataOptions, test: str) -> l
         test: What the test split is called.
 
     Returns:
-        A note, if this is so.
+        A note if it does so; otherwise nothing.
     """
     if "validation" in splits or "test" not in splits or options.split != "auto" or has_other_validation(options):
         return []

@@ -95,7 +95,11 @@ class EngineMainThread:
         self._deadline = Deadline()
 
     def run(self) -> Outcome:
-        """Train the run and return its outcome."""
+        """Train the run and return its outcome.
+
+        Raises:
+            RunError: The run has ended already, another process writes it, or it was stopped before it could begin.
+        """
         clock.read_wall_clock()
         self._commands.handle_signals()
         self._sampler.find_devices()  # while the disk is written
@@ -134,7 +138,7 @@ class EngineMainThread:
         return outcome
 
     def _end_without_result(self) -> RunEnded:
-        """The end of a run that would continue in another process but for a stop, or that has no end for no reason."""
+        """The end of a run that a stop keeps from continuing in another process, or whose training gave no result."""
         if not self._next:
             return self._make_end(Outcome.FAILED, "training ended without a result")
         stop = self._commands.stop
@@ -224,7 +228,7 @@ class EngineMainThread:
         written.result()
 
     def _worker(self) -> str:
-        """The name of this worker; empty for the chief."""
+        """The name of this worker; empty for the chief and for a single process."""
         with suppress(UsageError):  # reported where the cluster is needed
             cluster = find_cluster(strategies.find(str(self._values["strategy"])), os.environ)
             return cluster.name if cluster and not cluster.chief else ""

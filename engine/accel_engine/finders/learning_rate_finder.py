@@ -34,7 +34,7 @@ LAST_PART = 4
 """Suggestions are compared by the mean loss over the last of this many parts of the steps."""
 
 LONGEST_PAUSE = 600.0
-"""Seconds after which a paused run resumes by itself, should this program be killed."""
+"""Seconds after which a paused run resumes by itself: this program was killed, or ramps take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +171,7 @@ def find_learning_rate(
 
     Raises:
         AccelError: No learning rate can be found, or the search was cancelled.
+        OSError: No process can be started.
     """
     check_plan(plan)
     check_trial_memory((place_trial(plan),))
@@ -196,6 +197,7 @@ def find_rate_of_run(
 
     Raises:
         AccelError: No learning rate can be found, or the search was cancelled.
+        OSError: No process can be started.
     """
     info, plan, total_steps = _recorded(directory)
     check_plan(plan, total_steps)

@@ -76,7 +76,7 @@ def command_arguments(plan: Plan, steps_per_epoch: int | None, changes: Mapping[
 
     Args:
         plan: The plan of the live run.
-        steps_per_epoch: Steps of an epoch; 0 if they are unknown.
+        steps_per_epoch: Steps of an epoch; 0 or ``None`` if they are unknown.
         changes: Fields with their new values; a learning rate is the one that the optimizer gets.
     """
     if command_problem(plan, changes):

@@ -89,7 +89,7 @@ class EngineRuns:
         return prepare_run(plan, self.devices, queued=True, study=study, trial=trial, environment=environment).name
 
     def find(self, study: str) -> Mapping[str, int | None]:
-        """The numbers of the trials by the ids of their runs, oldest first."""
+        """The trials' numbers by the ids of a search's runs, oldest first; ``None`` for runs that confirm the best."""
         infos = [each.info for each in list_runs() if each.info and each.info.study == study]
         return {info.id: info.trial for info in sorted(infos, key=lambda info: info.created)}
 
@@ -200,7 +200,10 @@ def _training_seconds(directory: Path) -> float | None:
 
 
 def _peak_memory(directory: Path) -> float | None:
-    """The most bytes in use of an accelerator; without one, of the engine's process. ``None`` if unknown."""
+    """The most bytes in use, by any program, of an accelerator of the machine; without one, of the engine's process.
+
+    ``None`` if unknown.
+    """
     with closing(RunReader(directory, steps=False)) as reader:
         batches = reader.sample_batches(SampleUnpacker())
         samples = [sample for _, batch in batches for sample in batch]

@@ -147,7 +147,8 @@ def join_study(
         storage: Path of a journal file, or URL of a database.
         name: Name of the search; empty for the only one on the storage.
         devices: The devices of the machine that trains a trial.
-        at_once: Most trials at the same time of this machine; by default as many as it, or the place, has room for.
+        at_once: Most trials at the same time of this machine; by default as many as it, or the place, has room for. A
+            search that is here already keeps its number.
         place: Where this machine's trials train; ``None`` for here.
 
     Raises:

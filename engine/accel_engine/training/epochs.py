@@ -237,12 +237,12 @@ class Epochs:
         return self._autotuner.loop_for(segment) if self._autotuner else self._loop
 
     def _last(self, segment: Segment, first_step: int, position: int) -> int:
-        """The position in a segment up to which nothing is due, after another one.
+        """The next position in a segment after whose steps something is due, or its end.
 
         Args:
             segment: The segment.
             first_step: Steps taken before it.
-            position: A position in it at which nothing is due any more.
+            position: The position of the next step; what was due there is done.
         """
         step = first_step + position
         ahead = self._due_actions.steps_until_next(step)
@@ -340,7 +340,7 @@ class Epochs:
             self._reporter.resume_phase(Phase.TRAINING)
 
     def _validate_by_command(self) -> bool:
-        """Validate the model now; returns whether there is validation data."""
+        """Validate the model now; returns whether it could be validated."""
         done = self._validate(by_command=True)
         if done and self._due_actions.must_save_best():
             self._save_checkpoint()
@@ -362,7 +362,7 @@ class Epochs:
             self._commands.handle()
 
     def _validate(self, *, by_command: bool = False) -> bool:
-        """Validate the model; returns whether there is validation data that fits in memory."""
+        """Validate the model; returns whether the plan validates, with data that fits in memory."""
         if self._validation is None:
             return False
         reporter = self._reporter

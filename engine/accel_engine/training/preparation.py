@@ -91,7 +91,11 @@ class Preparation:
         return self.resolved.plan
 
     def prepare(self) -> tuple[Epochs, RunSaver]:
-        """Assemble the run, and restore the checkpoint that it continues from."""
+        """Assemble the run, and restore the checkpoint that it continues from.
+
+        Raises:
+            AccelError: The plan cannot be trained, or no checkpoint can be restored.
+        """
         assembly, memory = self._assemble()
         self._memory.note(assembly)
         batches, checkpoints = self._restore(assembly)
@@ -148,7 +152,7 @@ class Preparation:
         self.resolved = replace(self.resolved, plan=plan, streams_data=streams_data)
 
     def close(self) -> None:
-        """End the threads that read the data, and that look at it."""
+        """Stop reading ahead, and wait for the thread that profiles the data."""
         self._opened.close()
 
     def wait_for_workers(self) -> None:
@@ -173,7 +177,7 @@ class Preparation:
         return assembly, memory
 
     def _restore(self, assembly: Assembly) -> tuple[Batches, Checkpoints]:
-        """Restore the checkpoint that the run continues from, if it does, with the layers that trained then."""
+        """Restore the checkpoint that the run continues from, if there is one, with the layers that trained then."""
         batches = training_batches(assembly)
         self._opened.callback(batches.close)
         checkpoints = Checkpoints(assembly, self._run.directory, batches)

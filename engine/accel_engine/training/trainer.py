@@ -76,8 +76,6 @@ class Trainer:
         self._reporter = RunReporter(run, first_step)
         session = read_session(run.directory)
         self._began = time.monotonic() if began is None else began
-        if session.is_restarted:
-            self._began = time.monotonic() - max(0.0, clock.now() - session.began)
         self._may_leave = may_leave
         self._memory = OutOfMemory(run, is_remat_tried=is_remat_tried)
         self._numbers = NumberRecovery(session.repairs)
@@ -88,7 +86,7 @@ class Trainer:
             inventory,
             deadline or Deadline(),
             self._memory,
-            self._began if session.is_restarted else None,
+            time.monotonic() - max(0.0, clock.now() - session.began) if session.is_restarted else None,
         )
 
     @property
@@ -173,6 +171,7 @@ class Trainer:
         self._run.write_plan(self._preparation.plan)
         self._run.settle_log()
         self._run.rewind(repair.step)
+        self._began = time.monotonic()  # the time before is in the events of the start before
         self._reporter.step, self._reporter.epochs = repair.step, 0
         self._reporter.emit(
             Recovered,
@@ -204,7 +203,7 @@ class Trainer:
         )
 
     def _explain_unsaved(self) -> str:
-        """Say from where a run can be continued whose last checkpoint may not have been written."""
+        """Say from which step a run can be continued if its last checkpoint may not have been written."""
         directory = self._run.directory
         last = latest_checkpoint(directory)
         if not last:

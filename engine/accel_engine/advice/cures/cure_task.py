@@ -181,7 +181,7 @@ def _with(plan: Plan, changes: Mapping[str, Any]) -> Plan:
 
 
 def _first_step(info: RunInfo, changes: Mapping[str, Any], quantity: Quantity) -> int:
-    """The step of the checkpoint to start from, as the run would go on; 0 where it would start anew."""
+    """The step of the checkpoint to start from, if the run could continue so; 0 for the initial weights."""
     if not CHANGEABLE.issuperset(changes):
         return 0
     if quantity is Quantity.LEARNING and info.status is Status.FINISHED:

@@ -75,7 +75,7 @@ def rate_low(learning: Learning) -> Iterator[Finding]:
 
 
 PLATEAU_SECONDS = 600.0
-"""Time without a lower loss, from which a plateau matters."""
+"""Seconds without a lower loss, from which a plateau matters; pauses count."""
 
 PLATEAU_RATES = 0.5
 """The last learning rate over the highest one, from which no schedule lowers it."""

@@ -62,7 +62,7 @@ class _State(msgspec.Struct, rename={"data_files": "_data_files"}):
 
 
 class HuggingFace(PreparedSource):
-    """A saved dataset; Arrow files that do not fit in memory stay mapped into it."""
+    """A saved dataset. Its Arrow files are mapped into memory, and columns that do not fit there are read as needed."""
 
     takes_window = True
 

@@ -88,7 +88,7 @@ def survey_arrays(
         entry: The entry of the file.
         headers: Shape and type of each array.
         options: The plan's window, horizon, columns and split.
-        validation: Those of a file with validation data.
+        validation: The headers of a file with validation data.
 
     Raises:
         DataError: The arrays cannot be used.

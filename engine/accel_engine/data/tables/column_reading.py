@@ -29,16 +29,16 @@ from accel_engine.errors import DataError, FieldValue
 from accel_engine.words import numbers
 
 COUNTED_ROWS = 20
-"""Rows at least that whole numbers in the first column count to be the rows' numbers, whatever its name."""
+"""Whole numbers in the first column are row numbers, whatever its name, if they count at least this many rows."""
 
 _UNIQUE = 10
-"""Categories that hardly repeat are said if there are more than this."""
+"""A note tells that categories hardly repeat if there are more than this."""
 
 _SAMPLE = 1000
 """Values that are looked at first for a decimal mark, and for an example."""
 
 _EXACT = 2**53
-"""Whole numbers below this are exact as float64, and none is rounded to one."""
+"""float64 has whole numbers below this exactly, and rounds no other number to them."""
 
 _KEY_NAME = re.compile(
     r"(?i:(.*[^a-z])?(id|index|idx|key)|unnamed: [\d.]+|row([ _]?(id|num|number|no|nr|names?))?|rownames|no|nr|#"

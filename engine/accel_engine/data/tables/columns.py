@@ -29,7 +29,7 @@ _MARKS = frozenset(
 """Texts that mean a missing value where all others are numbers or dates, in lower case."""
 
 _MAX_MARKS = 5
-"""The most different ones that a column has."""
+"""The most different texts of these in a column whose other texts are numbers or dates."""
 
 _SAMPLES = 5
 _SHOWN_COLUMNS = 8

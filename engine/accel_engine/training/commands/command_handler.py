@@ -21,7 +21,7 @@ class CommandHandler:
         assembly: Model, data and strategy.
         reporter: The run's step and phase.
         saver: Writes checkpoints and the model.
-        validate: Validates the model; returns whether there is validation data.
+        validate: Validates the model; returns whether it could be validated.
         change_interval: Changes the steps between validations or checkpoints, by the name of the plan's field; returns
             why that is impossible, empty if it is not.
         profiler: Profiles operations.

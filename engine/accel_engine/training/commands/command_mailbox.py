@@ -39,7 +39,7 @@ class CommandSource(Protocol):
         """Block until there is a command, then remove and return it."""
 
     def wait_at_most(self, seconds: float) -> Command | None:
-        """The same, but after some seconds ``None``."""
+        """The same, but may return ``None`` after some seconds."""
 
 
 class CommandMailbox:

@@ -118,7 +118,7 @@ class ServedMember:
         )
 
     def read(self) -> str:
-        """Load the plan's data for the steps of this worker; returns why that fails, which these steps raise, too."""
+        """Load the plan's data for the steps of this worker; returns why it cannot, which these steps raise, too."""
         try:
             self._examples.set_result(data.load(self._plan.data, self._plan.data_options))
         except DataError as error:

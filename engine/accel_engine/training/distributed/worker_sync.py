@@ -68,11 +68,11 @@ class WorkerSync:
         return tuple(row.tobytes().rstrip(b"\0").decode() for row in gathered)
 
     def broadcast(self, count: int) -> int:
-        """The chief's count, on every worker."""
+        """The chief's count, or flag as 0 or 1, on every worker."""
         return int(self.all_gather(count)[0, 0])
 
     def start_step(self, step: int, *, lost_early: bool = False) -> int:
-        """The step that all workers continue from, of the newest checkpoint that all have; 0 to start anew.
+        """The step that all workers continue from, the oldest of their newest checkpoints; 0 to start anew.
 
         Args:
             step: The step of this worker's newest checkpoint; 0 if there is none.

@@ -32,7 +32,7 @@ class AdaptiveValidation:
         """Return ``loss`` and every metric; ``None`` if memory does not suffice for a single example.
 
         Args:
-            between_batches: Called between two batches; what it raises ends the validation.
+            between_batches: Called after some batches; what it raises ends the validation.
 
         Raises:
             DataError: A stream has no batches, as an iterator that was read to its end.
@@ -65,7 +65,7 @@ class AdaptiveValidation:
         return ()
 
     def _take_less(self, allocating: str) -> bool:
-        """Halve the batches; returns whether they could be."""
+        """Halve the batches and write an event; returns whether that is possible: not for single examples."""
         reporter, size = self._reporter, self._validation.halve_batches()
         if not size:
             message = "out of memory in validation, although it takes one example at a time: it is left out"

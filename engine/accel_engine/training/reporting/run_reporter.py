@@ -25,7 +25,7 @@ class RunReporter:
     Attributes:
         run: Writes the run.
         step: Completed steps.
-        epochs: Completed epochs.
+        epochs: Completed epochs; 0 until the position in the data is restored.
         phase: Current phase.
         entered: The latest phases, with the nanoseconds since 1970 when each was entered; whoever looks for later ones
             may clear it.
@@ -60,7 +60,7 @@ class RunReporter:
         """Note that a command has changed fields of the plan, so that a continued run keeps them.
 
         Args:
-            plan: The plan that the run began with.
+            plan: The plan that is trained; earlier changes by commands are added to it.
             changes: The fields, with their new values.
             command: The command.
         """

@@ -164,10 +164,10 @@ class TimeMeter:
 
     @contextmanager
     def measure(self, what: str) -> Iterator[Callable[[], float]]:
-        """Add the time of the ``with`` block, without the time of such blocks within it, which count for themselves.
+        """Add the time of the ``with`` block, without the time of such blocks inside it, which are added separately.
 
         Yields:
-            Returns its seconds so far.
+            A function that returns its seconds so far.
         """
         began, outer, self._within = time.perf_counter(), self._within, 0.0
 
