@@ -77,8 +77,8 @@ class HuggingFace(PreparedSource):
                 raise DataError(f"{self.path}: not all splits have the column {name}")
             spec, remark = _spec(feature, [table[name] for table in tables.values()], options.window)
             if spec is not None and options.keeps_split:  # other data is read as the run's own
-                spec, own = _spec(feature, [table[name] for table in self._own_tables], options.window)
-                remark = remark if spec else own
+                spec, without = _spec(feature, [table[name] for table in self._own_tables], options.window)
+                remark = remark if spec else without
             if spec is None:
                 left_out.append(f"{name} ({remark})")
             else:
