@@ -4,7 +4,7 @@ It is a folder with Arrow files and two JSON files, or a folder with one of thes
 downloaded from the hub is a folder with Parquet files. pyarrow reads both; the library itself is not needed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
@@ -147,6 +147,11 @@ class HuggingFace(PreparedSource):
             names = read_json(self.path / "dataset_dict.json", _Splits).splits
             found = {name: self.path / name for name in names}
         return choose_splits(found, self.options)
+
+    @property
+    def own_splits(self) -> Container[str]:
+        """The splits of the data itself."""
+        return self._splits[0]
 
     def _given(self, given: str) -> Any:
         """Where the validation examples are that the plan gives."""
