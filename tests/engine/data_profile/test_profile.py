@@ -89,11 +89,11 @@ def test_equal_examples_are_counted() -> None:
 
 
 def test_more_examples_than_labels_are_counted_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "_MAX_LABELS", 100)
+    monkeypatch.setattr(values, "_MAX_LABELS", 1100)
     train = classes()
     twice = Split(np.concatenate([train.inputs] * 2), np.concatenate([train.targets, 1 - train.targets]))
     found = profiled(twice, classes=2)
-    assert (found.compared, found.duplicates, found.conflicts, sum(found.classes)) == (1200, 600, 600, 100)
+    assert (found.compared, found.duplicates, found.conflicts, sum(found.classes)) == (1200, 600, 600, 1100)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "uint8", "int64", "bool"])
