@@ -20,7 +20,7 @@ from accel_engine.data.roles import Roles
 from accel_engine.data.source import DatasetEntry, EntryColumn, Source, parse_size
 from accel_engine.data.splits import of_own_splits, split_rows, split_sizes, without_shares
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
-from accel_engine.data.targets import named_classes
+from accel_engine.data.targets import named_classes, sparse_labels
 from accel_engine.errors import DataError
 from accel_engine.image_files import parse_header
 
@@ -199,9 +199,11 @@ def _with_classes(
         class_names = form.names
         labels = {use: form.convert(each, name) for use, each in labels.items()}
     labels = {use: each for use, each in labels.items() if use == "train" or not np.all(each == -1)}
+    if not class_names and labels["train"].ndim == 1:
+        sparse_labels(labels["train"], name)
     names = class_names or tuple(map(str, range(1 + max(int(np.max(each)) for each in labels.values()))))
     for use, each in labels.items():
-        wrong = (each < 0) | (each >= len(names))
+        wrong = (each < 0) | (each >= len(names)) | (each != np.floor(each))
         if wrong.any():
             row = int(np.argmax(wrong))
             where = f"example {row} of the split {use}"
