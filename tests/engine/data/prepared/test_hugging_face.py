@@ -230,3 +230,21 @@ def test_splits_without_labels_are_not_used(tmp_path: Path) -> None:
     dataset, entry = load(root), data.survey(data.find(str(root)), DataOptions())
     assert (len(dataset.validation), dataset.test, entry.test_examples) == (4, None, 0)
     assert "the test split has no labels: it is not used" in dataset.notes
+
+
+@pytest.mark.parametrize("kind", ["saved", "parquet"])
+def test_other_lists_for_a_trained_model_are_read_as_its_own(tmp_path: Path, kind: str) -> None:
+    def lists(name: str, *lengths: int) -> Path:
+        found = table(range(20))
+        words = pa.array([list(range(lengths[row % len(lengths)])) for row in range(20)], pa.list_(pa.int64()))
+        found = found.set_column(found.column_names.index("words"), "words", words)
+        return save(tmp_path / name, found) if kind == "saved" else download(tmp_path / name, FEATURES, train=found)
+
+    for own, shape in ((lists("fixed", 3), (3,)), (lists("several", 1, 4), (4,))):
+        other = lists(f"other_{own.name}", 2, 9)
+        kept = load(own, validation_data=str(other), keeps_split=True)
+        assert kept.spec == load(own).spec
+        assert kept.spec.inputs["words"].shape == shape
+        assert kept.validation is not None
+        assert kept.validation.take(np.array([1])).inputs["words"].tolist() == [list(range(shape[0]))]
+        assert load(own, validation_data=str(other)).spec.inputs["words"].shape == (9,)
