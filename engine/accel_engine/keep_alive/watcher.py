@@ -18,7 +18,7 @@ from accel_engine.run.directory import log_file
 from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference
 from accel_engine.run.engine.commands import Command
-from accel_engine.run.history.history import read_epochs
+from accel_engine.run.history.history import read_history
 from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.store.database import reading, writing
 from accel_engine.run.store.stored_events import last_event
@@ -133,7 +133,7 @@ class Watcher:
         pause = self._restarts.next_pause(checkpoint)
         if pause is None:
             tries = f"{reason}; it was started again {MAX_RESTARTS} times without a new checkpoint"
-            self._end(info, tries, f"the log says more; continue it: accel-tui continue {reference(self._directory)}")
+            self._end(tries, f"the log says more; continue it: accel-tui continue {reference(self._directory)}")
             return False
         log_file.note_in_log(self._directory, f"{reason}: the engine is started again in {pause:g} s")
         if not (self._wait(pause) and self._workers_have_exited()):
@@ -191,18 +191,17 @@ class Watcher:
         with reading(self._directory) as database:
             return database.chunk_from_end()[1]
 
-    def _end(self, info: RunInfo, reason: str, hint: str) -> None:
+    def _end(self, reason: str, hint: str) -> None:
         """Write the end of a run that is not started again."""
-        steps = self._steps()
-        epochs = read_epochs(self._directory, steps)
+        steps, history = self._steps(), read_history(self._directory)
         writer = RunWriter(self._directory)
         writer.begin()
         ended = RunEnded(
             time=clock.now(),
             outcome=Outcome.FAILED,
             steps=steps,
-            epochs=epochs,
-            seconds=max(0.0, time.time() - info.created),
+            epochs=int(history.trained_epochs(steps)),
+            seconds=history.latest_seconds,
             reason=reason,
             hint=hint,
         )

@@ -76,8 +76,6 @@ class Trainer:
         self._reporter = RunReporter(run, first_step, read_epochs(run.directory, first_step))
         session = read_session(run.directory)
         self._began = time.monotonic() if began is None else began
-        if session.is_restarted:
-            self._began = time.monotonic() - max(0.0, clock.now() - session.began)
         self._may_leave = may_leave
         self._memory = OutOfMemory(run, is_remat_tried=is_remat_tried)
         self._numbers = NumberRecovery(session.repairs)
@@ -88,7 +86,7 @@ class Trainer:
             inventory,
             deadline or Deadline(),
             self._memory,
-            self._began if session.is_restarted else None,
+            time.monotonic() - max(0.0, clock.now() - session.began) if session.is_restarted else None,
         )
 
     @property
@@ -179,6 +177,7 @@ class Trainer:
         self._run.write_plan(self._preparation.plan)
         self._run.settle_log()
         self._run.rewind(repair.step)
+        self._began = time.monotonic()  # the time before is in the events of the start before
         self._reporter.step, self._reporter.epochs = repair.step, read_epochs(self._run.directory, repair.step)
         self._reporter.emit(
             Recovered,

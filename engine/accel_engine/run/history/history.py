@@ -158,12 +158,18 @@ class History:
     def seconds_worked(self) -> float | None:
         """Seconds that engines worked on the run up to the latest end, without the time in between.
 
-        For an engine that exited unexpectedly, up to its last event. ``None`` if unknown.
+        ``None`` if unknown.
         """
         if self.started is None or self.earlier_seconds is None:
             return None if self.started else 0.0
-        last = self.ended.seconds if self.ended else max(0.0, self.last_event_time - self.started.time)
-        return self.earlier_seconds + last
+        return self.earlier_seconds + self.latest_seconds
+
+    @property
+    def latest_seconds(self) -> float:
+        """Seconds that the latest engine worked; for one that exited unexpectedly, up to its last event."""
+        if self.started is None:
+            return 0.0
+        return self.ended.seconds if self.ended else max(0.0, self.last_event_time - self.started.time)
 
     @property
     def metrics(self) -> dict[str, float]:

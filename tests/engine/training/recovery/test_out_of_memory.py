@@ -83,6 +83,7 @@ def test_the_learning_rate_of_a_command_after_the_checkpoint_stays(gym: Gym, fol
         writer.begin(started)
     trained = gym.train(plan, at={24: [("learning_rate", 0.0125)]}, run=directory)
 
+    assert trained.ended.seconds <= trained.ended.time - trained.all(RunStarted)[-1].time  # the others count before it
     recovered = trained.only(Recovered)
     assert (recovered.step, recovered.failed_step) in ((20, 29), (20, 30))
     assert len(trained.series["learning_rate"]) == 50
