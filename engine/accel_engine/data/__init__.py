@@ -98,7 +98,7 @@ def find(spec: str) -> DatasetEntry:
     """
     if not spec.strip():  # as a path it would be the current directory
         raise PlanError("data", spec, f"no dataset given; {suggestion(spec, CATALOGUE)}")
-    if spec.startswith("synthetic"):
+    if spec.partition(":")[0] == "synthetic":
         return _synthetic(spec)
     if entry := CATALOGUE.get(spec.lower().replace("-", "_")):
         return entry

@@ -64,8 +64,9 @@ def command_problem(plan: Plan, changes: Container[str]) -> str:
         plan: The plan.
         changes: Names of the fields.
     """
-    if "learning_rate" in changes and plan.schedule not in ("auto", "constant"):
-        return f"the learning rate follows the schedule {plan.schedule}, and can only be set without one"
+    if "learning_rate" in changes and (plan.schedule not in ("auto", "constant") or plan.warmup):
+        name = f"{plan.schedule} with warmup" if plan.warmup else plan.schedule
+        return f"the learning rate follows the schedule {name}, and can only be set without one"
     if "validation_every" in changes and plan.validation != "epoch":
         return f"--validation-every needs --validation epoch; the run has --validation {plan.validation}"
     return ""

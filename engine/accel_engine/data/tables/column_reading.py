@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,8 @@ class ColumnReading:
         if types.is_temporal(cells.type):
             return self._from_times(cells, kind)
         if is_number:
-            return self._from_numbers(cells, kind)
+            marks = pc.is_in(cells.cast(pa.float64(), safe=False), value_set=pa.array(_numbers_in(named), pa.float64()))
+            return self._from_numbers(pc.if_else(marks, pa.scalar(None, cells.type), cells), kind)
         if not types.is_string(cells.type):
             return TableColumn(self.name, "other", np.full(len(cells), None, object), cells.null_count)
         plain = self._plain_numbers(cells, ".") if kind in ("", "number") and not named else None
@@ -185,6 +187,8 @@ class ColumnReading:
     def _from_times(self, cells: Any, kind: str) -> TableColumn:
         import pyarrow as pa
 
+        if cells.null_count == len(cells):
+            return self._from_texts(pa.chunked_array([pa.nulls(len(cells), pa.string())]), kind)
         if kind in ("", "date"):
             return date_column_of(self.name, timestamps(cells), "")
         if kind == "number":
@@ -446,3 +450,12 @@ def check_columns(path: Path, wanted: Iterable[str], given: Iterable[str]) -> No
         raise DataError(
             f"{path.name} has no {noun} {', '.join(lacking)}, which the model needs; it has {', '.join(given)}"
         )
+
+
+def _numbers_in(texts: tuple[str, ...]) -> list[float]:
+    """The numbers among some texts."""
+    found = []
+    for text in texts:
+        with suppress(ValueError):
+            found.append(float(text))
+    return found

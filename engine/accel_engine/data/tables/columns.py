@@ -154,10 +154,12 @@ def _detail(column: TableColumn) -> str:
     if column.kind in ("empty", "other"):
         return ""
     known = column.values[~column.missing_rows]
+    if not len(known):
+        return ""
     if column.kind == "date":
         return " to ".join(_date(seconds) for seconds in (known.min(), known.max()))
     if known.dtype != object:
-        return f"{numbers.value(known.min())} to {numbers.value(known.max())}" if len(known) else ""
+        return f"{numbers.value(known.min())} to {numbers.value(known.max())}"
     counts = Counter(known.tolist())
     if column.kind in ("text", "key"):
         return f"{len(counts):,} different"
