@@ -1,6 +1,6 @@
 """The catalogue of datasets: names, summaries, shapes and counts, without TensorFlow.
 
-The other modules of this package read them; only the engine process imports those.
+The modules that describe or load a dataset are imported when they are needed. Only loading may import TensorFlow.
 """
 
 import re
@@ -91,7 +91,9 @@ def by_name(spec: str) -> DatasetEntry | None:
     Raises:
         PlanError: There is no such synthetic dataset.
     """
-    return _synthetic(spec) if spec.startswith("synthetic") else CATALOGUE.get(spec.lower().replace("-", "_"))
+    if spec.partition(":")[0] == "synthetic":
+        return _synthetic(spec)
+    return CATALOGUE.get(spec.lower().replace("-", "_"))
 
 
 def find(spec: str) -> DatasetEntry:
@@ -103,7 +105,7 @@ def find(spec: str) -> DatasetEntry:
             files.
 
     Raises:
-        PlanError: There is no such dataset, file or folder.
+        PlanError: There is no such dataset, file or folder, or the system does not let it be read.
     """
     if not spec.strip():  # as a path it would be the current directory
         raise PlanError("data", spec, f"no dataset given; {suggestion(spec, CATALOGUE)}")

@@ -1,7 +1,7 @@
 """Describes and reads a text file for language models: blocks of tokens, and the same tokens one later.
 
-Blocks follow each other and do not overlap. So an epoch predicts every token once, and no token of one split is in
-another.
+Blocks follow each other and do not overlap. So an epoch predicts no token twice, and no token of one split is in
+another. Each part leaves out its first token, and at its end the tokens that do not fill a block.
 """
 
 from dataclasses import replace

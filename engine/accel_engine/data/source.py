@@ -156,7 +156,7 @@ class Source(ABC):
         """Refuse options that are for other data.
 
         Args:
-            names: The options; of a series, only the kinds of columns are for other data.
+            names: The options; if the plan has a window, only ``kinds`` is refused, whatever they are.
             reason: Why.
 
         Raises:

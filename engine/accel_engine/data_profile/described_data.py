@@ -45,7 +45,7 @@ class DescribedData:
     weights: Mapping[str, str]
     """The same for the weights."""
     picture: DataPicture | None = None
-    """What some examples are like; ``None`` of data that was not read, and of a stream."""
+    """What some examples are like; ``None`` for data that was not read, and for a stream."""
 
     @classmethod
     def of(cls, entry: DatasetEntry, picture: DataPicture | None = None) -> Self:

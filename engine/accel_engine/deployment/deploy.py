@@ -204,7 +204,7 @@ class Deployer:
 
         Raises:
             UsageError: There is no such deployment, or its port is taken.
-            DeployError: The server does not start.
+            DeployError: The server does not end or start, or its answers are not the trained model's.
         """
         require_server()
         with changing(find_deployment(name).name):
@@ -238,7 +238,7 @@ class Deployer:
     def write_best(
         self, before: Deployment, run: Path, options: DeployOptions, folder: Path, number: int
     ) -> tuple[Export, Sizing]:
-        """Write the format into the folder whose server reaches the highest rate within the target latency.
+        """Write into the folder the format whose server reaches the highest rate within the target latency.
 
         Args:
             before: The deployment, which nobody else changes meanwhile.
@@ -248,7 +248,8 @@ class Deployer:
             number: The version.
 
         Raises:
-            DeployError: No format is within the latency.
+            DeployError: No format is within the latency, or a server does not start.
+            ServiceError: A server refuses what it is asked.
         """
         latency = options.target_latency or 0.0
         names = automatic_formats(options.device) if options.format == AUTO else (options.format,)
@@ -345,7 +346,7 @@ class Deployer:
 
     @contextmanager
     def _beside(self, deployment: Deployment, folder: Path) -> Iterator[tuple[Deployment, psutil.Process, float]]:
-        """A server of a folder on another port, its process, and the seconds until it was ready; it is ended then."""
+        """A server of a folder on another port, its process, and the seconds until it was ready; the block ends it."""
         directory = deployment.directory
         beside = replace(deployment, host="127.0.0.1", port=_free_port(), grpc_port=None)
         state, log = directory / BESIDE, directory / LOG
@@ -413,7 +414,8 @@ def check_deploy(run: Path, options: DeployOptions) -> None:
 
     Raises:
         DeployError: The server's libraries are missing.
-        UsageError: A file cannot be read, the port is taken, or the format is missing.
+        UsageError: The token or the files of TLS cannot be used, or the run has no checkpoint of the chosen step.
+        ModelError: Libraries of the format are missing.
         RunError: The run has no checkpoint.
     """
     require_server()

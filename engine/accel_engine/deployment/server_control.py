@@ -69,7 +69,8 @@ def choose_port(host: str, wanted: int | None, flag: str = "--port", *, besides:
         besides: A port that the same server listens on, too.
 
     Raises:
-        UsageError: The port is in use, or the host is not an address of this machine.
+        UsageError: The port is in use, or only for the administrator; or no port is free; or the host is not an address
+            of this machine.
     """
     if wanted is not None:
         if problem := _why_not(host, wanted):
@@ -239,6 +240,7 @@ def reload_server(deployment: Deployment, number: int) -> None:
 
     Raises:
         DeployError: The server does not serve the new version, but still the old one; or it is stopped.
+        ServiceError: The server does not answer.
     """
     process = server_process(deployment.directory)
     if process is None:

@@ -43,7 +43,7 @@ CONNECTIONS = 32
 """Connections at once, at most."""
 
 SMALLER_BATCH, LARGER_BATCH = 8, 128
-"""What else than the default the largest batch may be. The larger one is only tried where batches are larger than the
+"""Other sizes of the largest batch that are tried; the larger one only where batches have more examples than the
 smaller one on average."""
 
 
@@ -73,9 +73,11 @@ class Sizing:
     memory_bytes: int | None = None
     """Resident bytes of the server and its back end, the most that was seen."""
     rate: float | None = None
-    """The highest rate within the target latency, in requests per second; 0 if there is none."""
+    """The highest rate within the target latency, in requests per second; 0 if there is none, or if it was not
+    searched, as the throughput is not higher than another rate."""
     p50: float | None = None
-    """The median latency at this rate, in seconds; at the lowest one that was tried, if there is none."""
+    """The median latency at this rate, in seconds. Without a rate: at the lowest one that was tried, or, if none was,
+    with all connections busy."""
     p99: float | None = None
     """The 99th percentile of latencies there."""
     batch: float | None = None
@@ -146,7 +148,7 @@ class ServerSizing:
         Args:
             known: What is known of it.
             latency: Seconds that p99 may be at most.
-            at_least: A rate that another one has; one that cannot reach it is not searched further.
+            at_least: The best rate of other servers; if the throughput is not higher, no rate is searched.
         """
         load = measured_load(self._service, self._examples, self._connections, SECONDS / 2)
         memory = resident_bytes(self._process.pid)

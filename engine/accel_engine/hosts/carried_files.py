@@ -49,7 +49,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def carry(link: HostLink, name: str, target: Path) -> str:
-    """Bring what a field of a plan names to a host, and return its path there.
+    """Bring what a field of a plan names to a host, and return its path there; of a run that is there, its id.
 
     Args:
         link: The link to the host.
@@ -153,7 +153,7 @@ def _is_built_in(name: str, value: str) -> bool:
 
 
 def carried_name(value: str) -> str:
-    """Of a path on a host to what was carried there: the checksum of its folder, and the path within it; else empty."""
+    """The checksum of the folder and the path within it, of a path to what was carried to a host; else empty."""
     return value.rpartition(f"/{_FOLDER}/")[2] if f"/{_FOLDER}/" in value else ""
 
 

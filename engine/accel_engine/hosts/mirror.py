@@ -113,6 +113,7 @@ class ListMirror:
     def __init__(self, link: HostLink) -> None:
         self._link = link
         self._lock = threading.Lock()
+        self._asking: HostConnection | None = None
         self._asked: HostConnection | None = None
         self._listed: set[RunId] = set()
         self.queue: tuple[QueuedRun, ...] = ()
@@ -130,8 +131,8 @@ class ListMirror:
         with self._lock:
             connection = self._link.connection()
             is_first = connection is not self._asked
-            if is_first:
-                self._listed = set()
+            if connection is not self._asking:
+                self._asking, self._listed = connection, set()
             news = connection.ask(NewsRequest(0.0 if is_first else seconds, devices))
             directory = self._link.host.directory / "runs"
             put_listed(self._link.host.name, directory, news.changed, news.gone, connection.ahead)
@@ -190,7 +191,7 @@ class RunMirror:
         self._readers += 1
 
     def remove_reader(self) -> None:
-        """Note that one does no longer; it ends when nobody has read it for :data:`IDLE_SECONDS`."""
+        """Note that one less reads it; the mirror ends when nobody has read it for :data:`IDLE_SECONDS`."""
         self._readers -= 1
         self._read = time.monotonic()
 

@@ -53,8 +53,8 @@ def compare_learning(
 
     Args:
         trials: The two plans.
-        seconds: How long it may take, unless there are too few steps.
-        on_progress: Called with the trainings done, and all.
+        seconds: How long it may take; more if :data:`LEAST_STEPS` steps do.
+        on_progress: Called with the number of trainings done, and of all.
         by_loss: Whether both plans have the same loss, so that its values can be compared.
         preferred: Part of the name of the metric to compare if not, where both plans have one.
 
@@ -102,7 +102,7 @@ def _steps_left(trial: PlanTrial) -> int:
 
 
 def _train(trial: PlanTrial, seed: int, steps: int, *, validates: bool) -> dict[str, float]:
-    """The loss of the last steps of a training from the start, and the metrics of a validation after it."""
+    """The mean loss of the last steps of a training from the start, and the metrics of a validation after it."""
     trial.process.restore(seed)
     losses = trial.process.take(steps).losses
     metrics = trial.process.validate()[0] if validates else {}

@@ -100,7 +100,7 @@ def default_of(kind: type, name: str) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """The value of an option as a text, which gives the value again; empty for none."""
+    """The value of an option as a text, numbers with a point with six digits; empty for none."""
     if value is None:
         return ""
     if isinstance(value, tuple):

@@ -80,6 +80,7 @@ def try_cure(
 
     Raises:
         AccelError: The changes cannot be tried, or the trial was cancelled.
+        OSError: No process can be started.
     """
     whole = PREPARATION_SECONDS + seconds
     on_progress(CureProgress(0.0, whole, "starting engine processes, which compile the steps"))

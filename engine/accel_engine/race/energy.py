@@ -23,7 +23,7 @@ class Meters:
     meters: tuple[IntervalMeter, ...] = ()
     """A meter for each device."""
     measured: str = ""
-    """``cpu`` or ``gpu``, whose energy it is; a GPU's is without the processor's. Empty without any."""
+    """``cpu`` or ``gpu``: whose energy is measured, of GPUs without the processor's; empty without meters."""
     problem: str = ""
     """Why there are no meters; empty if there are."""
 
@@ -33,7 +33,7 @@ class Meters:
             meter.start()
 
     def stop(self) -> float | None:
-        """Joules of all devices together; ``None`` if one's cannot be read."""
+        """Joules of all devices together; ``None`` without meters, or if one cannot be read."""
         found = [meter.stop() for meter in self.meters]
         known = [each for each in found if each is not None]
         return sum(known) if known and len(known) == len(found) else None

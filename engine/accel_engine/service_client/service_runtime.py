@@ -47,7 +47,12 @@ class ServiceRuntime(ABC):
     largest = LARGEST
 
     def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
-        """See :meth:`accel_engine.inference.runtime.Runtime.run`; in requests of at most :attr:`largest` examples."""
+        """See :meth:`accel_engine.inference.runtime.Runtime.run`; in requests of at most :attr:`largest` examples.
+
+        Raises:
+            ModelError: The inputs do not fit the model, or an answer cannot be parsed.
+            ServiceError: The service does not answer, or refuses.
+        """
         check_inputs(inputs, self.inputs)
         count = len(next(iter(inputs.values())))
         has_nan = any(array.dtype.kind == "f" and bool(np.isnan(array).any()) for array in inputs.values())

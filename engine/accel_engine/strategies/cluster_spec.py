@@ -196,14 +196,15 @@ def _check_gpus(tasks: int, environment: Mapping[str, str]) -> None:
 
 
 def _task_places(counts: list[int], environment: Mapping[str, str]) -> list[tuple[int, int]]:
-    """The node and the place on it of each task: in blocks of a node's, from node to node, or in planes.
+    """The node of each task, and its place there, with the distribution block, cyclic or plane.
 
     Args:
         counts: Number of tasks of each node.
         environment: Says where this task is.
 
     Raises:
-        ValueError: This task is at another place than these distributions give it.
+        KeyError: The environment has no ``SLURM_PROCID``.
+        ValueError: None of these distributions gives this task its place, or a variable is not a number.
     """
     index = int(environment["SLURM_PROCID"])
     own = tuple(int(environment.get(name, -1)) for name in ("SLURM_NODEID", "SLURM_LOCALID"))
@@ -222,7 +223,7 @@ def _task_places(counts: list[int], environment: Mapping[str, str]) -> list[tupl
 
 
 def _in_planes(counts: list[int], size: int) -> list[tuple[int, int]]:
-    """The node and the place on it of each task, if each node in turn gets some of its tasks."""
+    """The node of each task, and its place there, if each node in turn gets up to ``size`` tasks."""
     rounds = range(0, max(counts, default=0), size)
     return [
         (node, local)

@@ -91,7 +91,11 @@ class Preparation:
         return self.resolved.plan
 
     def prepare(self) -> tuple[Epochs, RunSaver]:
-        """Assemble the run, and restore the checkpoint that it continues from."""
+        """Assemble the run, and restore the checkpoint that it continues from.
+
+        Raises:
+            AccelError: The plan cannot be trained, or no checkpoint can be restored.
+        """
         assembly, memory = self._assemble()
         self._memory.note(assembly)
         batches, checkpoints = self._restore(assembly)
@@ -117,7 +121,7 @@ class Preparation:
         epochs = Epochs(
             assembly,
             batches,
-            validation,
+            validation or problem or _why_unvalidated(self.plan),
             saver,
             due_actions,
             self._reporter,
@@ -148,7 +152,7 @@ class Preparation:
         self.resolved = replace(self.resolved, plan=plan, streams_data=streams_data)
 
     def close(self) -> None:
-        """End the threads that read the data, and that look at it."""
+        """Stop reading ahead, and wait for the thread that profiles the data."""
         self._opened.close()
 
     def wait_for_workers(self) -> None:
@@ -173,7 +177,7 @@ class Preparation:
         return assembly, memory
 
     def _restore(self, assembly: Assembly) -> tuple[Batches, Checkpoints]:
-        """Restore the checkpoint that the run continues from, if it does, with the layers that trained then."""
+        """Restore the checkpoint that the run continues from, if there is one, with the layers that trained then."""
         batches = training_batches(assembly)
         self._opened.callback(batches.close)
         checkpoints = Checkpoints(assembly, self._run.directory, batches)
@@ -183,6 +187,7 @@ class Preparation:
         step = self._reporter.step
         self._run.wait_for_disk(partial(checkpoints.delete_after, step))
         epochs, done = batches.restore(step)
+        self._reporter.epochs = epochs
         if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
             assembly.freezing.end()
         return batches, checkpoints
@@ -258,6 +263,13 @@ class Preparation:
         """Show how much of the data is read, as a detail of the phase."""
         shown = f"reading {done:,} of {total:,}" if total else f"reading {done:,}"
         self._reporter.enter_phase(Phase.BUILDING, shown)
+
+
+def _why_unvalidated(plan: Plan) -> str:
+    """Why a run does not validate whose model could be validated."""
+    if plan.validation == "off":
+        return "the run has --validation off: stop it, and continue it with --validation epoch"
+    return "there is no validation data"
 
 
 def start_profiling(assembly: Assembly, reporter: RunReporter) -> Callable[[], None]:

@@ -8,7 +8,7 @@ import pytest
 
 from accel_engine.advice import Finding, Recorded, find_troubles, quality
 from accel_engine.advice.quality.regularization import LARGEST_DECAY, weight_decay
-from accel_engine.events import EpochEnded, Outcome, PartStarted, Recovered, RunEnded
+from accel_engine.events import EpochEnded, Outcome, PartStarted, Phase, PhaseChanged, Recovered, RunEnded
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
 from accel_engine.run.store.steps import TIME
@@ -555,6 +555,22 @@ def test_the_cost_of_late_stopping_is_in_hours() -> None:
 
     assert "h" in finding.title.split()
     assert finding.cures[0].changes == {"patience": 3, "restore_best": "on"}
+
+
+@pytest.mark.parametrize("name", ["long without better validation", "plateau"])
+def test_pauses_and_the_time_between_two_engines_are_no_training(name: str) -> None:
+    """A run is paused, or trained longer on the next day: its own time is that of the first case."""
+    run, half, day = FAULTS[name][0], 3000.0, 86400.0
+    pause = [PhaseChanged(time=half, phase=Phase.PAUSED), PhaseChanged(time=half + day, phase=Phase.TRAINING)]
+    before = PhaseChanged(time=half, phase=Phase.TRAINING)
+    for between in (pause, [before, replace(started(first_step=run.steps), time=half + day)]):
+        events = [each for each in run.events if each.time <= half]
+        events += between + [replace(each, time=each.time + day) for each in run.events if each.time > half]
+        times = run.of(TIME)
+        moved = replace(times, mean=times.mean + day * (times.mean > half))
+        stopped = replace(run, events=events, series={**run.series, TIME: moved})
+        assert [each.evidence for each in found(stopped)] == [each.evidence for each in found(run)]
+        assert [each.title for each in found(stopped)] == [each.title for each in found(run)]
 
 
 @pytest.mark.parametrize(("optimizer", "rate"), [("Adam", 0.0028), ("SGD", 0.008)])

@@ -17,6 +17,7 @@ from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedE
 from accel_engine.plan import Plan
 from accel_engine.process.run_change import PauseNote
 from accel_engine.requests.try_plan import TrialReady
+from accel_engine.run.directory.run_paths import hosts_directory
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
 from .trials import Trials, stand_in
@@ -116,6 +117,13 @@ def test_a_run_of_several_processes_has_no_checkpoint_to_start_from(
     monkeypatch.setattr(learning_rate_finder, "read_run", lambda _: info)
     with pytest.raises(RunError, match="run m8w3 trains in several processes"):
         find_rate_of_run(tmp_path)
+
+
+def test_the_rate_of_a_run_of_a_host_is_found_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    info = SimpleNamespace(id="gpu1:m8w3", require_plan=lambda _: PLAN)
+    monkeypatch.setattr(learning_rate_finder, "read_run", lambda _: info)
+    with pytest.raises(RunError, match="run gpu1:m8w3 is on gpu1"):
+        find_rate_of_run(hosts_directory() / "gpu1" / "runs" / "m8w3")
 
 
 @pytest.mark.parametrize("options", [{"lowest": 1.0, "highest": 0.1}, {"lowest": 0.0}, {"steps": 19}])

@@ -14,7 +14,7 @@ from accel_engine.advice.cures.apply_cure import apply
 from accel_engine.devices import Reading, Sample
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Outcome, RunEnded
-from accel_engine.hosts import link
+from accel_engine.hosts import answers, link
 from accel_engine.hosts.answers import commands
 from accel_engine.hosts.connection import HostConnection
 from accel_engine.hosts.host_list import Host
@@ -208,6 +208,15 @@ def test_runs_that_are_gone_there_are_gone_here(
     far_writer.directory.rename(far_writer.directory.with_name(".gone"))
     list_mirror("gpu1").poll_all()
     assert not mirror.exists()
+
+
+def test_all_of_many_runs_are_listed(host: Host, on_host: Callable[[], Path]) -> None:
+    """Test runs whose list comes in several parts, through a first connection and a new one."""
+    names = {f"gpu1:{on_host().name}" for _ in range(2 * answers._MOST_RUNS + 1)}
+    for _ in range(2):
+        list_runs_of("gpu1")
+        assert {run.id for run in list_runs()} == names
+        link.link_to("gpu1").close()
 
 
 def test_a_host_that_is_not_reached_is_said(host: Host, far_writer: RunWriter, cut: Path) -> None:

@@ -127,7 +127,7 @@ class HostSearch:
         return status or self.resume(printed[-1])
 
     def resume(self, name: str) -> int:
-        """Show it, or continue it if it has stopped; returns the exit status."""
+        """Show it, or continue it with its own options if it has stopped; returns the exit status."""
         host = self._reading.host
         again = f"accel-tui search --on {host} --resume {name}"
         if self._detach:

@@ -62,7 +62,10 @@ def is_noise(text: str) -> bool:
 
 
 def time_of(text: str) -> float | None:
-    """When TensorFlow wrote a line, in seconds since the Unix epoch; ``None`` if the line does not tell."""
+    """When TensorFlow wrote a line, in seconds since the Unix epoch; ``None`` for a line without a time.
+
+    A local time is taken for one of this machine's time zone.
+    """
     stamp = _STAMP.match(text)
     if stamp is None:
         return None

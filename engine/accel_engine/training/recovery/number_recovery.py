@@ -81,9 +81,9 @@ class NumberRecovery:
 def start_of(trouble: LossTrouble, checkpoints: Iterable[int]) -> int | None:
     """The step of the checkpoint to return to after a trouble; 0 if there are none at all.
 
-    No checkpoint has weights that are not finite. One of the step from which the loss grew has those that made it so.
-    If all that are kept are later, it is the oldest: a smaller learning rate may still help there, and the start would
-    cost all that was learned.
+    No checkpoint has weights that are not finite, but one of the step from which the loss grew, or later, has the
+    weights that made it grow: an older one is chosen. If none is kept, it is the oldest: a lower learning rate may
+    still help there, and the start would lose all that was learned.
 
     Returns:
         ``None`` if all checkpoints are from after the trouble.

@@ -129,3 +129,13 @@ def test_a_target_beyond_single_precision_is_no_number_to_learn(tmp_path):
     for read in (lambda: survey(find(str(path)), options), lambda: load(str(path), options)):
         with pytest.raises(DataError, match=r"row 21 has no number in the target, the column price"):
             read()
+
+
+def test_a_file_may_be_called_synthetic(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "synthetic_fraud.csv").write_text("x,y\n1,a\n")
+    assert find("synthetic_fraud.csv").name == "synthetic_fraud"
+    with pytest.raises(PlanError, match="no such dataset or file"):
+        find("synthetic_images")
+    with pytest.raises(PlanError, match=r"must be synthetic\[:SHAPE"):
+        find("synthetic:0")
