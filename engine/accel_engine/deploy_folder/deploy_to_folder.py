@@ -132,7 +132,7 @@ def _exported(run: Path, options: DeployOptions, servable: Path, ask: Ask, tell:
 
 def _evaluated(run: Path, options: DeployOptions, ask: Ask, notes: list[str]) -> Evaluation | None:
     """The metrics of a run with intervals; ``None`` where it cannot be evaluated, which the notes then say."""
-    asked = EvaluationOptions(checkpoint=options.checkpoint, device=options.device)
+    asked = EvaluationOptions(checkpoint=options.checkpoint, device=options.computes_on)
     try:
         found: Evaluation = ask(EvaluationRequest((ModelReference.of(run),), asked))
     except AccelError as error:

@@ -159,17 +159,24 @@ class Deployer:
         Args:
             name: The deployment.
             run: The run of the model.
-            options: Its format and checkpoint count; without a format, that of the current version is taken.
+            options: Its format, checkpoint and device count; without a device, that of the deployment is taken, and
+                without both the format of its current version.
 
         Raises:
-            UsageError: There is no such deployment.
+            UsageError: There is no such deployment, or its server runs on another device.
             AccelError: The model cannot be exported or served; the one before is served on.
         """
         check_deploy(run, options)
         with changing(find_deployment(name).name) as directory:
             before, runs = read_deployment(name), server_process(directory) is not None
-            if options.format == AUTO:
+            if runs and options.device not in ("", before.device):
+                raise UsageError(
+                    f"{name} computes on {before.device}, and a running server keeps its device: leave out "
+                    f"--device {options.device}, or stop it first: accel-tui deploy stop {name}"
+                )
+            if options.format == AUTO and not options.device:
                 options = replace(options, format=before.version.format)
+            options = replace(options, device=options.device or before.device)
             with self._version(before, run, options) as (deployment, export):
                 if runs:
                     self._tell(DeployStep(f"starting version {deployment.current} beside"))
@@ -230,7 +237,8 @@ class Deployer:
                 export, found = self.write_best(before, run, options, folder, number)
                 target, deployment = found.format, replace(before, threads=found.threads)
             version = DeployedVersion(number, run.name, export.step, target, clock.now())
-            yield replace(deployment.with_version(version), environment=export.device.environment), export
+            device = export.device
+            yield replace(deployment.with_version(version), device=device.id, environment=device.environment), export
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -252,7 +260,7 @@ class Deployer:
             ServiceError: A server refuses what it is asked.
         """
         latency = options.target_latency or 0.0
-        names = automatic_formats(options.device) if options.format == AUTO else (options.format,)
+        names = automatic_formats(options.computes_on) if options.format == AUTO else (options.format,)
         threads = (options.threads,) if options.threads else tuple(dict.fromkeys((1, processors())))
         tried, problems, exports = before.directory / "tried", dict[str, str](), dict[str, Export]()
         shutil.rmtree(tried, ignore_errors=True)

@@ -54,6 +54,10 @@ def read_name(text: str) -> str:
     return text
 
 
+def _read_device(text: str) -> str:
+    return DEVICE.value_of("device", text) if text.strip() else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployOptions:
     """How a run is deployed.
@@ -98,7 +102,15 @@ class DeployOptions:
             optional=True,
         ),
     )
-    device: str = option("cpu", replace(DEVICE, doc="Where a savedmodel computes; other formats use the CPU."))
+    device: str = option(
+        "",
+        replace(
+            DEVICE,
+            doc="Where a savedmodel computes: the CPU by default, in an update as before; other formats use the CPU.",
+            hint="cpu; in an update as before",
+            read=_read_device,
+        ),
+    )
     target_latency: float | None = option(
         None,
         OptionSpec(
@@ -132,6 +144,11 @@ class DeployOptions:
     max_queue: int = option(
         1024, OptionSpec("Examples that wait at most; more get 429.", int, minimum=1, label="queue")
     )
+
+    @property
+    def computes_on(self) -> str:
+        """The device that the user wants."""
+        return self.device or "cpu"
 
     def __post_init__(self) -> None:
         if bool(self.tls_certificate) != bool(self.tls_key):

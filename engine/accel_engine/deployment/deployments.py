@@ -72,8 +72,10 @@ class Deployment:
     grpc_port: int | None = None
     threads: int | None = None
     max_queue: int = 1024
+    device: str = "cpu"
+    """The device of its server: ``cpu``, or such as ``gpu:0``."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables of its server, which show a device."""
+    """Environment variables of its server, which show the device."""
     token_file: str = ""
     tls_certificate: str = ""
     tls_key: str = ""

@@ -50,7 +50,7 @@ def write_version(
     Raises:
         ModelError: No format can be written with outputs equal to the trained model's; the message says why for each.
     """
-    names = automatic_formats(options.device) if wanted == AUTO else (wanted,)
+    names = automatic_formats(options.computes_on) if wanted == AUTO else (wanted,)
     problems: dict[str, str] = {}
     for each in names:
         file_format, precision = TARGETS[each]
@@ -64,7 +64,7 @@ def write_version(
             ModelReference.of(run),
             (target,),
             options.checkpoint,
-            wanted_device=options.device,
+            wanted_device=options.computes_on,
             folder=folder,
             service_folder=folder,
             served_name=name,

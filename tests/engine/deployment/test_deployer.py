@@ -32,6 +32,7 @@ from accel_engine.errors import UsageError
 from accel_engine.model_server.service import read_service, write_service
 from accel_engine.requests.export_model import Export, MeasuredModel
 from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.requests.protocol.request import ComputeDevice
 from accel_engine.service_client.rest_v2 import RestV2
 from engine.model_server.conftest import probabilities, write_folder
 
@@ -48,8 +49,10 @@ class Engine:
     def __init__(self) -> None:
         self.scale = 1.0
         self.is_right = True
+        self.wanted = ""
 
     def __call__(self, request: Any) -> Export:
+        self.wanted = request.wanted_device
         folder: Path = request.service_folder
         for each in folder.iterdir():
             shutil.rmtree(each)
@@ -62,7 +65,7 @@ class Engine:
         if not self.is_right:
             (folder / "x.onnx").write_bytes(b"no model")
         model = MeasuredModel("onnx", {}, 0.0, 0.0, 1, 0.001, path=request.targets[0].path)
-        return Export("abcd-small", 7, "validation", 40, (), model, (model,))
+        return Export("abcd-small", 7, "validation", 40, (), model, (model,), ComputeDevice(self.wanted))
 
 
 @pytest.fixture
@@ -168,6 +171,18 @@ def test_an_update_keeps_the_format_and_a_new_deployment_does_not(deployer: Depl
     assert kept.version.format == "tflite"
     stop_server(kept)
     assert deployer.deploy(RUN, DeployOptions(name="small")).deployment.version.format == "onnx"
+
+
+def test_an_update_keeps_the_device_of_a_running_server(deployer: Deployer, engine: Engine) -> None:
+    deployer.deploy(RUN, DeployOptions(name="small", device="gpu:0"))
+    assert engine.wanted == "gpu:0"
+    kept = deployer.update("small", RUN, DeployOptions()).deployment
+    assert (engine.wanted, kept.device, kept.version.format) == ("gpu:0", "gpu:0", "savedmodel")
+    with pytest.raises(UsageError, match="small computes on gpu:0, and a running server keeps its device"):
+        deployer.update("small", RUN, DeployOptions(device="cpu"))
+    stop_server(kept)
+    moved = deployer.update("small", RUN, DeployOptions(device="cpu")).deployment
+    assert (engine.wanted, moved.device, moved.version.format) == ("cpu", "cpu", "onnx")
 
 
 def test_a_model_that_cannot_be_served_leaves_nothing(deployer: Deployer, engine: Engine) -> None:

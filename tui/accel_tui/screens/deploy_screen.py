@@ -163,7 +163,7 @@ class DeployScreen(_DeployingScreen):
         return OptionForm(
             DeployForm,
             (*order, "target_rate", "device", "image", "licence"),
-            texts={"target": HERE},
+            texts={"target": HERE, "device": "cpu"},
             specs={**specs, "target": _FOR},
             directories=(self._directory,),
         )
