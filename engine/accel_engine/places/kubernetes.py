@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from accel_engine.deploy_folder.manifests import RESOURCES, node_placement
@@ -96,7 +97,8 @@ class Kubernetes(Place):
         for kind in ("Failed", "Completed"):
             if conditions.get(kind, {}).get("status") == "True":
                 said = clean(str(conditions[kind].get("message") or ""))
-                return JobState(reason=f"the JobSet {job} is {kind.lower()}{': ' * bool(said)}{said}")
+                reason = f"the JobSet {job} is {kind.lower()}{': ' * bool(said)}{said}"
+                return JobState(reason=reason, is_complete=kind == "Completed")
         if spec.get("suspend") is True:
             return JobState(waits=True, reason=f"the JobSet {job} waits for Kueue")
         return JobState(runs=True, reason=self._why_pending(job))
@@ -105,10 +107,12 @@ class Kubernetes(Place):
         """See :meth:`Place.cancel`."""
         run_tool([*self._kubectl(), "delete", "jobset", job, "--wait=false"], _PACKAGE)
 
-    def log_command(self, job: str) -> list[str]:
-        """The command that prints what the chief of a job prints, from its beginning until it ends."""
+    def log_command(self, job: str, since: float | None = None) -> list[str]:
+        """See :meth:`Place.log_command`: of the chief, until it ends; before there are pods, it ends at once."""
         chief = f"jobset.sigs.k8s.io/jobset-name={job},batch.kubernetes.io/job-completion-index=0"
         follow = ["logs", "--follow", "--tail=-1", "--pod-running-timeout=1h", "--selector", chief]
+        if since is not None:
+            follow.append(f"--since-time={datetime.fromtimestamp(since, UTC).isoformat()}")
         return [*self._kubectl(), *follow]
 
     def _kubectl(self) -> list[str]:

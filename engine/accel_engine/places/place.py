@@ -94,6 +94,8 @@ class JobState:
     """Why it waits or has ended, in words; empty if unknown."""
     is_cancelled: bool = False
     """Whether somebody has taken it from the place."""
+    is_complete: bool = False
+    """Whether it has ended as it should; only known of jobs whose runs are not here."""
 
     @property
     def is_over(self) -> bool:
@@ -132,8 +134,13 @@ class Place(ABC):
         """Whether the run is made here, in a directory that the place's machines see under the same path."""
         return True
 
-    def log_command(self, job: str) -> list[str]:
-        """The command that prints what a job prints, for a run that is not here."""
+    def log_command(self, job: str, since: float | None = None) -> list[str]:
+        """The command that prints what a job prints, for a run that is not here.
+
+        Args:
+            job: The job.
+            since: Leave out what was printed before, in seconds since the Unix epoch.
+        """
         raise UsageError(f"{self.name} shows no log of {job}")
 
     def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:

@@ -181,6 +181,16 @@ def test_what_a_job_set_waits_for_is_said(kubectl, job_set, pods, state) -> None
     assert (found.waits, found.runs, found.reason) == state
 
 
+def test_the_log_goes_on_where_it_ended(kubectl) -> None:
+    place = place_of("kubernetes")
+    assert place.log_command("j", 0.5)[-1] == "--since-time=1970-01-01T00:00:00.500000+00:00"
+    assert "--follow" in place.log_command("j")
+    kubectl.set(jobset=conditions("Completed", ""))
+    assert place.state("j").is_complete
+    kubectl.set(jobset=conditions("Failed", ""))
+    assert not place.state("j").is_complete
+
+
 def test_a_volume_that_is_mounted_here_has_the_run(tmp_path, home) -> None:
     request = PlaceRequest(image="x", volume=f"runs:{tmp_path}")
     assert place_of("kubernetes").has_run_here(request)

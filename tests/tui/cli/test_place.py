@@ -15,7 +15,7 @@ from accel_engine.places.own_process import is_to_start_again
 from accel_engine.places.place import JobState, Place, PlacedJob, machine_devices
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, list_runs
-from accel_tui.cli import follow_run
+from accel_tui.cli import follow_run, place_run
 from tui.cli.conftest import Engine
 
 
@@ -109,6 +109,47 @@ def test_a_race_runs_on_a_machine_of_the_place(run_command, here) -> None:
     assert not Path(words[1]).exists()
     assert "leave out --nodes" in run_command("race --on lab --nodes 2").err
     assert "--gpus: give a place with --on" in run_command("race --gpus 1").err
+
+
+class FarLab(Lab):
+    """Makes runs on a disk that is not here; the log of a job is there once its pod runs."""
+
+    asked: ClassVar[list[bool]] = []
+
+    def has_run_here(self, request: PlaceRequest) -> bool:
+        return False
+
+    def state(self, job: str) -> JobState:
+        return self.states.pop(0)
+
+    def log_command(self, job: str, since: float | None = None) -> list[str]:
+        tries = (
+            "echo No resources found >&2",
+            "echo waiting to start: ContainerCreating >&2; exit 1",
+            "echo epoch 1 >>log",
+            "echo epoch 2 >>log",
+        )
+        self.asked.append(since is not None)
+        return ["sh", "-c", tries[len(self.asked) - 1]]
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_the_log_of_a_run_elsewhere_is_awaited_and_its_end_is_the_jobs(
+    is_complete: bool, run_command, here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(placed_runs._PLACES, "lab", FarLab)
+    monkeypatch.setattr(place_run, "_LOG_SECONDS", 0.0)
+    FarLab.asked = []
+    waits, runs = JobState(waits=True, reason="it waits for Kueue"), JobState(runs=True, reason="it starts its pods")
+    Lab.states = [waits, runs, runs, JobState(reason="it has ended", is_complete=is_complete)]
+
+    done = run_command("train --on lab --data digits --model mlp")
+
+    assert done.status == int(not is_complete)
+    told = [line.removeprefix("accel-tui: ") for line in done.err.splitlines()[-3:]]
+    assert told == ["it waits for Kueue", "it starts its pods", "it has ended"]
+    assert (here / "log").read_text() == "epoch 1\nepoch 2\n"
+    assert FarLab.asked == [False, False, False, True]
 
 
 def test_only_its_files_are_written(run_command, here) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import UsageError
 from accel_engine.places import PlaceName, PlaceRequest, placed_runs
-from accel_engine.places.place import Place
+from accel_engine.places.place import JobState, Place
 from accel_engine.places.placed_runs import (
     check_strategy,
     cluster_environment,
@@ -31,6 +31,9 @@ from accel_tui.cli.follow_run import Interrupts, follow_run, view_for
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.output import write as print_line
 from accel_tui.settings.user_settings import load_settings
+
+_LOG_SECONDS = 2.0
+"""Until a log is asked for again that has ended, or is not there yet."""
 
 _JUDGEMENT_SECONDS = 60.0
 """How long the script of a job may take to judge how its run ended."""
@@ -118,16 +121,32 @@ def _continue(
 
 
 def _train_there(place: Place, job: str, *, detach: bool) -> int:
-    """Show what a job prints until it ends; Ctrl-C ends only that."""
+    """Show why a job waits and what it prints until it ends; Ctrl-C ends only that. Returns the exit status."""
     print_to_stderr(f"{place.name} has taken {job}")
     if detach:
         print_line(job)
         return 0
     try:
-        return subprocess.run(place.log_command(job), check=False).returncode and 1
+        return int(not _show_log(place, job).is_complete)
     except KeyboardInterrupt:
         print_to_stderr(f"{job} continues; show it again: {shell_command(place.log_command(job))}")
         return 0
+
+
+def _show_log(place: Place, job: str) -> JobState:
+    """Show what a job prints until it has ended: its log may not exist yet, and breaks off where it starts again."""
+    told, since = "", None
+    while True:
+        state = place.state(job)
+        if state.reason != told:
+            print_to_stderr(state.reason)
+            told = state.reason
+        done = subprocess.run(place.log_command(job, since), stderr=subprocess.PIPE, check=False)
+        if state.is_over:
+            return state
+        if not done.returncode and b"No resources found" not in done.stderr:  # it was followed to its end
+            since = time.time()
+        time.sleep(_LOG_SECONDS)
 
 
 def _follow(directory: Path, *, as_json: bool, plain: bool) -> int:
