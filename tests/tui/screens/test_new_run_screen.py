@@ -20,11 +20,14 @@ from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.requests.describe_model import Description
 from accel_engine.run import RunReader, list_runs
 from accel_tui.app_protocol import Screens
+from accel_tui.plan import data_places
+from accel_tui.plan.data_places import Listing, list_folder
 from accel_tui.plan.data_reading import Preview, PreviewReading
 from accel_tui.plan.form_groups import FIRST
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.line_input import LineInput
+from accel_tui.widgets.plan.data_list import DataList
 from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_finder import FieldFinder
@@ -889,6 +892,55 @@ async def test_data_is_chosen_from_a_list_through_folders(size: tuple[int, int],
         await shows(pilot, "--data more/cars.csv")
         await pilot.press("left")
         await shows(pilot, "houses.csv", "more/")
+
+
+async def test_of_several_folders_the_last_one_is_listed_however_late_the_others_are(
+    data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, fast = data_folder / "more", data_folder / "fast"
+    fast.mkdir()
+    started, released = threading.Event(), threading.Event()
+
+    def list_slowly(folder: Path) -> Listing:
+        if folder == slow:
+            started.set()
+            assert released.wait(60)
+        return list_folder(folder)
+
+    def take(self: DataList, listing: Listing) -> None:
+        original(self, listing)
+        taken.append(listing.folder)
+
+    async def start() -> None:
+        taken.clear()
+        started.clear()
+        released.clear()
+        listed.filter(f"{slow}/")
+        await until(pilot, started.is_set, "the thread")
+
+    async def release() -> None:
+        released.set()
+        await until(pilot, lambda: slow in taken, "the slow folder")
+
+    original, taken = DataList._take, list[Path]()
+    monkeypatch.setattr(DataList, "_take", take)
+    monkeypatch.setattr(data_places, "list_folder", list_slowly)
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await shows(pilot, "houses.csv")
+        listed = screen_of(pilot).query_one(DataList)
+        await start()
+        listed.filter(f"{fast}/")
+        await until(pilot, lambda: listed.folder == fast, "the fast folder")
+        await release()
+        assert listed.folder == fast
+        await start()
+        listed.filter(f"{fast}/")  # which is still shown
+        await release()
+        assert listed.folder == fast
+        await start()
+        listed.refresh_folder(())
+        await release()
+        assert listed.folder == slow
 
 
 async def test_a_typed_path_is_completed_by_tab(data_folder: Path) -> None:
