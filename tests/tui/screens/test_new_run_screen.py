@@ -32,9 +32,9 @@ from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.picker import Picker
-from accel_tui.widgets.plan.summary_panel import SummaryPanel
+from accel_tui.widgets.plan.summary_panel import Subject, SummaryPanel
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import GIB, StubApp, hides, more, shows, text_of, until
+from tui.stand_ins import GIB, StubApp, StubEngine, hides, more, shows, text_of, until
 
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 
@@ -477,6 +477,38 @@ async def test_the_model_is_counted_anew_only_when_it_is_another() -> None:
         await fill(pilot, "model", "resnet20")
         await pilot.press("tab")
         await shows(pilot, "it raises ValueError")
+
+
+async def test_a_late_description_of_another_model_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    released, shown_then = threading.Event(), dict[str, Description | None]()
+    take, describe = SummaryPanel._take_description, StubEngine.describe
+
+    def describe_slowly(self: StubEngine, plan: Plan) -> Description:
+        found = describe(self, plan)
+        if plan.model == "mlp":
+            assert released.wait(60)
+            return Description(101_770, 101_770, layers=5, input_shape=(8, 8, 1), classes=10)
+        return found
+
+    def note(self: SummaryPanel, engine: WarmEngine, subject: Subject, description: Description) -> None:
+        take(self, engine, subject, description)
+        shown_then[subject[0]] = self.description
+
+    monkeypatch.setattr(StubEngine, "describe", describe_slowly)
+    monkeypatch.setattr(SummaryPanel, "_take_description", note)
+    app = StubApp()
+    async with app.run_test(size=WIDE) as pilot:
+        await shows(pilot, "94,634 in 14 layers")
+        form = screen_of(pilot).form
+        form.set("model", "mlp")
+        await until(pilot, lambda: app.engines[0].described[-1].model == "mlp", "the slow model")
+        form.set("model", "auto")
+        await shows(pilot, "94,634 in 14 layers")
+        released.set()
+        await until(pilot, lambda: "mlp" in shown_then, "its description")
+        assert shown_then["mlp"] is app.engines[0].description
+        form.set("model", "mlp")
+        await shows(pilot, "101,770 in 5 layers")
 
 
 async def test_whether_workers_can_be_isolated_is_tried_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,7 +215,11 @@ class SummaryPanel(Widget, can_focus=False):
         self.call_later(self._take_description, engine, _subject(plan), engine.describe(plan))
 
     def _take_description(self, engine: WarmEngine, subject: Subject, description: Description) -> None:
-        if engine is self.launch.ready_engine and self._filled:  # else it has a run, or has exited
+        if self._asked == (engine, subject):
+            self._asked = None
+        if engine is not self.launch.ready_engine:  # it has a run, or has exited
+            return
+        if self._filled and subject == _subject(self._filled.plan):  # else it is asked again
             self._described = (subject, description)
             self._update(self._filled)
 
