@@ -14,6 +14,7 @@ from accel_engine.data import DatasetEntry
 from accel_engine.data_profile.described_data import describe_loaded
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process import engine_process, warm_engine
 from accel_engine.process.engine_process import Installation
 from accel_engine.process.warm_engine import EngineState, WarmEngine
@@ -23,10 +24,12 @@ from accel_tui.app_protocol import Screens
 from accel_tui.plan import data_places
 from accel_tui.plan.data_places import Listing, list_folder
 from accel_tui.plan.data_reading import Preview, PreviewReading
+from accel_tui.plan.data_text import SurveyError, SurveySubject, survey_form
 from accel_tui.plan.form_groups import FIRST
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.line_input import LineInput
+from accel_tui.widgets.plan import summary_panel
 from accel_tui.widgets.plan.data_list import DataList
 from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field import Field
@@ -540,6 +543,40 @@ async def test_the_users_own_data_is_looked_into(tmp_path: Path) -> None:
         assert "data" in field(pilot, "data").error or "npz" in field(pilot, "data").error
         screen_of(pilot).form.set("data", "digits")
         await until(pilot, lambda: not field(pilot, "data").error, "digits")
+
+
+async def test_a_late_survey_of_other_data_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, fast = tmp_path / "slow.npz", tmp_path / "fast.npz"
+    for path, classes in ((slow, 5), (fast, 3)):
+        np.savez(path, x=np.zeros((90, 8, 8, 1), np.float32), y=np.arange(90) % classes)
+    started, released = threading.Event(), threading.Event()
+
+    def survey_slowly(filled: ResolvedPlan) -> DatasetEntry | SurveyError:
+        if filled.plan.data == str(slow):
+            started.set()
+            assert released.wait(60)
+        return survey_form(filled)
+
+    def take(self: SummaryPanel, subject: SurveySubject, found: DatasetEntry | SurveyError) -> None:
+        original(self, subject, found)
+        taken.append(subject[0])
+
+    original, taken = SummaryPanel._take_survey, list[str]()
+    monkeypatch.setattr(SummaryPanel, "_take_survey", take)
+    monkeypatch.setattr(summary_panel, "survey_form", survey_slowly)
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "engine: ready")
+        form = screen_of(pilot).form
+        form.set("data", str(slow))
+        await until(pilot, started.is_set, "the thread")
+        form.set("data", str(fast))
+        await shows(pilot, "8x8x1 → 3 classes")
+        released.set()
+        await until(pilot, lambda: str(slow) in taken, "the slow data")
+        await pilot.pause()
+        assert form.surveyed
+        assert form.surveyed.classes == 3
+        await shows(pilot, "8x8x1 → 3 classes")
 
 
 async def test_devices_of_every_kind_are_offered() -> None:

@@ -167,7 +167,11 @@ class SummaryPanel(Widget, can_focus=False):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="survey")
     def _survey(self, filled: ResolvedPlan) -> None:
-        self.post_message(self.DataSurveyed(survey_form(filled)))
+        self.call_later(self._take_survey, survey_subject(filled.plan), survey_form(filled))
+
+    def _take_survey(self, subject: SurveySubject, found: DatasetEntry | SurveyError) -> None:
+        if subject == self._surveyed:  # else other data was chosen meanwhile
+            self.post_message(self.DataSurveyed(found))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="travels")
     def _read_travels(self, filled: ResolvedPlan, where: "Where", place: PlaceState) -> None:
