@@ -41,3 +41,11 @@ async def test_of_classes_whose_probabilities_are_all_nan_nothing_is_plotted() -
         await pilot.app.screen.mount(page := ScorePlots())
         page.report = replace(rows_of_classes(), confidence=Scores(none, none))
         await shows(pilot, "correct predictions: 0 of 0 examples", "none of 0 predictions")
+
+
+async def test_a_report_whose_examples_are_the_same_is_another_one() -> None:
+    async with BareApp().run_test() as pilot:
+        await pilot.app.screen.mount(page := ScorePlots())
+        for correct in (333, 100):
+            page.report = replace(rows_of_classes(), confidence=histograms(examples=3 * correct))
+            await shows(pilot, f"correct predictions: {correct} of {3 * correct}")
