@@ -1,6 +1,6 @@
 """Chooses the rows of the training, validation and test split; the same seed gives the same split everywhere."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -119,12 +119,17 @@ def split_sizes(examples: Mapping[str, int], options: DataOptions) -> tuple[int,
 
 
 def without_shares(options: DataOptions, *, validation: bool, test: bool) -> DataOptions:
-    """Options for rows whose validation or test examples are elsewhere."""
+    """Options for rows whose validation or test examples are elsewhere; not if they take the place of a share."""
     return replace(
         options,
-        validation_split=0.0 if validation else options.validation_split,
+        validation_split=0.0 if validation and not options.keeps_split else options.validation_split,
         test_split=0.0 if test else options.test_split,
     )
+
+
+def of_own_splits(options: DataOptions, own: Container[str]) -> DataOptions:
+    """Options for data with some splits of its own, from which no share is taken for validation if that is one."""
+    return replace(options, validation_split=0.0) if "validation" in own else options
 
 
 def split_names(names: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -42,7 +42,7 @@ def compare_rows(train: Split, validation: Split | None, labels: npt.NDArray[np.
     Args:
         train: The training examples.
         validation: The validation examples; ``None`` if there are none.
-        labels: The class of each training example, ``[examples]``; ``None`` if they have none.
+        labels: The classes of training examples; ``None`` if they have no single class.
     """
     found = _hashes(train)
     if found is None:
@@ -52,7 +52,7 @@ def compare_rows(train: Split, validation: Split | None, labels: npt.NDArray[np.
     same = hashes[order][1:] == hashes[order][:-1]
     conflicts = 0
     if labels is not None:
-        own = labels[rows][order]
+        own = _with_targets(train, rows, hashes)[order]
         conflicts = int(np.sum(same & (own[1:] != own[:-1])))
     others = _hashes(validation) if validation is not None else None
     leaked = np.zeros(0, bool)

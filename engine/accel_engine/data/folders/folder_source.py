@@ -18,7 +18,7 @@ from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, read_splits
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.source import DatasetEntry, Source
-from accel_engine.data.splits import has_other_validation, split_rows, validate_on_test, without_shares
+from accel_engine.data.splits import has_other_validation, of_own_splits, split_rows, validate_on_test, without_shares
 from accel_engine.errors import DataError, PlanError, file_errors
 from accel_engine.user_paths import is_directory, user_path
 
@@ -200,7 +200,7 @@ class FolderSource(Source, Generic[F]):
             if roots["train"] and (root := roots[use]) and (held_out := self._find_held_out(root)):
                 splits[use] = held_out
         self.notes += validate_on_test(splits, self.options, str(roots["test"]))
-        shares = without_shares(self.options, validation="validation" in splits, test="test" in splits)
+        shares = without_shares(of_own_splits(self.options, splits), validation=False, test="test" in splits)
         has_validation = "validation" in splits or has_other_validation(self.options)
         if self.options.split == "ordered" and not (has_validation and "test" in splits):
             reason = f"would keep whole classes from training: {self.noun} are ordered by class"

@@ -4,7 +4,7 @@ It is a folder with Arrow files and two JSON files, or a folder with one of thes
 downloaded from the hub is a folder with Parquet files. pyarrow reads both; the library itself is not needed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
@@ -42,7 +42,7 @@ class _Splits(msgspec.Struct):
 class _Info(msgspec.Struct, frozen=True):
     """The part of ``dataset_info.json`` that is read."""
 
-    features: dict[str, dict[str, Any]] | None = None
+    features: dict[str, Any] | None = None
 
 
 class _HubInfo(msgspec.Struct):
@@ -148,6 +148,11 @@ class HuggingFace(PreparedSource):
             found = {name: self.path / name for name in names}
         return choose_splits(found, self.options)
 
+    @property
+    def own_splits(self) -> Container[str]:
+        """The splits of the data itself."""
+        return self._splits[0]
+
     def _given(self, given: str) -> Any:
         """Where the validation examples are that the plan gives."""
         folder = user_path(given)
@@ -156,7 +161,7 @@ class HuggingFace(PreparedSource):
         return folder
 
     @cached_property
-    def _features(self) -> dict[str, dict[str, Any]]:
+    def _features(self) -> dict[str, Any]:
         return read_json(self._splits[0]["train"] / "dataset_info.json", _Info).features or {}
 
     @cached_property
@@ -189,7 +194,7 @@ class ParquetFolder(HuggingFace):
         raise PlanError("validation_data", given, "must be a folder of Parquet files, as the data is")
 
     @cached_property
-    def _features(self) -> dict[str, dict[str, Any]]:
+    def _features(self) -> dict[str, Any]:
         file = self._splits[0]["train"][0]
         stored = (_read_parquet(file, "read_schema").metadata or {}).get(b"huggingface", b"{}")
         try:
@@ -245,7 +250,7 @@ def _open(folder: Path) -> Any:
     return pa.concat_tables(tables)
 
 
-def _spec(feature: Mapping[str, Any], columns: list[Any], window: int | None) -> tuple[ArraySpec | None, str]:
+def _spec(feature: Any, columns: list[Any], window: int | None) -> tuple[ArraySpec | None, str]:
     """The spec of a column, and why it is padded or cannot be used; empty for neither.
 
     Lists of several lengths get the length of the window, or of the longest list.
