@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from accel_engine import clock
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import AccelError, DatabaseError
 from accel_engine.events import ENGINE_LOST, Outcome, RunEnded
 from accel_engine.keep_alive.memory_restart import adapted, was_killed_for_memory
 from accel_engine.keep_alive.restart import Restart
@@ -150,7 +150,7 @@ class Watcher:
         try:
             reopen(self._directory, plan)
             self._engine = engine_process.start_engine(self._directory, restart.environment)
-        except RunError as error:  # too little memory, a full disk, or somebody else has continued the run
+        except AccelError as error:  # little memory, a full disk, TensorFlow is being upgraded, or a user was first
             log_file.note_in_log(self._directory, f"the engine was not started again: {error}")
         return True
 
@@ -193,15 +193,15 @@ class Watcher:
 
     def _end(self, reason: str, hint: str) -> None:
         """Write the end of a run that is not started again."""
-        seconds = read_history(self._directory).latest_seconds
+        steps, history = self._steps(), read_history(self._directory)
         writer = RunWriter(self._directory)
         writer.begin()
         ended = RunEnded(
             time=clock.now(),
             outcome=Outcome.FAILED,
-            steps=self._steps(),
-            epochs=0,
-            seconds=seconds,
+            steps=steps,
+            epochs=int(history.trained_epochs(steps)),
+            seconds=history.latest_seconds,
             reason=reason,
             hint=hint,
         )

@@ -200,15 +200,14 @@ def _training_seconds(directory: Path) -> float | None:
 
 
 def _peak_memory(directory: Path) -> float | None:
-    """The most bytes in use, by any program, of an accelerator of the machine; without one, of the engine's process.
+    """The most bytes of an accelerator that the run has allocated; without one, of the engine's process.
 
-    ``None`` if unknown.
+    Samples have all devices of the machine, but only those of the run have ``allocated_peak``. ``None`` if unknown.
     """
     with closing(RunReader(directory, steps=False)) as reader:
         batches = reader.sample_batches(SampleUnpacker())
         samples = [sample for _, batch in batches for sample in batch]
-    accelerators = [sample for sample in samples if not sample.device.startswith("cpu")]
-    found = _values(accelerators, "memory_used") if accelerators else _values(samples, "engine_memory")
+    found = [*_values(samples, "allocated_peak")] or _values(samples, "engine_memory")
     return max(found, default=None)
 
 

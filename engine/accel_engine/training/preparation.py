@@ -121,7 +121,7 @@ class Preparation:
         epochs = Epochs(
             assembly,
             batches,
-            validation,
+            validation or problem or _why_unvalidated(self.plan),
             saver,
             due_actions,
             self._reporter,
@@ -187,6 +187,7 @@ class Preparation:
         step = self._reporter.step
         self._run.wait_for_disk(partial(checkpoints.delete_after, step))
         epochs, done = batches.restore(step)
+        self._reporter.epochs = epochs
         if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
             assembly.freezing.end()
         return batches, checkpoints
@@ -262,6 +263,13 @@ class Preparation:
         """Show how much of the data is read, as a detail of the phase."""
         shown = f"reading {done:,} of {total:,}" if total else f"reading {done:,}"
         self._reporter.enter_phase(Phase.BUILDING, shown)
+
+
+def _why_unvalidated(plan: Plan) -> str:
+    """Why a run does not validate whose model could be validated."""
+    if plan.validation == "off":
+        return "the run has --validation off: stop it, and continue it with --validation epoch"
+    return "there is no validation data"
 
 
 def start_profiling(assembly: Assembly, reporter: RunReporter) -> Callable[[], None]:

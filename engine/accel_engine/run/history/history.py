@@ -251,6 +251,15 @@ def read_session(directory: Path) -> Session:
     return read_history(directory, *kinds).session
 
 
+def read_epochs(directory: Path, step: int) -> int:
+    """The completed epochs of a run at a step.
+
+    Raises:
+        RunError: The run cannot be read.
+    """
+    return int(read_history(directory, events.ModelBuilt, events.EpochEnded).trained_epochs(step)) if step else 0
+
+
 def stored_history(database: RunDatabase, *kinds: type[Event]) -> History:
     """The history of a run from its database, as :func:`read_history` gives it."""
     rows = database.events(kinds=[kind.kind() for kind in kinds])

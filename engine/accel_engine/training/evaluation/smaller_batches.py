@@ -11,6 +11,9 @@ from accel_engine.training.reporting.error_explanation import allocated, is_out_
 from accel_engine.training.reporting.run_reporter import RunReporter
 from accel_engine.words import numbers
 
+TOO_LARGE = "out of memory in validation, although it takes one example at a time"
+"""Why a model cannot be validated whose batches cannot be smaller."""
+
 
 class AdaptiveValidation:
     """The validations of a run.
@@ -68,8 +71,7 @@ class AdaptiveValidation:
         """Halve the batches and write an event; returns whether that is possible: not for single examples."""
         reporter, size = self._reporter, self._validation.halve_batches()
         if not size:
-            message = "out of memory in validation, although it takes one example at a time: it is left out"
-            reporter.emit(Warned, message=message)
+            reporter.emit(Warned, message=f"{TOO_LARGE}: it is left out")
             return False
         other = ", with which its loss or metrics may be other ones" if self._validation.depends_on_batch else ""
         reporter.emit(

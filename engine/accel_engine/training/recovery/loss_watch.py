@@ -102,6 +102,11 @@ class LossWatch:
             )
             raise NotANumberError(LossTrouble(explosion.step, text, explodes=True, grew_from=explosion.step))
 
+    def skip(self) -> None:
+        """Take note of a step without an update, which has no loss; the steps after it keep their numbers."""
+        self._exploding.add(np.full(1, np.nan, np.float32))
+        self._in_a_row += self._in_a_row > 0
+
     def _first_of_row(self, wrong: npt.NDArray[np.bool_]) -> int | None:
         """The first step of a row of steps, long enough, with losses that are not finite; ``None`` if there is none.
 

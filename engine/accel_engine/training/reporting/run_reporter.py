@@ -21,6 +21,7 @@ class RunReporter:
     Args:
         run: Writes the run.
         step: The checkpoint's step that training continues from; 0 for none.
+        epochs: The completed epochs at that step, as far as is known before the position in the data is restored.
 
     Attributes:
         run: Writes the run.
@@ -32,10 +33,10 @@ class RunReporter:
         changes: Fields of the plan that commands have changed, with their new values.
     """
 
-    def __init__(self, run: RunWriter, step: int) -> None:
+    def __init__(self, run: RunWriter, step: int, epochs: int = 0) -> None:
         self.run = run
         self.step = step
-        self.epochs = 0
+        self.epochs = epochs
         self.phase = Phase.STARTING
         self.entered: deque[tuple[Phase, int]] = deque(maxlen=MOST_PHASES)
         self.changes: dict[str, Any] = {}
