@@ -182,7 +182,11 @@ def describe_table(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         read_validation_file(columns, table.roles, options, limit=_ROWS)
     is_classes = table.form.task == "classification"
     counts = np.bincount(table.rows.targets, minlength=len(table.form.class_names)) if is_classes else ()
-    sampled = () if columns.complete else (f"these are the first {columns.rows:,} rows of {_rows(path, columns)}",)
+    sampled = (
+        ()
+        if columns.complete
+        else (f"columns are described by the first {columns.rows:,} rows of {_rows(path, columns)}",)
+    )
     roles = table.roles.by_name()
     described = replace(
         entry,

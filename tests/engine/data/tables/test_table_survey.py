@@ -11,6 +11,8 @@ from accel_engine.data.tables import table, table_file
 from accel_engine.data.tables.table_file import read_cells
 from accel_engine.data_profile.described_data import describe_loaded
 from accel_engine.errors import DataError, PlanError
+from accel_engine.models import CATALOGUE
+from accel_engine.models.data_description import describe_entry
 from engine.data.tables.test_table import mixed_columns, write
 
 
@@ -152,6 +154,8 @@ def test_the_first_rows_do_not_tell_all_classes(tmp_path, monkeypatch, first, la
     options = DataOptions(class_weight=(f"{last}=50",), split="none")
     entry = survey(find(str(file)), options)
     assert (entry.examples, entry.task, entry.classes) == (None, task, None)
+    data = describe_entry(entry, "auto")
+    assert (CATALOGUE["tabular"].mismatch(data), data.is_size_unknown) == ("", True)
     dataset = load(str(file), options)
     assert (dataset.task, sorted(dataset.class_names)) == ("classification", sorted((first, last)))
     described = describe_loaded(str(file), options)
