@@ -131,10 +131,14 @@ class ServerSizing:
         model: The name of its model.
         process: Its process.
         examples: Raw examples, an array ``[examples, ...]`` for each input.
+        max_queue: Examples that wait in the server at most; more connections would be refused.
     """
 
-    def __init__(self, transport: Transport, model: str, process: psutil.Process, examples: Arrays) -> None:
+    def __init__(
+        self, transport: Transport, model: str, process: psutil.Process, examples: Arrays, max_queue: int
+    ) -> None:
         self._transport, self._process, self._examples = transport, process, examples
+        self._connections = min(CONNECTIONS, max_queue)
         self._service = RestV2(transport, model, binary=True)
         self._seen: dict[float, tuple[float, float | None]] = {}
 
@@ -146,10 +150,9 @@ class ServerSizing:
             latency: Seconds that p99 may be at most.
             at_least: The best rate of other servers; if the throughput is not higher, no rate is searched.
         """
-        load = measured_load(self._service, self._examples, CONNECTIONS, SECONDS / 2)
-        known = replace(
-            known, connections=CONNECTIONS, target_latency=latency, memory_bytes=resident_bytes(self._process.pid)
-        )
+        load = measured_load(self._service, self._examples, self._connections, SECONDS / 2)
+        memory = resident_bytes(self._process.pid)
+        known = replace(known, connections=self._connections, target_latency=latency, memory_bytes=memory)
         if load.rate <= at_least:
             return replace(known, rate=0.0, p50=load.p50, p99=load.p99)
         found = highest_rate(lambda rate: self._at(rate, latency), load.rate, latency, lowest=FEWEST_REQUESTS / SECONDS)
@@ -170,7 +173,7 @@ class ServerSizing:
         requests = single_requests(self._service, self._examples)
 
         def make_loop(schedule: Schedule) -> ArrivalConnections:
-            return ArrivalConnections(self._service.send, requests, schedule, CONNECTIONS)
+            return ArrivalConnections(self._service.send, requests, schedule, self._connections)
 
         busy, metrics, began = _busy_seconds(self._process), read_metrics(self._transport), time.monotonic()
         found = arrivals_at(rate, make_loop, bound=latency, seconds=SECONDS)
